@@ -13,7 +13,7 @@ type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
 
 /** Reads JSON from a file, or from standard input for `-`. The service checks it. */
-function jsonFrom(file: string): unknown {
+export function jsonFrom(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
   } catch (error) {
@@ -31,7 +31,10 @@ async function allAutomations(client: Client): Promise<(Automation & { readonly 
 }
 
 /** Finds the factory of an automation. */
-async function find(client: Client, uid: string): Promise<Automation & { readonly factoryUid: string }> {
+export async function findAutomation(
+  client: Client,
+  uid: string,
+): Promise<Automation & { readonly factoryUid: string }> {
   const found = (await allAutomations(client)).find((each) => each.uid === uid);
   if (!found) throw new Failure('there is no such automation; see: bin/runyard automations list');
   return found;
@@ -56,7 +59,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
 
 /** Shows an automation as JSON. */
 export async function showAutomation(context: Context, uid: string): Promise<void> {
-  const { factoryUid, ...automation } = await find(connect(context), uid);
+  const { factoryUid, ...automation } = await findAutomation(connect(context), uid);
   context.out(`${harmlessJson(automation)}\n`);
 }
 
@@ -70,7 +73,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
 export async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid, name, prompt, triggers, config, overlap, concurrency_key } = await find(client, uid);
+  const { factoryUid, name, prompt, triggers, config, overlap, concurrency_key } = await findAutomation(client, uid);
   await client.updateAutomation({
     params: { factoryUid, automationUid: uid },
     body: {
@@ -89,7 +92,7 @@ export async function setAutomation(context: Context, action: 'enable' | 'disabl
 /** Deletes an automation. */
 export async function deleteAutomation(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid } = await find(client, uid);
+  const { factoryUid } = await findAutomation(client, uid);
   await client.deleteAutomation({ params: { factoryUid, automationUid: uid } });
   context.out(`${uid} is deleted\n`);
 }

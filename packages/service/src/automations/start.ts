@@ -1,43 +1,19 @@
 /** Starts the runs of the automations that deliveries match. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
 import { decide } from '../schedules/decide.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { oneByOne } from '../store/database/one-by-one.ts';
-import { defineStatement, json, text } from '../store/database/statement.ts';
-import { selectsWebhook } from '../webhooks/ingest/insert-deliveries.ts';
+import { defineStatement, text } from '../store/database/statement.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
-import { automationColumns, automationRow } from './automation-row.ts';
+import { type FedAutomation, readFedBy } from './fed.ts';
 import { laneOf } from './lane.ts';
 import { readLoad } from './load.ts';
 import { matcherOf } from './match.ts';
 import { spawner } from './spawn.ts';
 import { makeStartBatch, type StartBatch } from './start-batch.ts';
 
-/** Reads the automations that webhooks feed, and keeps them from being deleted. $3: whether GitHub sends to the webhook. */
-const readFed = defineStatement({
-  name: 'read_automations_of_webhooks',
-  text: `
-    SELECT ${automationColumns}, f.agent_defaults, w.uid AS webhook_uid
-    FROM unnest($1::text[], $2::text[], $3::boolean[]) AS w (uid, factory_uid, is_github)
-    JOIN automations a ON a.factory_uid = w.factory_uid JOIN factories f ON f.uid = a.factory_uid
-    WHERE ${selectsWebhook('w.uid', 'w.is_github')}
-    ORDER BY a.uid, w.uid FOR KEY SHARE OF a`,
-  row: { ...automationRow, agent_defaults: json<AmbientAgentConfig>(), webhook_uid: text() },
-});
-
 type Spawn = Awaited<ReturnType<typeof spawner>>;
-type FedAutomation = Awaited<ReturnType<typeof readFedBy>>[number];
-
-const readFedBy = (tx: Queryable, deliveries: readonly AcceptedDelivery[]) => {
-  const webhooks = [...new Map(deliveries.map((each) => [each.webhookUid, each])).values()];
-  return tx.query(readFed, [
-    webhooks.map(({ webhookUid }) => webhookUid),
-    webhooks.map(({ factoryUid }) => factoryUid),
-    webhooks.map(({ scheme }) => scheme === 'github'),
-  ]);
-};
 
 /**
  * Of two deliveries at once, the second one counts the run of the first. Every transaction locks in the order of the UIDs. Automations

@@ -37,6 +37,8 @@ const unrecorded: readonly RouteName[] = [
   'redeliverEvent',
   // Changes nothing.
   'testFilter',
+  'dryRunAutomation',
+  'simulateDelivery',
 ];
 
 const changing = (Object.entries(routes) as [RouteName, Route][]).filter(

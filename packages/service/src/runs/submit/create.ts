@@ -36,6 +36,10 @@ function refusedByBudget(team: TeamState, { unpricedId }: NewRun): BudgetRefusal
     : null;
 }
 
+/** Returns why the budget of the team admits no such run now; null: it does. */
+export const findBudgetRefusal = async (deps: ExecutionDeps, run: NewRun): Promise<BudgetRefusal | null> =>
+  refusedByBudget(await readTeamState(deps, deps.db, run), run);
+
 /** Options of a create: the request that may be repeated, and the caller's transaction. */
 export interface CreateOptions {
   readonly once?: RepeatableRequest | undefined;
