@@ -98,6 +98,7 @@ describe('a simulated delivery', () => {
       .poll(async () => (await dryRun(uid, { payload: {} })).refusals?.at(-1), { timeout: 5_000 })
       .toContain('has spent its monthly limit');
     await service.request('PATCH', '/budget', { body: { monthly_limit_usd: null } });
+    await expect.poll(async () => (await dryRun(uid, { payload: {} })).refusals, { timeout: 5_000 }).toHaveLength(2);
   });
 
   test('takes a stored delivery of the factory, and of no other', async () => {
