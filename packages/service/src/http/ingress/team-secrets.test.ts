@@ -115,7 +115,7 @@ describe('a webhook with a secret of the team', () => {
 describe('a secret of the team that does not fit', () => {
   test.each([
     ['url_token', 'has a / in it, so that it is not safe'],
-    ['token', 'short'],
+    ['token', 'short-one'],
   ])('is refused for %s', async (auth_mode, value) => {
     await put(value);
     const { errors } = await service.problem(400, 'POST', base, { body: { name: 'W', auth_mode, secret_name: name } });

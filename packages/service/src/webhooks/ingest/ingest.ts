@@ -29,8 +29,8 @@ export interface IngestRequest extends Credentials {
   readonly uid: string;
   /** Bytes that the sender has announced; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
-  /** Reads the body, at most 256 KB of it. `owner` names whose room it takes. */
-  readBody(owner: string): Promise<DeliveredBody>;
+  /** Reads the body, at most 256 KB of it. `owner` names whose room it takes; `isProved`: the sender has shown the token. */
+  readBody(owner: string, isProved: boolean): Promise<DeliveredBody>;
 }
 
 /** `accepted`, `duplicate`: 202. `challenge`: 200 with the text, by which a provider checks the URL. All others are refusals. */
@@ -64,20 +64,16 @@ export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: ()
     if (webhook === null) return { kind: 'not_found' };
     const waitMs = webhook.fullUntil.deliveries - nowMs();
     if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
-    body ??= await request.readBody(roomOf(webhook, request));
+    if (!body) {
+      const hasToken = checkToken(webhook, request);
+      // Senders with the token have the room of the webhook. Those with a wrong one share another, and cannot keep the first out.
+      body = await request.readBody(hasToken === false ? 'unauthenticated' : webhook.uid, hasToken === true);
+    }
     const outcome = await take(deps, webhook, request, body, nowMs);
     if (outcome !== 'changed') return outcome;
     deps.directory.forget(request.uid);
   }
   return { kind: 'busy' };
-}
-
-/**
- * Names whose room the body takes. Senders with the token have the room of the webhook, and those with a wrong one share another, so
- * that they cannot keep the first out.
- */
-function roomOf(webhook: KnownWebhook, request: IngestRequest): string {
-  return checkToken(webhook, request) === false ? 'unauthenticated' : webhook.uid;
 }
 
 async function take(
