@@ -205,7 +205,7 @@ export const TestFilterResponse = z
 const eventName = z
   .string()
   .regex(/^[a-z_]{1,100}$/, { error: 'must be 1 to 100 characters of [a-z_]' })
-  .describe('Event of GitHub, as its header X-GitHub-Event names it; a stored delivery has its own');
+  .describe('Event of GitHub, as its header X-GitHub-Event names it; not together with delivery_id');
 
 const simulated = {
   payload: z.unknown().optional().describe('JSON body of the delivery; not together with delivery_id'),

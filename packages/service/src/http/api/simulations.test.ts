@@ -121,6 +121,7 @@ describe('a simulated delivery', () => {
     ['neither payload nor delivery', {}],
     ['both', { payload: {}, delivery_id: randomUUID() }],
     ['a payload that a webhook would not take', { payload: 'a'.repeat(256 * 1024) }],
+    ['an event of a stored delivery', { delivery_id: randomUUID(), event: 'push' }],
     ['an event that is no name', { payload: {}, event: 'push\n' }],
   ])('answers 400 to %s', async (_what, body) => {
     const webhook = await createWebhook();

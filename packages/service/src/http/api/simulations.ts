@@ -39,6 +39,8 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
     { payload, delivery_id: id, event }: SimulateDeliveryRequest,
   ): Promise<(Omit<StoredPayload, 'webhookUid'> & { readonly webhookUid?: string }) | Refusal> {
     if (id !== undefined) {
+      if (event !== undefined)
+        return invalid([{ path: 'event', message: 'is that of the delivery; leave it out with delivery_id' }]);
       const stored = await readPayloadOfDelivery(db, team.teamId, team.factoryUid, id);
       return stored ?? notFound('delivery with a stored payload');
     }

@@ -8,6 +8,8 @@ import { type CheckedDelivery, insertAll, type NotWritten, type Written, writeWi
 /** Writes a delivery; it is committed when the promise resolves. `busy`: too much waits already. */
 export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
 
+/** Batches of one queue that are written at a time: while one waits for files and disks, the other uses the database. */
+const batchesAtOnce = 2;
 /** Deliveries of one transaction, and bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
@@ -38,9 +40,10 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
  */
 function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
-  let isWriting = false;
+  let writing = 0;
 
   const writeBatch = async (batch: readonly Waiting<Result>[]): Promise<void> => {
+    if (batch.length === 0) return;
     try {
       const results = await write(batch.map(({ delivery }) => delivery));
       for (const [index, each] of batch.entries()) {
@@ -55,10 +58,11 @@ function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void
   };
   const drain = async (): Promise<void> => {
     while (waiting.length > 0)
-      if ((await gate(() => writeBatch(takeBatch(waiting)))) === 'busy')
+      // The other batch may have taken all while this one waited for the gate.
+      if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
         for (const each of waiting.splice(0)) each.resolve('busy');
-    isWriting = false;
-    onEmpty();
+    writing -= 1;
+    if (writing === 0) onEmpty();
   };
 
   return (delivery: CheckedDelivery): Promise<Result | 'busy'> =>
@@ -68,8 +72,8 @@ function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void
         return;
       }
       waiting.push({ delivery, resolve, reject });
-      if (isWriting) return;
-      isWriting = true;
+      if (writing >= batchesAtOnce) return;
+      writing += 1;
       void drain();
     });
 }
