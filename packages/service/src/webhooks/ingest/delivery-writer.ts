@@ -48,8 +48,8 @@ function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void
       const results = await write(batch.map(({ delivery }) => delivery));
       for (const [index, each] of batch.entries()) {
         const result = results[index];
-        if (result === undefined) throw new Error('a delivery of a batch has no result');
-        each.resolve(result);
+        if (result === undefined) each.reject(new Error('a delivery of a batch has no result'));
+        else each.resolve(result);
       }
     } catch (error) {
       if (batch.length === 1 || error instanceof StoreUnavailable) for (const each of batch) each.reject(error);
