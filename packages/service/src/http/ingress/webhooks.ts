@@ -42,7 +42,8 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const concurrent = Math.max(1, Math.floor(deps.settings.RUNYARD_DATABASE_CONNECTIONS / 4));
   const gate = makeGate({ concurrent, waiting: 256 });
-  const write = makeDeliveryWriter(deps.db, deps.startAutomations, gate);
+  const startingGate = makeGate({ concurrent: Math.max(1, concurrent - 1), waiting: 256 });
+  const write = makeDeliveryWriter(deps.db, deps.startAutomations, { gate, startingGate });
   const unproved = listUnprovedSenders(maxUnproved);
   const inFlight = new Map<string, number>();
   let total = 0;

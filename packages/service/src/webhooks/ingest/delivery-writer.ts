@@ -80,12 +80,12 @@ function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void
 
 /**
  * Makes the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, take one statement. Those that may start
- * runs have a queue for each team, so that no team waits for the runs of another.
+ * runs have a queue for each team, so that no team waits for the runs of another. `startingGate` bounds these below `gate`.
  */
 export function makeDeliveryWriter(
   db: Database,
   startAutomations: StartAutomations | undefined,
-  gate: Gate,
+  { gate, startingGate }: { readonly gate: Gate; readonly startingGate: Gate },
 ): DeliveryWriter {
   const holds = startAutomations !== undefined;
   const writeOnly = makeQueue(
@@ -98,7 +98,7 @@ export function makeDeliveryWriter(
     const known = starting.get(teamId);
     if (known) return known;
     const made = makeQueue(
-      gate,
+      async (work) => await startingGate(async () => await gate(work)),
       (deliveries) => db.transaction((tx) => writeWithin(tx, startAutomations, deliveries)),
       () => starting.delete(teamId),
     );
