@@ -3,9 +3,12 @@ import type { SimulatedStart } from '@runyard/contract/automations';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
-import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { findAutomation, jsonFrom } from './automations.ts';
 import { findWebhook } from './webhooks.ts';
+
+/** A refusal may name several members of the request. */
+const maxLine = 2_000;
 
 export interface SimulationOptions {
   readonly payload?: string;
@@ -27,10 +30,10 @@ function show(
   context: Context,
   { automation_id: uid, name, matched, reason, refusals = [], run }: SimulatedStart,
 ): void {
-  const line = (text: string) => context.out(`${harmlessLine(text)}\n`);
+  const line = (text: string) => context.out(`${harmlessLine(text, maxLine)}\n`);
   if (!matched) line(`- ${uid} ${name}: ${reason ?? 'does not match'}`);
   else line(refusals.length > 0 ? `- ${uid} ${name}: ${refusals.join('; ')}` : `+ ${uid} ${name}: would start a run`);
-  for (const text of run?.prompt.split('\n') ?? []) line(`    ${text}`);
+  for (const text of run?.prompt.split('\n') ?? []) context.out(`    ${harmless(text)}\n`);
 }
 
 /** Shows what a delivery to a webhook would start. */
