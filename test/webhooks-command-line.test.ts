@@ -71,6 +71,10 @@ test('manage webhooks, show their deliveries and forward them', { timeout: 240_0
   await call('automations', 'enable', automation);
   const shown = JSON.parse(await call('automations', 'show', automation));
   expect(shown).toMatchObject({ enabled: true, concurrency_key: 'id' });
+  const dryRun = await call('automations', 'dry-run', automation, '--delivery', id);
+  expect(dryRun).toMatch(new RegExp(`^\\+ ${automation} A: would start a run\n {4}Look\\.\n[^]*delivery ${id}`));
+  await writeFile(file, '{"status": "resolved"}');
+  expect(await call('webhooks', 'simulate', uid, '--payload', file)).toContain(`+ ${automation} A: would start a run`);
   const schedule = { name: 'nightly', cron: '0 3 * * *', timezone: 'Europe/Berlin' };
   triggers.push({ provider: 'schedule', event: 'cron_fired', schedule });
   await writeFile(file, JSON.stringify({ name: 'A', prompt: 'Look.', triggers, agent: 'foreman' }));

@@ -9,6 +9,7 @@ import {
   testFilter,
   updateAutomation,
 } from './commands/automations.ts';
+import { dryRunAutomation } from './commands/simulations.ts';
 import { createContext } from './context.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -67,4 +68,14 @@ export function addAutomationCommands(program: Command): void {
     .option('--payload <file>', 'JSON file with the payload')
     .option('--delivery <id>', 'id of an accepted delivery')
     .action((factory, file, options) => testFilter(context(), factory, file, options));
+  automations
+    .command('dry-run')
+    .description('show the run that a delivery would start, or why it would not; nothing is created')
+    .argument('<uid>', uidHelp)
+    .option('--payload <file>', 'JSON file with the payload, - for standard input')
+    .option('--delivery <id>', 'id of an accepted delivery')
+    .option('--event <name>', 'event of GitHub, such as push, with --payload')
+    .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
+    .option('--json', 'print JSON')
+    .action((uid, options) => dryRunAutomation(context(), uid, options));
 }

@@ -46,6 +46,7 @@ import { registerRunRoutes } from './http/api/runs.ts';
 import { registerScheduleRoutes } from './http/api/schedules.ts';
 import { registerSecretRoutes } from './http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
+import { registerSimulationRoutes } from './http/api/simulations.ts';
 import { registerTeamInvitationRoutes } from './http/api/team-invitations.ts';
 import { registerTeamRoutes } from './http/api/teams.ts';
 import { registerWebhookRoutes } from './http/api/webhooks.ts';
@@ -117,7 +118,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(schedulesDomain(deps), registerScheduleRoutes),
     served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
-    served(automationsDomain(deps), registerAutomationRoutes),
+    served(automationsDomain(deps), registerAutomationRoutes, registerSimulationRoutes),
     served(definitionsDomain(deps), registerFactoryDefinitionRoutes, registerFactorySourceRoutes),
     served(
       { name: 'agent files' },

@@ -287,6 +287,7 @@ export async function makeOwnThings(
     // A factory has each name of an automation once.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
+    if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
     if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };

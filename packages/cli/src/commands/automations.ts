@@ -15,7 +15,7 @@ type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
 
 /** Reads JSON from a file, or from standard input for `-`. The service checks it. */
-function jsonFrom(file: string): unknown {
+export function jsonFrom(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
   } catch (error) {
@@ -33,7 +33,10 @@ async function allAutomations(client: Client): Promise<(Automation & { readonly 
 }
 
 /** Finds the factory of an automation. */
-async function find(client: Client, uid: string): Promise<Automation & { readonly factoryUid: string }> {
+export async function findAutomation(
+  client: Client,
+  uid: string,
+): Promise<Automation & { readonly factoryUid: string }> {
   const found = (await allAutomations(client)).find((each) => each.uid === uid);
   if (!found) throw new Failure('there is no such automation; see: bin/runyard automations list');
   return found;
@@ -72,7 +75,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
 
 /** Shows an automation as JSON. */
 export async function showAutomation(context: Context, uid: string): Promise<void> {
-  const { factoryUid, ...automation } = await find(connect(context), uid);
+  const { factoryUid, ...automation } = await findAutomation(connect(context), uid);
   context.out(`${harmlessJson(automation)}\n`);
 }
 
@@ -86,7 +89,10 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
 export async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid, name, prompt, triggers, agent, config, overlap, concurrency_key } = await find(client, uid);
+  const { factoryUid, name, prompt, triggers, agent, config, overlap, concurrency_key } = await findAutomation(
+    client,
+    uid,
+  );
   await client.updateAutomation({
     params: { factoryUid, automationUid: uid },
     body: {
@@ -107,7 +113,7 @@ export async function setAutomation(context: Context, action: 'enable' | 'disabl
 export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateAutomationRequest;
   const client = connect(context);
-  const { factoryUid } = await find(client, uid);
+  const { factoryUid } = await findAutomation(client, uid);
   const updated = await client.updateAutomation({ params: { factoryUid, automationUid: uid }, body });
   context.out(`${updated.uid} is changed\n`);
 }
@@ -119,7 +125,7 @@ export async function listAutomationFires(
   options: Json & { readonly limit?: number },
 ): Promise<void> {
   const client = connect(context);
-  const { factoryUid } = await find(client, uid);
+  const { factoryUid } = await findAutomation(client, uid);
   const query = options.limit === undefined ? {} : { limit: options.limit };
   const found = await client.listAutomationFires({ params: { factoryUid, automationUid: uid }, query });
   const schedule = { header: 'SCHEDULE', text: (fire: ScheduleFire) => fire.schedule_name ?? '' };
@@ -129,7 +135,7 @@ export async function listAutomationFires(
 /** Deletes an automation. */
 export async function deleteAutomation(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid } = await find(client, uid);
+  const { factoryUid } = await findAutomation(client, uid);
   await client.deleteAutomation({ params: { factoryUid, automationUid: uid } });
   context.out(`${uid} is deleted\n`);
 }

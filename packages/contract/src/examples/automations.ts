@@ -37,6 +37,24 @@ const automation = {
   updated_by: exampleCreator,
 };
 
+const simulated = {
+  automation_id: exampleIds.AUTOMATION_UID,
+  name: 'Look into alerts',
+  matched: true,
+  would_start: true,
+  run: {
+    title: 'Look into alerts',
+    prompt: `${runbookPrompt}\n\n---\nThis run was started by the delivery …`,
+    config: { name: 'Look into alerts' },
+    metadata: {
+      automation_id: exampleIds.AUTOMATION_UID,
+      webhook_uid: exampleIds.WEBHOOK_UID,
+      delivery_id: '00000000-0000-0000-0000-000000000000',
+    },
+    attachments: [{ file_name: 'event-payload.json', mime_type: 'application/json', size_bytes: 36 }],
+  },
+};
+
 export const automationExamples = {
   listAutomations: { answer: { automations: [automation], page_info: { has_next_page: false } } },
   createAutomation: { body: requested, answer: automation },
@@ -65,5 +83,10 @@ export const automationExamples = {
       would_trigger: false,
       checks: [{ check: 'in', path: 'status', passed: false, reason: 'found "resolved"; allowed: "firing"' }],
     },
+  },
+  dryRunAutomation: { body: { payload: { status: 'firing', alert: { id: 7 } } }, answer: simulated },
+  simulateDelivery: {
+    body: { payload: { status: 'firing', alert: { id: 7 } } },
+    answer: { would_accept: true, automations: [simulated] },
   },
 } as const satisfies Record<string, Example>;

@@ -3,7 +3,11 @@ import { teamReads, teamWrites } from '../access.ts';
 import {
   Automation,
   CreateAutomationRequest,
+  DryRunRequest,
   ListAutomationsResponse,
+  SimulateDeliveryRequest,
+  SimulateDeliveryResponse,
+  SimulatedStart,
   TestFilterRequest,
   TestFilterResponse,
   UpdateAutomationRequest,
@@ -27,6 +31,13 @@ const members = { user: 'member' } as const;
 
 const path = '/factory/{factoryUid}/automations';
 const onePath = `${path}/{automationUid}` as const;
+
+const maxSimulationBytes = maxWebhookBytes + 1024;
+const simulationErrors = {
+  400: 'Not exactly one of payload and delivery_id, a payload that a webhook would not take, or no webhook that the automation selects',
+  413: `The body is larger than ${maxSimulationBytes / 1024} KB`,
+};
+const webhook = factory.extend({ webhookUid: z.string().meta({ description: 'UID of the webhook' }) });
 
 export const automationRoutes = {
   listAutomations: {
@@ -129,5 +140,40 @@ export const automationRoutes = {
       404: 'No such factory; or no such delivery with a stored payload in it',
       413: `The body is larger than ${(maxAutomationBytes + maxWebhookBytes) / 1024} KB`,
     },
+  },
+  dryRunAutomation: {
+    method: 'POST',
+    path: `${onePath}/dry-run`,
+    tag: 'automations',
+    summary: 'Show the run that a delivery would start',
+    description:
+      'Starts and stores nothing. Says whether a trigger matches, which run would start, and everything that would refuse it now. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: automation,
+    body: DryRunRequest,
+    bodyLimitBytes: maxSimulationBytes,
+    answer: { status: 200, description: 'What the automation would make of the delivery', schema: SimulatedStart },
+    errors: {
+      ...simulationErrors,
+      404: 'No such automation, webhook or delivery with a stored payload in the factory',
+    },
+  },
+  simulateDelivery: {
+    method: 'POST',
+    path: '/factory/{factoryUid}/webhooks/{webhookUid}/simulate',
+    tag: 'webhooks',
+    summary: 'Show what a delivery would start',
+    description:
+      'Starts and stores nothing, and takes nothing from the budget of the webhook. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: webhook,
+    body: SimulateDeliveryRequest,
+    bodyLimitBytes: maxSimulationBytes,
+    answer: {
+      status: 200,
+      description: 'What each automation would make of the delivery',
+      schema: SimulateDeliveryResponse,
+    },
+    errors: { ...simulationErrors, 404: 'No such webhook in the factory, or no such delivery with a stored payload' },
   },
 } as const satisfies Record<string, Route>;

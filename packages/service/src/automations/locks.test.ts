@@ -11,7 +11,7 @@ import { deleteFactory } from '../factories/factories.ts';
 import { fireDueSchedules } from '../schedules/fire.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { identify } from '../webhooks/ingest/identity.ts';
-import { writeDelivery } from '../webhooks/ingest/write-delivery.ts';
+import { writeWithin } from '../webhooks/ingest/write-deliveries.ts';
 import { deleteAutomation, updateAutomation } from './automations.ts';
 import { startAutomationsWith } from './start.ts';
 
@@ -117,8 +117,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
 
   const reached = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
-  let locks = 0;
-  /** Stops between the locks of a delivery: it has the first automation, and needs the second one. */
+  /** Stops between the locks of a delivery: it has read the automations, which keeps them from being deleted, and locks them next. */
   const start = startAutomationsWith(deps);
   const startSlowly: typeof start = (tx, accepted) =>
     start(
@@ -127,12 +126,9 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
           statement: Parameters<Queryable['query']>[0],
           values?: readonly unknown[],
         ) => {
-          if (typeof statement === 'object' && statement.name === 'lock_overlap_of_automation') {
-            locks += 1;
-            if (locks === 2) {
-              reached.resolve();
-              await go.promise;
-            }
+          if (typeof statement === 'object' && statement.name === 'lock_overlaps_of_automations') {
+            reached.resolve();
+            await go.promise;
           }
           return await tx.query<Row>(statement, values);
         },
@@ -143,20 +139,21 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   if (!known) throw new Error('the webhook is not known');
   const body = Buffer.from('{}');
   const delivering = counting();
-  const delivery = writeDelivery(delivering.counted, startSlowly, {
+  const checked = {
     webhook: known,
     id: randomUUIDv7(),
     body,
     payload: {},
     identity: identify(known, {}, body),
     event: null,
-  });
+  };
+  const delivery = delivering.counted.transaction((tx) => writeWithin(tx, startSlowly, [checked]));
   await reached.promise;
   const changing = counting();
   const changed = change({ counted: changing.counted, factoryUid: factory.uid, uids: [greater, less] });
   await waitForLock(changed);
   go.resolve();
-  expect(await delivery).toEqual({ kind: 'accepted' });
+  expect(await delivery).toEqual([{ kind: 'accepted' }]);
   await changed;
   expect([delivering.begun(), changing.begun()]).toEqual([1, 1]);
   await db.query('DELETE FROM factories WHERE uid = $1', [factory.uid]);

@@ -29,13 +29,17 @@ export function pushOf({
   return { owner, repo, branch, isDefaultBranch: branch === (repository.default_branch ?? branch) };
 }
 
-/** Returns the function that starts the runs of a delivery, and makes the source of its factory due where it reports a push. */
+/** Returns the function that starts the runs of deliveries, and makes the source of a factory due where one reports a push. */
 export const noticePushes =
   (start: StartAutomations): StartAutomations =>
-  async (tx, delivery) => {
-    const started = await start(tx, delivery);
-    const push = pushOf(delivery);
-    // Last, because a sync locks the source last too.
-    if (push) await bringSyncForward(tx, delivery.factoryUid, push);
+  async (tx, deliveries) => {
+    const started = await start(tx, deliveries);
+    const pushes = deliveries.flatMap((delivery) => {
+      const push = pushOf(delivery);
+      return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
+    });
+    // Last, because a sync locks the source last too; in the order of the UIDs, because others do so at the same time.
+    for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
+      await bringSyncForward(tx, factoryUid, push);
     return started;
   };

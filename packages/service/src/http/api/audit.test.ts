@@ -39,6 +39,8 @@ const unrecorded: readonly RouteName[] = [
   'syncFactorySource',
   // Changes nothing.
   'testFilter',
+  'dryRunAutomation',
+  'simulateDelivery',
 ];
 
 const changing = (Object.entries(routes) as [RouteName, Route][]).filter(

@@ -106,7 +106,7 @@ export function registerAutomationRoutes(app: FastifyInstance, deps: ServiceDeps
       );
     if (body.delivery_id === undefined) return explained(parsed.filter, body.payload);
     const stored = await readPayloadOfDelivery(db, teamId, factoryUid, body.delivery_id);
-    const payload = stored && parsePayload(stored);
+    const payload = stored && parsePayload(stored.bytes);
     return payload?.ok ? explained(parsed.filter, payload.value) : notFound('delivery with a stored payload');
   });
 

@@ -50,6 +50,8 @@ const creatingNothing = [
   'pauseSchedule',
   'resumeSchedule',
   'testFilter',
+  'dryRunAutomation',
+  'simulateDelivery',
   'rotateWebhookSecret',
   'enableWebhook',
   'disableWebhook',
