@@ -4,7 +4,7 @@ import type { SandboxMemory } from '../../relay/memory-answers.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
-import { processesBeside } from '../disk/unlinked-files.ts';
+import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { containerCommand, hostProcesses } from '../gvisor/command.ts';
@@ -159,7 +159,8 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
               [hostFolders.workspace, hostFolders.home],
               async () => {
                 const init = started.init();
-                return init === undefined ? [] : await processesBeside(init);
+                if (init === undefined) return [];
+                return await (gvisor === undefined ? processesBeside(init) : processesBelow(init));
               },
               signal,
             ),

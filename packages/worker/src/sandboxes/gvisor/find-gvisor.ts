@@ -18,7 +18,7 @@ export interface Gvisor {
 const places = ['/usr/local/bin', '/usr/bin'];
 
 /** Returns the path of runsc, the first one on `PATH`; `undefined` if it is not installed. */
-export async function findRunsc(pathVariable = process.env.PATH ?? ''): Promise<string | undefined> {
+async function findRunsc(pathVariable: string): Promise<string | undefined> {
   for (const folder of [...pathVariable.split(path.delimiter), ...places]) {
     if (!path.isAbsolute(folder)) continue;
     const file = path.join(folder, 'runsc');
@@ -32,8 +32,8 @@ export async function findRunsc(pathVariable = process.env.PATH ?? ''): Promise<
 }
 
 /** Finds gVisor and its best platform. `undefined`: it is not installed. Rejects if runsc does not run on this machine. */
-export async function findGvisor(): Promise<Gvisor | undefined> {
-  const program = await findRunsc();
+export async function findGvisor(pathVariable = process.env.PATH ?? ''): Promise<Gvisor | undefined> {
+  const program = await findRunsc(pathVariable);
   if (program === undefined) return undefined;
   const { stdout } = await promisify(execFile)(program, ['help', 'platforms'], { env: {}, timeout: 20_000 });
   return { program, platform: /^\s*systrap$/m.test(stdout) ? 'systrap' : 'ptrace' };
