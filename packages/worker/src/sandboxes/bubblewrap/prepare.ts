@@ -48,7 +48,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
   const id = randomBytes(6).toString('hex');
   const { limits, gvisor } = ground;
   const processLimits = { nproc: limits.processes, nofile: ground.nofile, fileBytes: limits.diskMb * megabyte };
-  const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(limits.processes);
+  const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const label = `${ground.labelPrefix}${id}`;
   const variable = `${ground.variablePrefix}${id}`;
   const uid = ground.identities?.take();

@@ -31,10 +31,12 @@ const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds
 /** Threads of gVisor's kernel and of its file server. */
 const ownThreads = 256;
 
+/** Threads of the machine for one thread of the container, at most as measured. With `ptrace` each thread of gVisor's kernel needs one per process. */
+const threadsPerThread: Readonly<Record<Gvisor['platform'], number>> = { systrap: 3, ptrace: 16 };
+
 /** Returns how many processes and threads of the machine a container with `processes` processes may need. */
-export function hostProcesses(processes: number): number {
-  // Each thread of the container has one that runs its code, and up to one of the kernel that waits for it.
-  return 3 * processes + ownThreads;
+export function hostProcesses({ platform }: Gvisor, processes: number): number {
+  return threadsPerThread[platform] * processes + ownThreads;
 }
 
 /** Returns the command of an outer sandbox. `label` marks its first process. */
