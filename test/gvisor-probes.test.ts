@@ -6,6 +6,7 @@ import { gvisorFeatures, spawnTestWorker, temporaryDataDir, until } from '../pac
 import { fakeAssignment, startFakeWorkerService } from './fakes/worker-service.ts';
 import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
 import { type AgentProbe, openAgentProbe } from './support/agent-probe.ts';
+import { giveRuntime } from './support/head-start.ts';
 import { openMachineAttacks } from './support/machine-attacks.ts';
 
 const features = await gvisorFeatures();
@@ -108,6 +109,8 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
 
   test('does not survive when its worker is killed', async () => {
     const dataDir = await temporaryDataDir();
+    // That of tests with bubblewrap is the same.
+    await giveRuntime(dataDir, 'runtime-fixture-agent.ts-auto');
     const service = await startFakeWorkerService();
     const worker = await spawnTestWorker(service, dataDir, { RUNYARD_SANDBOX: 'gvisor' });
     const before = new Set(await gvisorProcesses());

@@ -71,7 +71,13 @@ export async function openMachineAttacks(stateRoot: string): Promise<MachineAtta
     script,
     runOutside() {
       const PATH = `${path.dirname(process.execPath)}:${process.env.PATH}`;
-      return execFileSync('/bin/sh', ['-c', script], { cwd: folder, encoding: 'utf8', env: { PATH }, timeout: 30_000 });
+      return execFileSync('/bin/sh', ['-c', script], {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { PATH },
+        stdio: ['ignore', 'pipe', 'ignore'],
+        timeout: 30_000,
+      });
     },
     async [Symbol.asyncDispose]() {
       program.kill('SIGKILL');
