@@ -18,7 +18,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     probe = await openAgentProbe({
       RUNYARD_SANDBOX: 'gvisor',
       RUNYARD_SANDBOX_MEMORY_MB: '512',
-      RUNYARD_SANDBOX_PROCESSES: '96',
+      RUNYARD_SANDBOX_PROCESSES: '64',
       RUNYARD_SANDBOX_TMP_MB: '16',
       RUNYARD_SANDBOX_DISK_MB: '64',
     });
