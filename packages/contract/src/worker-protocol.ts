@@ -95,7 +95,7 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
 /** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
-  backend: z.enum(['bubblewrap', 'docker', 'none']),
+  backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'none']),
   /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), … */
   features: z.array(z.string()),
   /** Features that are missing, each with its reason. */

@@ -6,10 +6,10 @@ import { privateNetworks, type Setting, secret, whole } from './setting.ts';
 /** Settings of the worker and its sandboxes. */
 export const workerSettings = {
   RUNYARD_SANDBOX: {
-    schema: z.enum(['auto', 'bubblewrap', 'docker', 'none']),
+    schema: z.enum(['auto', 'bubblewrap', 'gvisor', 'docker', 'none']),
     default: 'auto',
     description:
-      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `none`: agents run without protection, and every run says so.',
+      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `none`: agents run without protection, and every run says so.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {

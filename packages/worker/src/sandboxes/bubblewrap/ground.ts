@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type ImageSupport, probeImages } from '../../state/disk-image.ts';
 import { type CgroupHierarchy, type CgroupSearch, findCgroups } from '../cgroups/hierarchy.ts';
+import type { Gvisor } from '../gvisor/find-gvisor.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
@@ -11,6 +12,8 @@ import { claimIdentities, type Identities } from './identities.ts';
 export interface BubblewrapGround {
   /** Path of bwrap. */
   readonly program: string;
+  /** Kernel of the programs in the sandboxes; absent: that of the machine. */
+  readonly gvisor?: Gvisor;
   readonly stateRoot: string;
   /** Prefix of the label of each sandbox's first process. Names the data folder and the worker's process. */
   readonly labelPrefix: string;
@@ -41,6 +44,7 @@ async function nofileLimit(): Promise<number> {
 
 export interface GroundRequest {
   readonly program: string;
+  readonly gvisor?: Gvisor | undefined;
   readonly stateRoot: string;
   /** From `chooseStateRoot`; labels cgroups and processes. */
   readonly owner: string;
@@ -70,6 +74,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
   const identities = process.getuid?.() === 0 ? await claimIdentities() : undefined;
   const ground: BubblewrapGround = {
     program: request.program,
+    ...(request.gvisor === undefined ? {} : { gvisor: request.gvisor }),
     stateRoot: request.stateRoot,
     labelPrefix: `${ownerLabel(request.owner)}${request.instanceId.slice(0, 8)}:`,
     variablePrefix: ownerVariable(request.owner),

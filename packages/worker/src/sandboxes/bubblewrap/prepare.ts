@@ -5,9 +5,10 @@ import type { SandboxMemory } from '../../relay/memory-answers.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
-import { processesBeside } from '../disk/unlinked-files.ts';
+import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
+import { containerCommand, hostProcesses } from '../gvisor/command.ts';
 import { endMarked, logSlow } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
@@ -20,6 +21,7 @@ import {
   type SandboxView,
 } from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
+import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 
 /** bwrap and init, which count as processes of the sandbox's cgroup. */
@@ -54,7 +56,9 @@ export interface RawSandbox extends Sandbox {
 /** Makes folders, user, cgroup and relay of a sandbox, and starts bwrap. If a step fails, removes what the earlier steps made. */
 export async function prepareSandbox(ground: BubblewrapGround, contents: SandboxContents): Promise<RawSandbox> {
   const id = randomBytes(6).toString('hex');
-  const { limits } = ground;
+  const { limits, gvisor } = ground;
+  const processLimits = { nproc: limits.processes, nofile: ground.nofile, fileBytes: limits.diskMb * megabyte };
+  const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const label = `${ground.labelPrefix}${id}`;
   const variable = `${ground.variablePrefix}${id}`;
   const uid = ground.identities?.take();
@@ -103,17 +107,18 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
         memory: async () => ({ oom_kills: (await cgroup?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
       }),
       ground.cgroups &&
-        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
+        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: processesOnHost + ownProcesses }),
     ]);
     process = await startBubblewrap({
       program: ground.program,
       label,
-      command: initCommand(label, {
-        nproc: limits.processes,
-        nofile: ground.nofile,
-        fileBytes: limits.diskMb * megabyte,
-        ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
-      }),
+      command:
+        gvisor === undefined
+          ? initCommand(label, {
+              ...processLimits,
+              ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
+            })
+          : containerCommand(gvisor, label, ground.nofile),
       ...(uid === undefined ? {} : { uid }),
       ...(cgroup === undefined ? {} : { cgroup }),
     });
@@ -129,24 +134,34 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
 
   const run: RawSandbox['run'] = (command, env, runToken) => {
     tokenOfRun = runToken ?? '';
-    started.release(
-      bubblewrapOptions({
-        shared: ground.shared,
-        folders: hostFolders,
-        limits,
-        env: {
-          ...env,
-          ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }),
-          ...commandSetting(command),
-          [variableName]: variableValue,
-        },
-        ...(egress === undefined ? {} : { egressSocket }),
-        ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
-        ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
-        ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
-      }),
-      runToken,
-    );
+    const view = {
+      shared: ground.shared,
+      folders: hostFolders,
+      limits,
+      ...(egress === undefined ? {} : { egressSocket }),
+      ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
+      ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
+      ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
+    };
+    const marker = { [variableName]: variableValue };
+    const known = { ...env, ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }) };
+    if (gvisor === undefined) {
+      started.release(
+        bubblewrapOptions({ ...view, env: { ...known, ...commandSetting(command), ...marker } }),
+        runToken,
+      );
+    } else {
+      const marked = { ...known, ...marker };
+      const { options, specification } = containerStart({
+        gvisor,
+        view,
+        command,
+        env: marked,
+        outerEnv: marker,
+        limits: processLimits,
+      });
+      started.release(options, specification + (runToken ?? ''));
+    }
     watch = watchDisk({
       measure: async (signal) =>
         ground.disks.ok
@@ -155,7 +170,8 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
               [hostFolders.workspace, hostFolders.home],
               async () => {
                 const init = started.init();
-                return init === undefined ? [] : await processesBeside(init);
+                if (init === undefined) return [];
+                return await (gvisor === undefined ? processesBeside(init) : processesBelow(init));
               },
               signal,
             ),
@@ -185,7 +201,7 @@ export async function prepareSandbox(ground: BubblewrapGround, contents: Sandbox
     },
     isAlive: started.isAlive,
     async spawn(launch: AgentLaunch) {
-      run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
+      run(agentCommand(launch.args, gvisor), agentEnvironment(launch.env), launch.runToken);
     },
     ended,
     kill: (how) => process?.kill(how),
