@@ -23,8 +23,8 @@ const runScript = [
 
 /**
  * Options of runsc. `--rootless`: in the outer sandbox root is the run's own user, with rights in its own namespaces only.
- * `--host-uds=open`: programs may connect to sockets in the files that they see, which are those of the relay and of the egress proxy; they cannot
- * make sockets that others see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
+ * `--host-uds=open`: programs may connect to sockets in the files that they see, which are those of the relay and of the egress
+ * proxy; they cannot make sockets that others see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
  */
 const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds=open', '--oci-seccomp'];
 
