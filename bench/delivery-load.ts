@@ -4,8 +4,9 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { percentile } from './report.ts';
 
-/** The result of one round: deliveries per second, milliseconds of one, and how many got another status than 202. */
+/** The result of one round: deliveries, and how many per second, milliseconds of one, and how many got another status than 202. */
 export interface DeliveryRound {
+  readonly count: number;
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
@@ -65,6 +66,7 @@ export async function loadWithDeliveries(load: DeliveryLoad): Promise<DeliveryRo
   const took = (performance.now() - started) / 1000;
   agent.destroy();
   return {
+    count: latencies.length,
     perSecond: latencies.length / took,
     p50: percentile(latencies, 0.5),
     p99: percentile(latencies, 0.99),

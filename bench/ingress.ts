@@ -6,6 +6,7 @@ import pg from 'pg';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
 import { type DeliveryLoad, type DeliveryRound, loadWithDeliveries } from './delivery-load.ts';
+import { cpuSecondsOf } from './processes.ts';
 import { median, percentile, report } from './report.ts';
 
 const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
@@ -14,6 +15,9 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const secret = 'bench-secret-of-the-webhooks';
 const factories = 10;
 const webhooksOfFactory = 20;
+
+/** `cpuMs`: processor time of the server for each delivery. */
+type MeasuredRound = DeliveryRound & { readonly cpuMs: number };
 
 const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn' } });
 const embedded = await findEmbeddedPostgres(path.join(system.dataDir, 'postgres'));
@@ -35,13 +39,22 @@ async function post<T>(route: string, body: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-async function createWebhooks(): Promise<string[]> {
+/** Creates factories whose automations select all their webhooks, one automation for each payload filter. */
+async function createWebhooks(count: number, filters: readonly object[]): Promise<string[]> {
   const urls: string[] = [];
-  for (let factory = 0; factory < factories; factory += 1) {
+  for (let factory = 0; factory < count; factory += 1) {
     const { uid } = await post<{ uid: string }>('/factory', { name: `F${factory}` });
     const body = { name: 'W', auth_mode: 'signature', signature_scheme: 'github', secret };
-    for (let each = 0; each < webhooksOfFactory; each += 1)
-      urls.push((await post<{ url: string }>(`/factory/${uid}/webhooks`, body)).url);
+    const ids: string[] = [];
+    for (let each = 0; each < webhooksOfFactory; each += 1) {
+      const made = await post<{ uid: string; url: string }>(`/factory/${uid}/webhooks`, body);
+      urls.push(made.url);
+      ids.push(made.uid);
+    }
+    for (const [index, payload] of filters.entries()) {
+      const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ids, payload } }];
+      await post(`/factory/${uid}/automations`, { name: `A${index}`, prompt: 'Look into it.', triggers });
+    }
   }
   return urls;
 }
@@ -69,45 +82,59 @@ async function apiDuring(work: Promise<unknown>): Promise<number[]> {
 try {
   const [line] = (await once(bare.stdout, 'data')) as [Buffer];
   const bareUrls = [`http://127.0.0.1:${String(line).trim()}/`];
-  const ourUrls = await createWebhooks();
-  const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<DeliveryRound> => {
+  const ourUrls = await createWebhooks(factories, []);
+  const matches = { action: ['failed'] };
+  const unmatchedUrls = await createWebhooks(3, [{ action: ['succeeded'] }]);
+  const startingUrls = await createWebhooks(3, [matches]);
+  const twentyUrls = await createWebhooks(3, [matches, ...Array.from({ length: 19 }, (_, n) => ({ number: [n] }))]);
+  const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<MeasuredRound> => {
     // The budget of 60 a minute is not what is measured.
     await client.query(`UPDATE webhooks SET recent = '{}'`);
+    const { pid = 0 } = urls === bareUrls ? bare : system.service();
+    const before = cpuSecondsOf(pid);
     const round = await loadWithDeliveries({ urls, secret, callers, seconds, ...more });
     if (round.refused > 0) throw new Error(`${round.refused} deliveries were refused`);
-    return round;
+    return { ...round, cpuMs: (1000 * (cpuSecondsOf(pid) - before)) / round.count };
   };
-  await load(bareUrls);
-  await load(ourUrls);
-  const results = { bare: [] as DeliveryRound[], ours: [] as DeliveryRound[], duplicates: [] as DeliveryRound[] };
-  for (let round = 0; round < rounds; round += 1) {
-    results.bare.push(await load(bareUrls));
-    results.ours.push(await load(ourUrls));
-    results.duplicates.push(await load(ourUrls, { isRepeated: true }));
-  }
-  const perSecond = (of: DeliveryRound[]) => median(of.map((round) => round.perSecond));
-  const half = await load(ourUrls, { perSecond: perSecond(results.ours) / 2, seconds: 3 * seconds });
+  const cases: { name: string; urls: readonly string[]; more: Partial<DeliveryLoad>; rounds: MeasuredRound[] }[] = [
+    { name: 'node:http + HMAC + one INSERT', urls: bareUrls, more: {}, rounds: [] },
+    { name: 'accepted, no automation', urls: ourUrls, more: {}, rounds: [] },
+    { name: 'duplicates', urls: ourUrls, more: { isRepeated: true }, rounds: [] },
+    { name: 'accepted, one automation that does not match', urls: unmatchedUrls, more: {}, rounds: [] },
+    { name: 'accepted, starts a run', urls: startingUrls, more: {}, rounds: [] },
+    { name: 'accepted, starts a run, 19 automations do not match', urls: twentyUrls, more: {}, rounds: [] },
+  ];
+  for (const { urls, more } of cases) await load(urls, more);
+  for (let round = 0; round < rounds; round += 1)
+    for (const each of cases) each.rounds.push(await load(each.urls, each.more));
+  const roundsOf = (urls: readonly string[]) => cases.find((each) => each.urls === urls)?.rounds ?? [];
+  const perSecond = (of: MeasuredRound[]) => median(of.map((round) => round.perSecond));
+  const half = await load(ourUrls, { perSecond: perSecond(roundsOf(ourUrls)) / 2, seconds: 3 * seconds });
+  const halfOfStarts = await load(startingUrls, {
+    perSecond: perSecond(roundsOf(startingUrls)) / 2,
+    seconds: 3 * seconds,
+  });
   const quiet = await apiDuring(new Promise((resolve) => setTimeout(resolve, 4_000)));
   const [flooded = ''] = ourUrls;
   const flood = loadWithDeliveries({ urls: [flooded], secret, callers: 4, seconds: 4, perSecond: 10 });
   const during = await apiDuring(flood);
-  const row = (name: string, of: DeliveryRound[]) => [
+  const row = (name: string, of: MeasuredRound[]) => [
     name,
     Math.round(perSecond(of)),
     median(of.map((round) => round.p50)).toFixed(1),
     median(of.map((round) => round.p99)).toFixed(1),
-    (perSecond(of) / perSecond(results.bare)).toFixed(2),
+    median(of.map((round) => round.cpuMs)).toFixed(2),
+    (perSecond(of) / perSecond(roundsOf(bareUrls))).toFixed(2),
   ];
   const api = (sample: number[]) => `${percentile(sample, 0.99).toFixed(1)} ms`;
   report(
     'Deliveries per second',
-    `Deliveries of 1 KB with the signature of GitHub, which match no automation, to ${ourUrls.length} webhooks of one service process; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL, senders on the same cores. Goal: ratio ≥ 0.5 and p99 < 50 ms at half load. While one webhook gets ten times its budget (600 a minute), the p99 of \`GET /agent/runs\` is ${api(during)}; without deliveries it is ${api(quiet)}.`,
-    ['deliveries', 'per second (median)', 'p50 ms', 'p99 ms', 'ratio'],
+    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL, senders on the same cores. Goal: ratio ≥ 0.5 and p99 < 50 ms at half load. While one webhook gets ten times its budget (600 a minute), the p99 of \`GET /agent/runs\` is ${api(during)}; without deliveries it is ${api(quiet)}.`,
+    ['deliveries', 'per second (median)', 'p50 ms', 'p99 ms', 'CPU ms of the server, each', 'ratio'],
     [
-      row('node:http + HMAC + one INSERT', results.bare),
-      row('accepted', results.ours),
-      row('duplicates', results.duplicates),
-      [...row('accepted, at half load', [half]).slice(0, 4), ''],
+      ...cases.map(({ name, rounds: of }) => row(name, of)),
+      [...row('accepted, no automation, at half load', [half]).slice(0, -1), ''],
+      [...row('accepted, starts a run, at half load', [halfOfStarts]).slice(0, -1), ''],
     ],
   );
 } finally {

@@ -9,22 +9,23 @@ import {
   openTemporaryGround,
   type TemporaryGround,
 } from '../packages/worker/src/sandboxes/bubblewrap/temporary-ground.ts';
+import type { Gvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { sandboxLimits } from '../packages/worker/src/sandboxes/limits.ts';
 import type { SandboxSpecification } from '../packages/worker/src/sandboxes/sandbox.ts';
 
 const log = { info: () => {}, warn: (fields: object, message: string) => console.error(message, fields) };
 
 /** With the limits that sandboxes have by default. Throws where there is no bubblewrap. */
-export async function openGround(): Promise<TemporaryGround> {
+export async function openGround(gvisor?: Gvisor): Promise<TemporaryGround> {
   const program = await findBubblewrap();
   const parsed = parseSettings({});
   if (program === undefined || !parsed.ok) throw new Error('bubblewrap is not installed');
-  return await openTemporaryGround({ program, limits: sandboxLimits(parsed.settings), log });
+  return await openTemporaryGround({ program, gvisor, limits: sandboxLimits(parsed.settings), log });
 }
 
 /** A sandbox of the ground as an assignment specifies it. */
 export function specify(ground: BubblewrapGround): SandboxSpecification {
-  return { executionId: 'bench', taskId: 'bench', limits: ground.limits, isLimited: false, egress: [], files: [] };
+  return { executionId: 'bench', taskId: 'bench', limits: ground.limits, isLimited: false, files: [] };
 }
 
 /** The agent, bundled and rehearsed as the worker does it at its start. Gives its folder. */

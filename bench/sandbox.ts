@@ -1,4 +1,4 @@
-/** Measures the cost of a bubblewrap sandbox: bwrap alone, our init, a process that was started ahead of time; and two facts that the backend rests on. */
+/** Measures the cost of a bubblewrap sandbox, also with gVisor: bwrap alone, our init, a process that was started ahead of time; and two facts that the backend rests on. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,8 +9,10 @@ import { openUpstream } from '../packages/worker/src/relay/relay.ts';
 import { commandSetting, initCommand } from '../packages/worker/src/sandboxes/bubblewrap/arguments.ts';
 import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/backend.ts';
 import { agentContents } from '../packages/worker/src/sandboxes/bubblewrap/contents.ts';
+import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
 import { probeBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/level.ts';
 import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
+import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
 import type { Sandbox } from '../packages/worker/src/sandboxes/sandbox.ts';
 import { run, timeOf } from './programs.ts';
@@ -27,6 +29,8 @@ const refilledMs = 300;
 
 const place = await openGround();
 const { ground, cgroups } = place;
+const gvisor = await findGvisor();
+const gvisorPlace = gvisor && (await openGround(gvisor));
 const launch = { args: [], env: {}, runToken: '' };
 const options = [
   ...['--unshare-all', '--unshare-user', '--die-with-parent', '--new-session', '--proc', '/proc', '--dev', '/dev'],
@@ -48,6 +52,19 @@ function firstChild(pid: number): number | undefined {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ', 1)[0]) || undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Milliseconds from the options to the end of a program in a sandbox that was started ahead of time. */
+async function inSandbox(on: BubblewrapGround, command: readonly string[]): Promise<number> {
+  const sandbox = await prepareSandbox(on, {});
+  try {
+    return await timed(async () => {
+      const { exitCode, outputTail } = await sandbox.run(command, { PATH: '/usr/bin:/bin' }).ended;
+      if (exitCode !== 0) throw new Error(`${command[0]} ended with ${exitCode}: ${outputTail}`);
+    });
+  } finally {
+    await sandbox.dispose();
   }
 }
 
@@ -97,6 +114,9 @@ try {
         program: () => timeOf({ command: '/bin/true', args: [] }),
         bwrap: () => timeOf(bwrap([], ['/bin/true'])),
         init: () => timeOf(bwrap(initOptions, initCommand('init', { nproc: 512, nofile: 1024, fileBytes: 2 ** 30 }))),
+        whole: () => inSandbox(ground, ['/bin/true']),
+        gvisor: () =>
+          gvisorPlace === undefined ? Promise.resolve(Number.NaN) : inSandbox(gvisorPlace.ground, ['/bin/true']),
         probe: () => timed(() => probeBubblewrap(ground, cgroups)),
         demanded: async () => {
           let sandbox: Sandbox | undefined;
@@ -135,6 +155,8 @@ A process of the sandbox still existed after bwrap's end, as a child of the mach
         row('`true`, start to end', samples.program),
         row('`true` in bwrap', samples.bwrap),
         row('… with `prlimit` and our init', samples.init),
+        row('`true` in a sandbox that was started ahead of time', samples.whole),
+        row(`… with gVisor (${gvisor?.platform ?? 'not installed'})`, samples.gvisor),
         row('probe of the protection', samples.probe),
         row('assignment to options written, sandbox made on demand', samples.demanded),
         row('assignment to options written, sandbox started ahead of time', samples.ready),
@@ -145,5 +167,6 @@ A process of the sandbox still existed after bwrap's end, as a child of the mach
     upstream.close();
   }
 } finally {
+  await gvisorPlace?.close();
   await place.close();
 }

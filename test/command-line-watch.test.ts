@@ -1,9 +1,10 @@
 /** Commands that watch a run: long output, answers at a terminal, exit codes, and signals. The programs are real, and so is the terminal. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
+import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
@@ -15,9 +16,13 @@ let env: Record<string, string>;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
   env = { RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0', NO_COLOR: '1' };
+  mkdirSync(path.join(folder, 'data'), { mode: 0o700 });
+  await giveDatabase(path.join(folder, 'data'));
+  await giveRuntime(path.join(folder, 'data'));
   writeFileSync(path.join(folder, 'sleep.md'), say('echo begun; sleep 300'));
   writeFileSync(path.join(folder, 'ask.md'), say('echo one-$((0+1))', 'echo two-$((1+1))'));
   expect((await call(['run', '-'], say('true'))).code).toBe(0);
+  await keepRuntime(path.join(folder, 'data'));
 }, 90_000);
 
 afterAll(async () => {

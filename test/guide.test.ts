@@ -1,5 +1,8 @@
-/** Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/**
+ * Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. The folder
+ * has a head start: `newcomer.test.ts` shows the first start on an empty one.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -7,6 +10,7 @@ import { startFakeGitHost } from './fakes/git-host.ts';
 import { startFakeModels } from './fakes/models.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
+import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
 import { sandboxProblem } from './support/system.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
@@ -25,6 +29,14 @@ const [up = '', upWithModel = '', useModel = ''] = [...page.matchAll(/^```bash\n
 
 /** The skill that the guide shows. */
 const skill = /^```markdown\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
+
+/** The definition that the guide has in a repository. */
+const definition = {
+  'shipping/factory.yaml': /^schemaVersion: .*?(?=^END$)/ms.exec(page)?.[0] ?? '',
+  'shipping/agents/foreman/agent.md': '---\nagentType: FOREMAN\n---\n\nDivide the work.\n',
+  'shipping/agents/reviewer/agent.md': '---\nagentType: REVIEW\n---\n\nReview the change.\n',
+  'shipping/webhooks/alerts.yaml': 'secretName: SHIPPING_ALERTS\n',
+};
 
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 /** Returns the pattern of an output in which `…` stands for any text. */
@@ -55,8 +67,13 @@ const bash = (script: string) => runCommand(['bash', '-c', `exec 2>&1\n${script}
 
 /** Runs a command that starts Runyard and stays; resolves when Runyard is ready. */
 async function start(command: string, more: Record<string, string> = {}): Promise<void> {
+  const dataDir = path.join(folder, 'data');
+  mkdirSync(dataDir, { mode: 0o700 });
+  await giveDatabase(dataDir);
+  await giveRuntime(dataDir);
   const options = { cwd: repository, env: { ...env, RUNYARD_PORT: String(await freePort()), ...more } };
   await startCommand(['bash', '-c', command], options).sees('Ctrl-C stops everything.', 150_000);
+  await keepRuntime(dataDir);
 }
 
 describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
@@ -71,6 +88,7 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     onTestFinished(codeHost.close);
     await codeHost.commit('octocat', 'Hello-World', { README: 'Hello World!\n' });
     await codeHost.commit('acme', 'handbook', { 'skills/greet/SKILL.md': skill });
+    await codeHost.commit('acme', 'factories', definition);
     await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
     // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
     const { output } = await bash(steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n'));

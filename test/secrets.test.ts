@@ -2,59 +2,62 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
-import { describeSystem } from './support/describe-system.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
+import { startSayingMcpServer } from './fakes/mcp-servers.ts';
+import {
+  certificate,
+  leakAndFail,
+  leakyScript,
+  leakySkill,
+  nameToken,
+  planted,
+  prompt,
+  sayingServer,
+  token,
+} from './fakes/planted-secrets.ts';
+import { describeSystemWithModels } from './support/describe-system.ts';
 import { columnsHolding, filesHolding } from './support/find-planted.ts';
+import { oneModel } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
 
 const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
-const token = 'kT9"deploy/token+42';
-const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
-/** A value that a file name can hold. */
-const nameToken = 'Qz7-name-token-81';
-/** Texts that would show the values, in the spellings that the run prints. */
-const planted = [
-  token,
-  nameToken,
-  'Ab3/'.repeat(15),
-  Buffer.from(token).toString('base64').slice(0, 22),
-  encodeURIComponent(token),
-  JSON.stringify(token).slice(1, -1),
-];
+let codeHost: FakeGitHost | undefined;
+let remote: Awaited<ReturnType<typeof startSayingMcpServer>> | undefined;
+afterAll(async () => {
+  remote?.close();
+  await codeHost?.close();
+});
 
-const prompt = `Show the secrets of the run, such as ${token}.
+const options = async () => {
+  codeHost = await startFakeGitHost();
+  await codeHost.commit('acme', 'tools', {
+    'skills/leaky/SKILL.md': leakySkill,
+    'skills/leaky/login.sh': leakyScript,
+  });
+  remote = await startSayingMcpServer(`${token} ${nameToken}`);
+  return {
+    env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8', RUNYARD_CODE_HOST_URL: codeHost.template },
+  };
+};
 
-\`\`\`sh
-echo "$DEPLOY_TOKEN"; echo "$DEPLOY_TOKEN" >&2
-printf %s "$DEPLOY_TOKEN" | base64
-printf %s "$DEPLOY_TOKEN" | sed 's/./&\\n/g' | while read -r c; do printf %s "$c"; sleep 0.02; done; echo
-node -e 'console.log(encodeURIComponent(process.env.DEPLOY_TOKEN), JSON.stringify(process.env))' || true
-cat "$CERTIFICATE"; base64 "$CERTIFICATE"
-\`\`\`
-
-\`\`\`sh
-echo "$DEPLOY_TOKEN" > kept.txt && report-artifact kept.txt --title "Title $DEPLOY_TOKEN" --description "$DEPLOY_TOKEN"
-printf '# Plan %s\\n' "$DEPLOY_TOKEN" > plan.md && report-artifact plan.md --type PLAN --title Plan
-echo x > "file-$NAME_TOKEN.txt" && report-artifact "file-$NAME_TOKEN.txt" --title "$NAME_TOKEN"; rm file-*.txt
-printf 'Say %s %s.\\n\\n\\140\\140\\140sh\\necho a child with %s\\n\\140\\140\\140\\n' "$DEPLOY_TOKEN" "$NAME_TOKEN" "$NAME_TOKEN" | child-run start -
-child-run await
-cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 'deploy[/]token' || true
-rm kept.txt plan.md
-\`\`\`
-
-\`\`\`sh
-echo "$DEPLOY_TOKEN" >&2; exit 7
-\`\`\`
-`;
-
-describeSystem('secrets', {}, (system) => {
+describeSystemWithModels('secrets', options, (system, models) => {
   let runId: string;
   let serverRunId: string;
+  let toolRunId: string;
   let scheduleId: string;
   const stream = new AbortController();
   let live: Promise<string>;
   const set = (name: string, value: string) =>
     system.call('PUT', `/secrets/${name}`, { value, scope: name === 'CERTIFICATE' ? 'team' : 'personal' });
+
+  /** Stores an MCP server that has the secrets in its environment. */
+  const store = async (name: string, command: string, args: string[]) => {
+    const env = { DEPLOY_TOKEN: token, NAME_TOKEN: nameToken };
+    return {
+      id: (await system.call<{ id: string }>('POST', '/agent/mcp-servers', { name, command, args, env }, 201)).id,
+    };
+  };
 
   beforeAll(async () => {
     await set('DEPLOY_TOKEN', token);
@@ -108,12 +111,24 @@ describeSystem('secrets', {}, (system) => {
     );
     await system.until(runId, ({ state }) => state === 'SUCCEEDED' || state === 'FAILED');
     serverRunId = await system.createRun('Use it.', {
-      config: {
-        secrets,
-        mcp_servers: { leaky: { command: 'sh', args: ['-c', `echo "no licence $NAME_TOKEN ${token}" >&2; exit 4`] } },
-      },
+      config: { ...oneModel, secrets, mcp_servers: { leaky: await store('Leaky', 'sh', ['-c', leakAndFail]) } },
     });
     await system.untilEnded(serverRunId);
+    models.script(({ turn, toolResults }) => {
+      const name = ['mcp__near__say', 'mcp__far__say'][turn];
+      return name
+        ? { toolCalls: [{ name, input: { about: token } }] }
+        : { text: [`I got ${toolResults.join()} ${token}`] };
+    });
+    toolRunId = await system.createRun('Use your tools.', {
+      config: {
+        ...oneModel,
+        secrets,
+        skill_spec: 'acme/tools:leaky',
+        mcp_servers: { near: await store('Near', 'node', ['-e', sayingServer]), far: { url: remote?.url } },
+      },
+    });
+    await system.untilEnded(toolRunId);
     const schedule = await system.call<{ id: string }>(
       'POST',
       '/agent/schedules',
@@ -147,6 +162,19 @@ describeSystem('secrets', {}, (system) => {
     },
   );
 
+  test('gives the values to no record of what MCP servers and skills say', async () => {
+    expect(await system.run(toolRunId)).toMatchObject({
+      state: 'SUCCEEDED',
+      agent_skill: { name: 'leaky', description: 'Uses «redacted» and «redacted».' },
+    });
+    for (const what of ['', '/timeline', '/transcript', '/events?follow=false', '/conversation'])
+      expect(found(await text(`/agent/runs/${toolRunId}${what}`)), what).toEqual([]);
+    const conversation = await text(`/agent/runs/${toolRunId}/conversation`);
+    expect(conversation.match(/It says: «redacted»/g)?.length).toBeGreaterThanOrEqual(2);
+    // The repository itself says them to everyone who may read it, and the list of skills shows only that.
+    expect(models.requests.map(({ body }) => JSON.stringify(body)).join()).toContain('Log in with «redacted».');
+  });
+
   test('hands out artifacts without the values', async () => {
     const { artifacts = [] } = await system.run(runId);
     expect(artifacts.length).toBe(3);
@@ -171,6 +199,7 @@ describeSystem('secrets', {}, (system) => {
       '/agent/schedules',
       '/audit-log',
       '/secrets',
+      '/agent/mcp-servers',
     ];
     for (const list of [...lists, `/agent/runs/${serverRunId}/timeline`])
       expect(found(await text(list)), list).toEqual([]);
@@ -186,7 +215,8 @@ describeSystem('secrets', {}, (system) => {
 
   test('keeps no value in the database, its files, blobs and logs', async () => {
     // The search finds what is there, in text and in JSON.
-    expect((await columnsHolding(system.dataDir, ['no licence'])).columns).toContain('public.runs.config');
+    expect((await columnsHolding(system.dataDir, ['no licence'])).columns).not.toEqual([]);
+    expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.runs.config');
     const { columns, rows } = await columnsHolding(system.dataDir, planted);
     expect(rows).toBeGreaterThan(100);
     expect(columns).toEqual([]);

@@ -62,7 +62,7 @@ test('manage webhooks, show their deliveries and forward them', { timeout: 240_0
   // The API takes no deliveries when the ingress has a port of its own.
   expect((await deliver(`${system.baseUrl()}/webhooks/w/${uid}`)).status).not.toBe(202);
 
-  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];
+  const triggers: object[] = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];
   const file = path.join(system.dataDir, 'automation.json');
   await writeFile(file, JSON.stringify({ name: 'A', prompt: 'Look.', triggers, concurrency_key: 'id' }));
   const automation = await call('automations', 'create', factory, file);
@@ -71,6 +71,21 @@ test('manage webhooks, show their deliveries and forward them', { timeout: 240_0
   await call('automations', 'enable', automation);
   const shown = JSON.parse(await call('automations', 'show', automation));
   expect(shown).toMatchObject({ enabled: true, concurrency_key: 'id' });
+  const dryRun = await call('automations', 'dry-run', automation, '--delivery', id);
+  expect(dryRun).toMatch(new RegExp(`^\\+ ${automation} A: would start a run\n {4}Look\\.\n[^]*delivery ${id}`));
+  await writeFile(file, '{"status": "resolved"}');
+  expect(await call('webhooks', 'simulate', uid, '--payload', file)).toContain(`+ ${automation} A: would start a run`);
+  const schedule = { name: 'nightly', cron: '0 3 * * *', timezone: 'Europe/Berlin' };
+  triggers.push({ provider: 'schedule', event: 'cron_fired', schedule });
+  await writeFile(file, JSON.stringify({ name: 'A', prompt: 'Look.', triggers, agent: 'foreman' }));
+  await call('automations', 'update', automation, file);
+  expect(await call('automations', 'list')).toMatch(/enabled\s+\d{4}-\d\d-\d\dT0[12]:00:00\S+\s+A/);
+  expect(JSON.parse(await call('automations', 'history', automation, '--json'))).toMatchObject({ fires: [] });
+  await call('automations', 'disable', automation);
+  expect(JSON.parse(await call('automations', 'show', automation))).toMatchObject({
+    agent: 'foreman',
+    schedules: [{ name: 'nightly', next_run: null }],
+  });
   await writeFile(file, '{"status": ["resolved"]}');
   expect(await call('automations', 'test-filter', factory, file, '--delivery', id)).toBe(
     'does not match\n- status: found "firing"; allowed: "resolved"',

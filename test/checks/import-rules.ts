@@ -30,7 +30,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['code-hosts', 'conversations', 'environments', 'factories', 'mcp', 'stored-secrets', 'subscriptions', 'usage'],
   ['models'],
   ['access', 'content-policy', 'idempotency', 'redaction', 'uploads'],
-  ['bodies', 'domain.ts', 'names', 'operator-files', 'secrets'],
+  ['bodies', 'domain.ts', 'operator-files', 'secrets'],
   ['store'],
   ['fault.ts'],
 ];

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readProcessorTime } from '../support/processor-time.ts';
 
 export interface Finished {
   readonly code: number;
@@ -31,22 +31,13 @@ function endGroup(group: number, signal: NodeJS.Signals): void {
   }
 }
 
-/**
- * Returns the processor time of all ended children of this process, and of theirs, milliseconds: cutime and cstime of proc(5), which count
- * in hundredths of a second. Processes that outlive their parent are left out.
- */
-function childrenCpuMs(): number {
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-  return (Number(fields[13]) + Number(fields[14])) * 10;
-}
-
 /** Runs a command with our output and no input, in a group of its own; after `limitMs` the group is killed. */
 export async function runCommand(
   command: readonly [string, ...string[]],
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly limitMs: number },
 ): Promise<Finished> {
   const startedAt = performance.now();
-  const cpuBefore = childrenCpuMs();
+  const cpuBefore = readProcessorTime().childrenMs;
   const [program, ...args] = command;
   const child = spawn(program, args, {
     cwd: options.cwd,
@@ -74,6 +65,6 @@ export async function runCommand(
     endGroup(group, 'SIGKILL');
     groups.delete(group);
   }
-  const cpuMs = childrenCpuMs() - cpuBefore;
+  const cpuMs = readProcessorTime().childrenMs - cpuBefore;
   return { code, timedOut, durationMs: performance.now() - startedAt, cpuMs };
 }

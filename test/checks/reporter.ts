@@ -7,8 +7,8 @@ export interface VitestReport {
   readonly passed: number;
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly failures: readonly string[];
-  /** Time of each test file, in milliseconds. */
-  readonly files: readonly { readonly name: string; readonly durationMs: number }[];
+  /** Time of each test file, in milliseconds: `cpuMs` of the processor, for the file and the programs that it started. */
+  readonly files: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
 }
 
 /** Names the environment variable with the file of the report. */
@@ -34,7 +34,8 @@ function readModule(module: TestModule): VitestReport {
   }
   // A file that does not load, or whose hooks fail, has failed even if none of its tests has.
   if (module.state() === 'failed' && failures.length === 0) failures.push(`${file}: the file itself`);
-  return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration }] };
+  const cpuMs = module.meta().processorMs ?? 0;
+  return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration, cpuMs }] };
 }
 
 /** @public vitest loads it by its path. */

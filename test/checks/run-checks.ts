@@ -124,6 +124,7 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
+        workers: besideDatabase,
       });
     } finally {
       await server.stop();
@@ -141,10 +142,15 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
   }
 }
 
+const processors = Math.max(2, Math.min(4, availableParallelism()));
+
+/** Test files that run at the same time where they mostly wait for the database: with one for each processor, a quarter of the time is idle. */
+const besideDatabase = 1 + processors;
+
 installSystemPackages(say);
 const files = findTestFiles(root, filter);
 if (filter === '') {
-  await check('types (tsc)', [tool('tsc'), '--noEmit']);
+  await check('types (tsc)', [tool('tsc'), '--noEmit', '--checkers', String(processors)]);
   await check('lint and format (biome)', [tool('biome'), 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.']);
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
   checkHere('import rules', () => findImportFaults(root));
@@ -154,9 +160,8 @@ const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
   const record = { [answersVariable]: answers };
   // They wait for programs more than half of the time, so two of them share a processor.
-  const workers = 2 * Math.max(2, Math.min(4, availableParallelism()));
-  await vitest('units and end to end', files.programs, { env: record, workers });
-  await vitest('service, embedded PostgreSQL', files.service, { env: record });
+  await vitest('units and end to end', files.programs, { env: record, workers: 2 * processors });
+  await vitest('service, embedded PostgreSQL', files.service, { env: record, workers: besideDatabase });
   if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });

@@ -28,6 +28,7 @@ export function newestPostgres(): string | null {
 
 const wanted: readonly { readonly name: string; readonly isThere: () => boolean }[] = [
   { name: 'bubblewrap', isThere: () => isOnPath('bwrap') },
+  { name: 'runsc', isThere: () => isOnPath('runsc') },
   { name: 'postgresql', isThere: () => newestPostgres() !== null },
   {
     name: 'chromium',

@@ -65,6 +65,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factories: { owner: 'factories' },
   factory_agents: { owner: 'factories' },
   factory_definitions: { owner: 'definitions' },
+  factory_sources: { owner: 'definitions' },
   // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },

@@ -4,6 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,23 +32,50 @@ export interface FakeGitRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
+/** Writes objects and returns their ids. */
+export interface FakeObjects {
+  file(content: string): Promise<string>;
+  /** Name → id of a file or folder. */
+  folder(entries: Iterable<readonly [name: string, kind: 'file' | 'folder', id: string]>): Promise<string>;
+}
+
 export interface FakeGitHost {
   readonly url: string;
   /** Value for RUNYARD_CODE_HOST_URL. */
   readonly template: string;
   readonly requests: readonly FakeGitRequest[];
-  /** Creates a repository, or adds a commit to it; `files`: path → content, `links`: path → target. Returns the commit. */
+  /**
+   * Creates a repository, or adds a commit to it; `files`: path → content, `links`: path → target, `submodules`: path → commit. Returns
+   * the commit.
+   */
   commit(
     owner: string,
     repo: string,
     files: Readonly<Record<string, string>>,
     links?: Readonly<Record<string, string>>,
+    submodules?: Readonly<Record<string, string>>,
   ): Promise<string>;
+  /** Replaces the content of a repository by a tree that is made of git's objects, such as one with more files than a disk holds. */
+  commitTree(owner: string, repo: string, makeTree: (objects: FakeObjects) => Promise<string>): Promise<void>;
+  /** Makes a branch one commit without parents that has only these files, as after a forced push. Returns the commit. */
+  replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Content of a file on the branch `main`. */
   read(owner: string, repo: string, path: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
   redirect(from: string, to: string): void;
   close(): Promise<void>;
+}
+
+/** Content of a branch. */
+export interface ReplacedContent {
+  /** Default: `main`. */
+  readonly branch?: string;
+  /** Path → content. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Path → target. */
+  readonly links?: Readonly<Record<string, string>>;
+  /** Path → commit. */
+  readonly submodules?: Readonly<Record<string, string>>;
 }
 
 export interface FakeGitHostOptions {
@@ -96,39 +124,82 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     backend(root, url, request, response);
   };
 
+  /** Creates a repository unless it exists. Returns its folder. */
+  const init = async (owner: string, repo: string): Promise<string> => {
+    const bare = join(root, owner, `${repo}.git`);
+    await mkdir(bare, { recursive: true });
+    await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
+    await git(bare, 'config', 'http.receivepack', 'true');
+    await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
+    return bare;
+  };
+
   const server = createServer(handle);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
+  async function publish(
+    owner: string,
+    repo: string,
+    { branch = 'main', files, links = {}, submodules = {} }: ReplacedContent,
+    isForced: boolean,
+  ): Promise<string> {
+    const isNew = !existsSync(join(root, owner, `${repo}.git`, 'HEAD'));
+    const bare = await init(owner, repo);
+    const work = await mkdtemp(join(folder, 'work-'));
+    const ref = `refs/heads/${branch}`;
+    const parent = isForced || isNew ? '' : await git(bare, 'rev-parse', '--verify', ref).catch(() => '');
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(work, path)), { recursive: true });
+      await writeFile(join(work, path), content);
+    }
+    for (const [path, target] of Object.entries(links)) {
+      await mkdir(dirname(join(work, path)), { recursive: true });
+      await symlink(target, join(work, path));
+    }
+    // An index of its own, so that the repository needs no working tree.
+    const inWork = async (...args: string[]) =>
+      (
+        await run('git', ['--git-dir', bare, '--work-tree', work, ...args], {
+          cwd: work,
+          env: { ...gitEnv, GIT_INDEX_FILE: `${work}.index` },
+        })
+      ).stdout.trim();
+    if (parent !== '') await inWork('read-tree', parent);
+    await inWork('add', ...(parent === '' ? ['--all'] : ['--ignore-removal']), '.');
+    for (const [path, commit] of Object.entries(submodules))
+      await inWork('update-index', '--add', '--cacheinfo', `160000,${commit},${path}`);
+    const tree = await inWork('write-tree');
+    const commit = await inWork('commit-tree', tree, ...(parent === '' ? [] : ['-p', parent]), '-m', 'fake');
+    await inWork('update-ref', ref, commit);
+    await rm(work, { recursive: true, force: true });
+    await rm(`${work}.index`, { force: true });
+    return commit;
+  }
+
   return {
     url,
     template: `${url}/{owner}/{repo}.git`,
     requests,
-    commit: async (owner, repo, files, links = {}) => {
-      const bare = join(root, owner, `${repo}.git`);
-      const work = await mkdtemp(join(folder, 'work-'));
-      await mkdir(bare, { recursive: true });
-      await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
-      await git(bare, 'config', 'http.receivepack', 'true');
-      await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
-      await git(work, 'init', '--quiet', '--initial-branch=main');
-      await git(work, 'fetch', '--quiet', bare, 'main').then(
-        () => git(work, 'reset', '--quiet', '--hard', 'FETCH_HEAD'),
-        () => 'the repository is new',
-      );
-      for (const [path, content] of Object.entries(files)) {
-        await mkdir(dirname(join(work, path)), { recursive: true });
-        await writeFile(join(work, path), content);
-      }
-      for (const [path, target] of Object.entries(links)) await symlink(target, join(work, path));
-      await git(work, 'add', '--all');
-      await git(work, 'commit', '--quiet', '--message', 'fake');
-      await git(work, 'push', '--quiet', bare, 'HEAD:main');
-      const commit = await git(work, 'rev-parse', 'HEAD');
-      // Git may still collect garbage in the background.
-      await rm(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
-      return commit;
+    commit: (owner, repo, files, links = {}, submodules = {}) =>
+      publish(owner, repo, { files, links, submodules }, false),
+    replace: (owner, repo, content) => publish(owner, repo, content, true),
+    commitTree: async (owner, repo, makeTree) => {
+      const bare = await init(owner, repo);
+      const feed = async (input: string, ...args: string[]): Promise<string> => {
+        const ran = run('git', args, { cwd: bare, env: gitEnv });
+        // Not every command reads it.
+        ran.child.stdin?.on('error', () => {}).end(input);
+        return (await ran).stdout.trim();
+      };
+      const modes = { file: '100644 blob', folder: '040000 tree' } as const;
+      const tree = await makeTree({
+        file: (content) => feed(content, 'hash-object', '-w', '--stdin'),
+        folder: (entries) =>
+          feed(Array.from(entries, ([name, kind, id]) => `${modes[kind]} ${id}\t${name}\n`).join(''), 'mktree'),
+      });
+      await git(bare, 'update-ref', 'refs/heads/main', await feed('', 'commit-tree', tree, '-m', 'fake'));
     },
     read: (owner, repo, path) => git(join(root, owner, `${repo}.git`), 'show', `main:${path}`),
     redirect: (from, to) => void redirects.set(from, to),

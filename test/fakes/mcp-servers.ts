@@ -75,3 +75,34 @@ export async function startHttpMcpServer(authorization: string): Promise<HttpMcp
     },
   };
 }
+
+/** Starts an MCP server over HTTP whose description, tool and answers say a text. */
+export async function startSayingMcpServer(text: string): Promise<{ readonly url: string; close(): void }> {
+  const results: Record<string, object> = {
+    initialize: {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: text, version: '1' },
+    },
+    'tools/list': { tools: [{ name: 'say', description: text, inputSchema: { type: 'object', description: text } }] },
+    'tools/call': { content: [{ type: 'text', text: `It says: ${text}` }] },
+  };
+  const server = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    const { id, method = '' } = JSON.parse(body || '{}') as { id?: number; method?: string };
+    if (id === undefined) return response.writeHead(202).end();
+    const answer = results[method] ? { result: results[method] } : { error: { code: -32_601, message: text } };
+    return response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,18 +1,23 @@
 /** Programs that a run starts in the real sandbox of a worker, with the real agent beside them. */
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { startTestWorker } from '../../packages/worker/test/worker.ts';
-import { startFakeHarnessSupport } from '../fakes/harness-support.ts';
+import { startTestWorker, type TestWorker, type TestWorkerOptions } from '../../packages/worker/test/worker.ts';
+import { type FakeHarnessSupport, startFakeHarnessSupport } from '../fakes/harness-support.ts';
 import { fakeAssignment, startFakeWorkerService } from '../fakes/worker-service.ts';
 
 const agentEntry = fileURLToPath(new URL('../../packages/agent/src/main.ts', import.meta.url));
 
 export interface AgentProbe extends AsyncDisposable {
+  readonly it: TestWorker;
+  /** Runs a script of the shell as a command of a run; what it printed. */
+  attempt(script: string): Promise<string>;
   /** Runs JavaScript as a command of a run, in the sandbox's own Node; what it printed. */
   attemptInNode(script: (token: string) => string): Promise<string>;
+  /** Runs a script of the shell that may end its sandbox; how the worker reports the end. */
+  ended(script: string): Promise<{ readonly failure_reason?: string | undefined; readonly message: string }>;
 }
 
-export async function openAgentProbe(): Promise<AgentProbe> {
+export async function openAgentProbe(settings: TestWorkerOptions['settings'] = {}): Promise<AgentProbe> {
   let target = '';
   const passOn = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { method = 'GET', headers, url = '' } = incoming;
@@ -24,28 +29,41 @@ export async function openAgentProbe(): Promise<AgentProbe> {
     incoming.pipe(outgoing);
   };
   const service = await startFakeWorkerService({ onRequest: passOn });
-  const it = await startTestWorker({ service, agentEntry });
+  const it = await startTestWorker({ service, agentEntry, settings });
   let number = 0;
+  const run = async <T>(
+    script: (token: string) => string,
+    result: (id: string, fake: FakeHarnessSupport) => Promise<T>,
+  ): Promise<T> => {
+    const id = `agent-probe-${++number}`;
+    const fake = await startFakeHarnessSupport();
+    fake.task = { ...fake.task, prompt: `\`\`\`sh\n${script(fake.token)}\n\`\`\`` };
+    target = fake.url;
+    try {
+      service.send(fakeAssignment(id, [], { RUNYARD_RUN_TOKEN: fake.token }));
+      return await result(id, fake);
+    } finally {
+      await fake.close();
+    }
+  };
+  const completed = (id: string) => service.waitFor('task_completed', (data) => data.execution_id === id);
+  const failed = (id: string) => service.waitFor('task_failed', (data) => data.execution_id === id);
+  const output = (script: (token: string) => string): Promise<string> =>
+    run(script, async (id, fake) => {
+      await Promise.race([completed(id), failed(id).then(({ message }) => Promise.reject(new Error(message)))]);
+      const [action] = fake.events.filter((event) => event.type === 'action');
+      return fake.output(action?.action_id ?? '');
+    });
   return {
-    async attemptInNode(script) {
-      const id = `agent-probe-${++number}`;
-      const fake = await startFakeHarnessSupport();
-      const lines = ["cat >p.mjs <<'END'", script(fake.token), 'END', 'node p.mjs 2>&1'];
-      fake.task = { ...fake.task, prompt: `\`\`\`sh\n${lines.join('\n')}\n\`\`\`` };
-      target = fake.url;
-      try {
-        service.send(fakeAssignment(id, [], { RUNYARD_RUN_TOKEN: fake.token }));
-        const failed = service.waitFor('task_failed', (data) => data.execution_id === id);
-        await Promise.race([
-          service.waitFor('task_completed', (data) => data.execution_id === id),
-          failed.then(({ message }) => Promise.reject(new Error(message))),
-        ]);
-        const [action] = fake.events.filter((event) => event.type === 'action');
-        return fake.output(action?.action_id ?? '');
-      } finally {
-        await fake.close();
-      }
-    },
+    it,
+    attempt: (script) => output(() => script),
+    attemptInNode: (script) =>
+      output((token) => ["cat >p.mjs <<'END'", script(token), 'END', 'node p.mjs 2>&1'].join('\n')),
+    ended: (script) =>
+      run(
+        () => script,
+        (id) => Promise.race([completed(id), failed(id)]),
+      ),
     [Symbol.asyncDispose]: () => it[Symbol.asyncDispose](),
   };
 }

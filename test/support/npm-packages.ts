@@ -1,9 +1,10 @@
 /** Packages of npm that the repository itself does not need, installed from a lockfile of their own. */
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { type KeptPackages, keepPackages } from './kept-packages.ts';
 
 const run = promisify(execFile);
 
@@ -24,23 +25,38 @@ const installLimitMs = 180_000;
 const ownFaults = /EINTEGRITY|EUSAGE/;
 
 /**
- * Copies a folder with `package.json` and `package-lock.json` and installs in the copy what they name, without running a
- * script of a package. Throws where what came is not what the lockfile says.
+ * Copies a folder with `package.json` and `package-lock.json`, and gives the copy the packages that they name, installed without running
+ * a script of a package. Throws where what came is not what the lockfile says.
  */
 export async function installNpmPackages(folder: string): Promise<NpmPackages> {
-  const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
-  const remove = () => rm(target, { recursive: true, force: true });
-  await cp(folder, target, { recursive: true });
+  const manifests = ['package.json', 'package-lock.json'];
+  const contents = await Promise.all(manifests.map((name) => readFile(path.join(folder, name), 'utf8')));
+  let packages: KeptPackages;
   try {
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'], {
-      cwd: target,
-      timeout: installLimitMs,
+    packages = await keepPackages(['npm', process.version, process.arch, ...contents], async (cwd) => {
+      for (const name of manifests) await cp(path.join(folder, name), path.join(cwd, name));
+      await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'], {
+        cwd,
+        timeout: installLimitMs,
+      });
     });
   } catch (error) {
-    await remove();
     const told = String((error as { stderr?: string }).stderr || error);
     if (ownFaults.test(told)) throw error;
     return { kind: 'missing', reason: `npm cannot get them: ${told.trim().split('\n').at(-1)}` };
   }
-  return { kind: 'ready', folder: target, remove };
+  const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
+  await cp(folder, target, { recursive: true });
+  // A symbolic link would not do: a generator looks for the tsconfig.json above its own real place.
+  const copy = (...flags: string[]) => run('cp', ['-a', ...flags, path.join(packages.folder, 'node_modules'), target]);
+  // Linked where both are on one file system.
+  await copy('-l').catch(() => copy());
+  return {
+    kind: 'ready',
+    folder: target,
+    remove: async () => {
+      await rm(target, { recursive: true, force: true });
+      await packages.remove();
+    },
+  };
 }

@@ -1,9 +1,9 @@
 /** Python packages, installed as their users install them: by pip, from the registry of the machine. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { type KeptPackages, keepPackages } from './kept-packages.ts';
 
 const run = promisify(execFile);
 /** `missing`: they cannot be had on this machine, with the reason. */
@@ -40,6 +40,10 @@ async function findPip(target: string): Promise<readonly [string, ...string[]] |
   return made ? [path.join(target, 'venv/bin/python3'), '-m', 'pip'] : undefined;
 }
 
+/** Prints the version of Python and its platform, which decide on the wheels; fails where Python is too old. */
+const describePython = (minor: number): string =>
+  `import sys, sysconfig; assert sys.version_info >= (3, ${minor}); print(sys.version, sysconfig.get_platform())`;
+
 const succeeds = async (command: string, ...args: string[]): Promise<boolean> =>
   await run(command, args, { timeout: installLimitMs }).then(
     () => true,
@@ -51,27 +55,13 @@ const succeeds = async (command: string, ...args: string[]): Promise<boolean> =>
  * Python 3 that they are for. Throws where what came is not what the hashes say.
  */
 export async function installPythonPackages(requirements: string, minor: number): Promise<PythonPackages> {
-  if (!(await succeeds('python3', '-c', `import sys; sys.exit(sys.version_info < (3, ${minor}))`)))
-    return missing(`there is no python3 of 3.${minor} or newer`);
-  const target = await mkdtemp(path.join(tmpdir(), 'runyard-python-'));
-  const remove = () => rm(target, { recursive: true, force: true });
-  const pip = await findPip(target);
-  if (!pip) {
-    await remove();
-    return missing('python3 has neither pip nor venv (Debian: python3-venv)');
-  }
-  const packages = path.join(target, 'packages');
-  const [command, ...args] = [
-    ...pip,
-    ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
-    // Wheels only: building a package would run its code, and need its tools.
-    ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', packages],
-    ...['--requirement', requirements],
-  ];
+  const described = await run('python3', ['-c', describePython(minor)]).catch(() => undefined);
+  if (!described) return missing(`there is no python3 of 3.${minor} or newer`);
+  const inputs = ['python', described.stdout, await readFile(requirements, 'utf8')];
+  let kept: KeptPackages;
   try {
-    await run(command, args, { timeout: installLimitMs });
+    kept = await keepPackages(inputs, (folder) => installInto(folder, requirements));
   } catch (error) {
-    await remove();
     if (String((error as { stderr?: string }).stderr).includes('DO NOT MATCH THE HASHES')) throw error;
     return missing(`pip cannot get them: ${lastLine(error)}`);
   }
@@ -80,7 +70,12 @@ export async function installPythonPackages(requirements: string, minor: number)
     start: async (args, { env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
         // Of the machine's environment nothing else: a proxy would be asked for the service on loopback.
-        env: { PATH: process.env.PATH ?? '', PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1', ...env },
+        env: {
+          PATH: process.env.PATH ?? '',
+          PYTHONPATH: path.join(kept.folder, 'packages'),
+          PYTHONDONTWRITEBYTECODE: '1',
+          ...env,
+        },
         cwd,
         timeout: startLimitMs,
         killSignal: 'SIGKILL',
@@ -88,6 +83,20 @@ export async function installPythonPackages(requirements: string, minor: number)
       });
       return stdout;
     },
-    remove,
+    remove: kept.remove,
   };
+}
+
+async function installInto(folder: string, requirements: string): Promise<void> {
+  const pip = await findPip(folder);
+  if (!pip) throw new Error('python3 has neither pip nor venv (Debian: python3-venv)');
+  const [command, ...args] = [
+    ...pip,
+    ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
+    // Wheels only: building a package would run its code, and need its tools.
+    ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', path.join(folder, 'packages')],
+    ...['--requirement', requirements],
+  ];
+  await run(command, args, { timeout: installLimitMs });
+  await rm(path.join(folder, 'venv'), { recursive: true, force: true });
 }

@@ -1,8 +1,25 @@
 /**
- * Setup of every test file. Vitest runs it again for each file of a process; modules that it imports are loaded once, or once per file
- * where files share no modules. So it imports little.
+ * Setup of every test file: records answers, and the processor time of the file. Vitest runs it again for each file of a process; modules
+ * that it imports are loaded once, or once per file where files share no modules. So it imports little.
  */
+import { afterAll } from 'vitest';
 import { answersVariable, recordAnswers } from './answers-of-process.ts';
+import { readProcessorTime } from './processor-time.ts';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Processor time of a test file with the programs that it started, milliseconds. */
+    processorMs?: number;
+  }
+}
 
 const folder = process.env[answersVariable];
 if (folder) recordAnswers(folder);
+
+const before = readProcessorTime();
+// The hooks of the file itself end before this one.
+// biome-ignore lint/correctness/noEmptyPattern: vitest wants a pattern of the fixtures that a hook uses
+afterAll(({}, file) => {
+  const after = readProcessorTime();
+  file.meta.processorMs = after.ownMs + after.childrenMs - before.ownMs - before.childrenMs;
+});

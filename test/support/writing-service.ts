@@ -1,10 +1,12 @@
 /**
  * Program for crash tests: starts the embedded PostgreSQL of folder ARGV[2], as the service does, then inserts rows from
- * eight loops and prints each row's id once the database has acknowledged it. Ends when its standard input is closed.
+ * eight loops and prints each row's id once the database has acknowledged it. The loops pause, so that they leave processor time to the
+ * programs that a test kills and starts. Ends when its standard input is closed.
  * Lines: `ready MILLISECONDS`, `row ID`.
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../../packages/service/src/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/store/database/log.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
@@ -27,6 +29,7 @@ const loops = Array.from({ length: 8 }, async () => {
       continue;
     }
     writeSync(1, `row ${id}\n`);
+    await delay(2);
   }
 });
 process.stdin.resume().on('end', async () => {

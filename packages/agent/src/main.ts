@@ -42,6 +42,7 @@ const ownVariables = [
   'RUNYARD_RUN_TOKEN',
   'RUNYARD_RUN_TOKEN_FD',
   'RUNYARD_RELAY_SOCKET',
+  'RUNYARD_EGRESS_SOCKET',
   'RUNYARD_RUN_FOLDERS',
   'RUNYARD_AGENT_HOME',
   'NODE_COMPILE_CACHE',
@@ -90,6 +91,7 @@ async function run(argv: readonly string[]): Promise<number> {
       workspace: folders.workspace,
       ownFolders: folders.own,
       env: { ...process.env, HOME: folders.home },
+      egressSocket: given.RUNYARD_EGRESS_SOCKET || undefined,
       onStarted: (terminate) => {
         process.on('SIGTERM', terminate);
         process.on('SIGINT', terminate);

@@ -114,7 +114,14 @@ describe('git in the sandbox', () => {
       'hello',
       {
         README: 'hostile\n',
-        '.gitmodules': '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=touch owned\n',
+        '.gitmodules': [
+          ['x', '--upload-pack=touch owned'],
+          ['y', 'file:///etc'],
+          ['z', `${git.url}/private/z.git`],
+          ['.git/hooks', 'ext::sh -c touch% owned'],
+        ]
+          .map(([path, url]) => `[submodule "${path}"]\n\tpath = ${path}\n\turl = ${url}\n`)
+          .join(''),
         '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs\nREADME filter=evil\n',
         'large.bin': 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 99999999999\n',
         '.lfsconfig': '[lfs]\n\turl = http://127.0.0.1:1/\n',
@@ -122,10 +129,13 @@ describe('git in the sandbox', () => {
         '.envrc': 'touch owned\n',
       },
       { 'link-out': '/etc', '.agents': '../../..' },
+      { x: 'a'.repeat(40), y: 'b'.repeat(40), z: 'c'.repeat(40) },
     );
     await start(
       {
-        ...sh('test ! -e owned && test ! -e hello/owned && cat hello/large.bin hello/README && ls -d hello/x'),
+        ...sh(
+          'test ! -e owned && test ! -e hello/owned && cat hello/large.bin hello/README && find hello/x hello/y hello/z hello/.git/hooks',
+        ),
         repositories,
       },
       { prepare },
@@ -134,7 +144,8 @@ describe('git in the sandbox', () => {
     expect(of('setup_step_finished')[0]).toMatchObject({ kind: 'clone', exit_code: 0 });
     expect(outputs()[0]).toContain('git-lfs.github.com/spec/v1');
     expect(outputs()[0]).toContain('hostile');
-    expect(outputs()[0]).toMatch(/hello\/x.*No such file/);
+    expect(outputs()[0]).toMatch(/\nhello\/x\nhello\/y\nhello\/z\nhello\/\.git\/hooks\n/);
+    expect(outputs()[0], 'only samples').not.toMatch(/hooks\/[\w-]+\n/);
     expect(git.requests.every(({ url }) => url.startsWith('/acme/hello.git/'))).toBe(true);
   });
 });

@@ -3,6 +3,7 @@ import { maxSnapshotFiles } from '@runyard/contract/limits';
 import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
+import type { NetworkAccess } from './egress/forwarder.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
@@ -23,12 +24,17 @@ export interface RunPartsOptions {
   readonly workspace: string;
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Unix socket of the worker's proxy. */
+  readonly egressSocket: string | undefined;
   readonly harnessStartMs: number;
 }
 
 /** Creates the parts of an execution and connects them to each other. The socket must be closed in the end. */
 export async function openRunParts(options: RunPartsOptions) {
   const { client, secrets, workspace, ownFolders } = options;
+  const egress = await openEgress(options.egressSocket);
+  const withoutProxy = client.connection.relaySocket === undefined ? 'open' : 'none';
+  const network: NetworkAccess = egress === undefined ? withoutProxy : 'allow_list';
   const position: TurnPosition = { turn: 1, stepId: '' };
   const stop = stopping();
   const reporting = new AbortController();
@@ -75,7 +81,11 @@ export async function openRunParts(options: RunPartsOptions) {
       return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
     },
   });
-  const env: Record<string, string | undefined> = { ...options.env, RUNYARD_AGENT_SOCKET: socket.path };
+  const env: Record<string, string | undefined> = {
+    ...options.env,
+    ...egress?.variables,
+    RUNYARD_AGENT_SOCKET: socket.path,
+  };
   const addToEnv = (variables: Readonly<Record<string, string>>) => void Object.assign(env, variables);
   /** `NAME=value` of `env` that marks every process of the run. */
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
@@ -106,6 +116,7 @@ export async function openRunParts(options: RunPartsOptions) {
     reporter,
     workspace,
     env,
+    network,
     marker,
     emit: (event) => {
       reporter.emit(event);
@@ -133,6 +144,8 @@ export async function openRunParts(options: RunPartsOptions) {
     record,
     treeOf,
     socket,
+    egress,
+    network,
     env,
     addToEnv,
     marker,
@@ -141,4 +154,11 @@ export async function openRunParts(options: RunPartsOptions) {
     mcp,
     harness,
   };
+}
+
+/** Opens the way to the worker's proxy. Its module is loaded only where an environment allows hosts. */
+async function openEgress(proxySocket: string | undefined) {
+  if (proxySocket === undefined) return undefined;
+  const { startEgressForwarder } = await import('./egress/forwarder.ts');
+  return await startEgressForwarder(proxySocket);
 }

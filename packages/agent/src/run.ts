@@ -19,6 +19,8 @@ export interface AgentRunOptions {
   ownFolders: boolean;
   /** Environment of everything that the run starts. It holds no credential. */
   env: Readonly<Record<string, string | undefined>>;
+  /** Unix socket of the worker's proxy; absent: there is none. */
+  egressSocket?: string | undefined;
   /** Called with the function that ends the run from outside (SIGTERM). */
   onStarted?: (terminate: () => void) => void;
   timing?: Partial<typeof defaultTiming>;
@@ -48,7 +50,8 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
   const { client, task, secrets, workspace, ownFolders, onStarted } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const { harnessGraceMs, interruptGraceMs, inboxWaitMs, harnessStartMs } = timing;
-  const parts = await openRunParts({ client, secrets, workspace, ownFolders, env: options.env, harnessStartMs });
+  const { env, egressSocket } = options;
+  const parts = await openRunParts({ client, secrets, workspace, ownFolders, env, egressSocket, harnessStartMs });
   const { stop, harness, saver, position, reporter, reporting } = parts;
   onStarted?.(() => stop.stop('terminated'));
   let stoppedAt: number | undefined;
@@ -89,6 +92,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     await Promise.race([parts.mcp.close(), delay(killTimeoutMs)]);
     killMarked(parts.marker);
     parts.socket.close();
+    parts.egress?.close();
     reporting.abort(new Error('the run is over'));
   }
 

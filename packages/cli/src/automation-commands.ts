@@ -2,19 +2,23 @@ import type { Command } from 'commander';
 import {
   createAutomation,
   deleteAutomation,
+  listAutomationFires,
   listAutomations,
   setAutomation,
   showAutomation,
   testFilter,
+  updateAutomation,
 } from './commands/automations.ts';
+import { dryRunAutomation } from './commands/simulations.ts';
 import { createContext } from './context.ts';
+import { wholeNumber } from './whole-number.ts';
 
 const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
 
 /** Adds the commands that manage automations. */
 export function addAutomationCommands(program: Command): void {
-  const automations = program.command('automations').description('manage what deliveries start');
+  const automations = program.command('automations').description('manage what deliveries and schedules start');
   const context = () => createContext(process.env);
   automations
     .command('list', { isDefault: true })
@@ -32,6 +36,19 @@ export function addAutomationCommands(program: Command): void {
     .argument('<factory>', factoryHelp)
     .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
     .action((factory, file) => createAutomation(context(), factory, file));
+  automations
+    .command('update')
+    .description('replace an automation; its runs act as you from now on')
+    .argument('<uid>', uidHelp)
+    .argument('<file>', 'JSON file with all members, - for standard input')
+    .action((uid, file) => updateAutomation(context(), uid, file));
+  automations
+    .command('history')
+    .description('list the times at which its schedules fired, newest first')
+    .argument('<uid>', uidHelp)
+    .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumber)
+    .option('--json', 'print JSON')
+    .action((uid, options) => listAutomationFires(context(), uid, options));
   for (const action of ['enable', 'disable'] as const)
     automations
       .command(action)
@@ -51,4 +68,14 @@ export function addAutomationCommands(program: Command): void {
     .option('--payload <file>', 'JSON file with the payload')
     .option('--delivery <id>', 'id of an accepted delivery')
     .action((factory, file, options) => testFilter(context(), factory, file, options));
+  automations
+    .command('dry-run')
+    .description('show the run that a delivery would start, or why it would not; nothing is created')
+    .argument('<uid>', uidHelp)
+    .option('--payload <file>', 'JSON file with the payload, - for standard input')
+    .option('--delivery <id>', 'id of an accepted delivery')
+    .option('--event <name>', 'event of GitHub, such as push, with --payload')
+    .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
+    .option('--json', 'print JSON')
+    .action((uid, options) => dryRunAutomation(context(), uid, options));
 }

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { createFactory, deleteFactory, dispatchFactory, listFactories, showFactory } from './commands/factories.ts';
-import { createContext } from './context.ts';
+import { type Context, createContext } from './context.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
@@ -71,6 +71,7 @@ export function addFactoryCommands(program: Command): void {
       const { exportFactory } = await import('./commands/factory-apply.ts');
       await exportFactory(context(), folder, options);
     });
+  addSourceCommands(factory, context);
   factory
     .command('run')
     .description('give work to the foreman of a factory, and print the id of the run')
@@ -81,4 +82,58 @@ export function addFactoryCommands(program: Command): void {
     .option('--ticket-url <url>', 'address of the ticket')
     .option(...asJson)
     .action((uid, prompt, options) => dispatchFactory(context(), uid, prompt, options));
+}
+
+function toSeconds(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds.');
+  return Number(text);
+}
+
+/** Adds the commands that manage the repository of a factory. */
+function addSourceCommands(factory: Command, context: () => Context): void {
+  const source = factory
+    .command('source')
+    .description('manage the git repository that a factory takes its definition from');
+  source
+    .command('set')
+    .description('show what a repository would change in a factory, ask, and let the factory follow it')
+    .argument('<uid>', factoryHelp)
+    .argument('<repository>', 'owner/repo on the code host of the service, or its URL there')
+    .option('--branch <name>', 'branch; default: the default branch')
+    .option('--folder <path>', 'folder with factory.yaml; default: the root')
+    .option('--every <seconds>', 'seconds between two looks at the branch, 60 to 86400; default 300', toSeconds)
+    .option('--dry-run', 'only show')
+    .option('-y, --yes', 'do not ask')
+    .option(...asJson)
+    .action(async (uid, repository, options) => {
+      const { setFactorySource } = await import('./commands/factory-source.ts');
+      await setFactorySource(context(), uid, repository, options);
+    });
+  source
+    .command('show')
+    .description('show the repository of a factory, the commit in force, and the last sync with its faults')
+    .argument('<uid>', factoryHelp)
+    .option(...asJson)
+    .action(async (uid, options) => {
+      const { showFactorySource } = await import('./commands/factory-source.ts');
+      await showFactorySource(context(), uid, options);
+    });
+  source
+    .command('sync')
+    .description('apply the present commit now, and take back what was changed without files')
+    .argument('<uid>', factoryHelp)
+    .option('--dry-run', 'only show')
+    .option(...asJson)
+    .action(async (uid, options) => {
+      const { syncFactorySource } = await import('./commands/factory-source.ts');
+      await syncFactorySource(context(), uid, options);
+    });
+  source
+    .command('remove')
+    .description('detach a factory from its repository; its definition stays')
+    .argument('<uid>', factoryHelp)
+    .action(async (uid) => {
+      const { removeFactorySource } = await import('./commands/factory-source.ts');
+      await removeFactorySource(context(), uid);
+    });
 }

@@ -48,7 +48,7 @@ export async function ensureSandboxTool(
   env: Readonly<Record<string, string | undefined>>,
   report: (message: string) => void,
 ): Promise<void> {
-  if (settings.RUNYARD_SANDBOX !== 'auto' && settings.RUNYARD_SANDBOX !== 'bubblewrap') return;
+  if (settings.RUNYARD_SANDBOX === 'docker' || settings.RUNYARD_SANDBOX === 'none') return;
   if (process.platform !== 'linux') {
     throw new Failure(
       `agents run in a bubblewrap sandbox, which exists on Linux only; on ${process.platform}, a Docker backend comes later.\n${withoutSandbox}`,

@@ -1,5 +1,5 @@
 import { OverlapPolicy } from '@runyard/contract/schedules';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   createSchedule,
   deleteSchedule,
@@ -11,15 +11,11 @@ import {
   updateSchedule,
 } from './commands/schedules.ts';
 import { createContext } from './context.ts';
+import { wholeNumber } from './whole-number.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
 const idHelp = 'id of the schedule; bin/runyard schedules list shows it';
 const cronHelp = 'five fields, @daily, @hourly …, or @every with a duration such as 90m';
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.');
-  return Number(text);
-}
 
 const overlap = () =>
   new Option('--overlap <policy>', 'what happens while a run of it is live (default: allow)').choices(

@@ -1,5 +1,6 @@
 import { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { simulateDelivery } from './commands/simulations.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -85,4 +86,13 @@ export function addWebhookCommands(program: Command): void {
     .argument('<uid>', uidHelp)
     .requiredOption('--to <url>', 'address of the program, such as http://127.0.0.1:3000/hook')
     .action((uid, options) => listenToWebhook(context(), uid, options));
+  webhooks
+    .command('simulate')
+    .description('show what a delivery would start, and why not; nothing is created')
+    .argument('<uid>', uidHelp)
+    .option('--payload <file>', 'JSON file with the payload, - for standard input')
+    .option('--delivery <id>', 'id of an accepted delivery')
+    .option('--event <name>', 'event of GitHub, such as push, with --payload')
+    .option('--json', 'print JSON')
+    .action((uid, options) => simulateDelivery(context(), uid, options));
 }

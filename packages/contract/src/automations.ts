@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { AmbientAgentConfig, RequestedAgentConfig } from './config.ts';
+import { checkScheduleNames } from './factory-files/schemas/automation-file.ts';
+import { AgentName } from './factory-files/schemas/execution.ts';
 import { readUnknownKey } from './factory-files/schemas/strict-object.ts';
 import { eventsOfProvider, isAvailableProvider, Trigger } from './factory-files/schemas/triggers.ts';
 import { maxTriggers } from './limits.ts';
@@ -63,14 +65,21 @@ function checkTrigger(trigger: unknown, context: z.RefinementCtx): void {
 
 const AutomationSchedule = z
   .looseObject({
-    name: NonBlank.max(100).optional().describe('Name of the schedule in the automation; one may be without a name'),
-    cron: NonBlank.max(200).describe('Five fields in UTC, a word such as @daily, or @every with a duration from 1m'),
+    name: NonBlank.max(100)
+      .optional()
+      .describe(
+        'Name of the schedule in the automation; one may be without a name. It keeps times and history while the name stays the same',
+      ),
+    cron: NonBlank.max(200).describe('Five fields, a word such as @daily, or @every with a duration from 1m'),
+    timezone: NonBlank.max(100)
+      .optional()
+      .describe('IANA time zone in which the fields are read, such as Europe/Berlin. Default: UTC'),
   })
   .meta({ id: 'AutomationSchedule', description: 'The times of a schedule trigger' });
 
 const triggerMembers = z.looseObject({
   provider: NonBlank.max(100).describe(
-    '`webhook`, with the event `received`; `github`, fed by the webhooks of the factory with the signature scheme github. Others are kept and never fire',
+    '`webhook`, with the event `received`; `schedule`, with the event `cron_fired`; `github`, fed by the webhooks of the factory with the signature scheme github. Others are kept and never fire',
   ),
   event: NonBlank.max(100).describe('Event of the provider'),
   filter: z
@@ -94,23 +103,30 @@ const concurrencyKey = z
     error: 'must be names of fields with dots between them, such as data.id, at most 10',
   })
   .describe(
-    'Field of the payload, such as data.id: overlap looks only at runs whose payload has the same value there. Payloads without a text, number or boolean there form one group',
+    'Field of the payload, such as data.id: overlap looks only at runs whose payload has the same value there. Payloads without a text, number or boolean there form one group, and so do all times of schedules',
   );
 
 const overlap = OverlapPolicy.default('allow').describe(
-  'What happens to a delivery that matches while a run of the automation is live. allow: a run starts. skip: none starts. queue: it starts when the other has ended; at most 10 wait. cancel_previous: the live run is cancelled, and a run starts',
+  'What happens to a delivery that matches, or at a time of a schedule, while a run of the automation is live. allow: a run starts. skip: none starts. queue: it starts when the other has ended; at most 10 wait. cancel_previous: the live run is cancelled, and a run starts',
 );
 
 const requested = {
   name: NonBlank.max(100).describe('Name of the automation; each only once in a factory'),
   prompt: NonBlank.describe(
-    'Prompt of the runs. The service adds which webhook and delivery started the run, and attaches the body of the delivery as event-payload.json',
+    'Prompt of the runs. For a delivery the service adds which webhook and delivery started the run, and attaches the body of the delivery as event-payload.json',
   ),
-  enabled: z.boolean().default(true).describe('False: it starts no runs'),
+  enabled: z
+    .boolean()
+    .default(true)
+    .describe('False: it starts no runs. True also resumes it after a pause because of failures'),
+  agent: AgentName.optional().describe(
+    'Agent of the factory that gets the runs, with its configuration and instructions. Default: the foreman',
+  ),
   triggers: z
     .array(AutomationTrigger)
     .min(1)
     .max(maxTriggers)
+    .superRefine(checkScheduleNames)
     .describe(`Events that start runs, 1 to ${maxTriggers}; one delivery starts one run, also if several match`),
   config: RequestedAgentConfig.optional(),
   overlap,
@@ -130,24 +146,44 @@ export const UpdateAutomationRequest = z.object(requested).meta({
 });
 export type UpdateAutomationRequest = z.infer<typeof UpdateAutomationRequest>;
 
+const AutomationScheduleItem = z
+  .object({
+    schedule_id: Uuid.describe('Id of the schedule; `schedule.schedule_id` of the runs that it starts'),
+    name: z.string().optional().describe('Name of the schedule in the automation'),
+    cron: z.string().describe('When it fires'),
+    timezone: z.string().describe('IANA time zone in which the fields are read'),
+    next_run: Timestamp.nullable().describe('When it fires next, RFC 3339 in UTC; null: the automation is disabled'),
+    last_ran: Timestamp.nullable().describe('When it last started a run, RFC 3339 in UTC; null: never'),
+  })
+  .meta({ id: 'AutomationScheduleItem', description: 'The times of a schedule trigger as the service keeps them' });
+
 export const Automation = z
   .object({
     uid: z.string().describe('UID of the automation, 22 characters'),
     name: z.string().describe('Name of the automation'),
     prompt: z.string().describe('Prompt of the runs'),
     enabled: z.boolean().describe('False: it starts no runs'),
+    agent: z.string().optional().describe('Agent of the factory that gets the runs; absent: the foreman'),
     triggers: z
       .array(triggerMembers.meta({ id: 'StoredAutomationTrigger', description: 'An event that starts a run' }))
       .describe('Events that start runs'),
-    config: AmbientAgentConfig.optional().describe(
-      "Configuration of the runs, instead of the factory's agent_defaults",
-    ),
+    schedules: z
+      .array(AutomationScheduleItem)
+      .optional()
+      .describe('The schedules of its triggers, with their next times; absent: it has none'),
+    config: AmbientAgentConfig.optional().describe('Members that replace those of the agent and of the factory'),
     overlap: OverlapPolicy,
     concurrency_key: z.string().optional().describe('Field of the payload by which overlap tells runs apart'),
     problems: z
       .array(z.string())
       .optional()
       .describe('Why it does not fire, such as a webhook that was deleted; absent: nothing is known to prevent it'),
+    last_spawn_error: z
+      .string()
+      .nullable()
+      .describe(
+        'Why its last run could not be created, null if it could. After 10 such failures in a row the automation is disabled, which this says too. Failures that pass by themselves do not count: an outage of the model, a used-up budget',
+      ),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),
     created_by: UserProfile.optional().meta({ description: 'Person or agent that created it' }),
@@ -201,3 +237,86 @@ export const TestFilterResponse = z
     checks: z.array(TestFilterCheck).describe('Each condition of the filter'),
   })
   .meta({ id: 'TestFilterResponse', description: 'Whether a body matches a payload filter, and why' });
+
+const eventName = z
+  .string()
+  .regex(/^[a-z_]{1,100}$/, { error: 'must be 1 to 100 characters of [a-z_]' })
+  .describe('Event of GitHub, as its header X-GitHub-Event names it; not together with delivery_id');
+
+const simulated = {
+  payload: z.unknown().optional().describe('JSON body of the delivery; not together with delivery_id'),
+  delivery_id: Uuid.optional().describe('Accepted delivery to a webhook of the factory, whose payload is taken'),
+  event: eventName.optional(),
+};
+
+const needsOne = {
+  error: 'needs exactly one of payload and delivery_id',
+  path: ['payload'],
+};
+const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean =>
+  Object.hasOwn(request, 'payload') !== (request.delivery_id !== undefined);
+
+/** `POST /factory/{factoryUid}/webhooks/{webhookUid}/simulate`. */
+export const SimulateDeliveryRequest = z
+  .object(simulated)
+  .refine(hasOne, needsOne)
+  .meta({ id: 'SimulateDeliveryRequest', description: 'A delivery that is not sent' });
+export type SimulateDeliveryRequest = z.infer<typeof SimulateDeliveryRequest>;
+
+/** `POST /factory/{factoryUid}/automations/{automationUid}/dry-run`. */
+export const DryRunRequest = z
+  .object({
+    ...simulated,
+    webhook_uid: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('Webhook that the delivery goes to; without it the first that a trigger selects'),
+  })
+  .refine(hasOne, needsOne)
+  .meta({ id: 'DryRunRequest', description: 'A delivery that is not sent' });
+export type DryRunRequest = z.infer<typeof DryRunRequest>;
+
+const SimulatedAttachment = z
+  .object({
+    file_name: z.string().describe('Name of the file'),
+    mime_type: z.string().describe('Type of the file'),
+    size_bytes: z.int().describe('Bytes of the file'),
+  })
+  .meta({ id: 'SimulatedAttachment', description: 'A file that the run would get' });
+
+const SimulatedRun = z
+  .object({
+    title: z.string().describe('Title of the run'),
+    prompt: z.string().describe("The automation's prompt, then the envelope that names webhook and delivery"),
+    config: AmbientAgentConfig,
+    metadata: z
+      .record(z.string(), z.string())
+      .describe('Metadata of the run. The delivery_id of a payload that was not delivered consists of zeros'),
+    attachments: z.array(SimulatedAttachment).describe('Files of the run: the body of the delivery'),
+  })
+  .meta({ id: 'SimulatedRun', description: 'The run that a delivery would start' });
+
+export const SimulatedStart = z
+  .object({
+    automation_id: z.string().describe('UID of the automation'),
+    name: z.string().describe('Name of the automation'),
+    matched: z.boolean().describe('True: one of its triggers matches'),
+    reason: z.string().optional().describe('Why no trigger matches'),
+    would_start: z.boolean().describe('True: a delivery would start a run now'),
+    refusals: z
+      .array(z.string())
+      .optional()
+      .describe('All that would refuse or delay the run of a delivery that matches; absent: nothing'),
+    run: SimulatedRun.optional().describe('Absent: no trigger matches, or the request for the run is not valid'),
+  })
+  .meta({ id: 'SimulatedStart', description: 'What an automation would make of a delivery' });
+export type SimulatedStart = z.infer<typeof SimulatedStart>;
+
+export const SimulateDeliveryResponse = z
+  .object({
+    would_accept: z.boolean().describe('False: the webhook is disabled, so that its senders get 404'),
+    automations: z.array(SimulatedStart).describe('Each automation that selects the webhook'),
+  })
+  .meta({ id: 'SimulateDeliveryResponse', description: 'What a delivery would start' });
+export type SimulateDeliveryResponse = z.infer<typeof SimulateDeliveryResponse>;

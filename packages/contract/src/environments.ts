@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EnvironmentNetwork } from './egress/network.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
 import { SecretReferences } from './secrets.ts';
@@ -89,6 +90,7 @@ export const EnvironmentConfig = z
     limits: EnvironmentLimits.optional().describe(
       'Limits of its sandboxes below those of the worker; the timeline event `worker_container_ready` of a run has what holds',
     ),
+    network: EnvironmentNetwork.optional(),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),
@@ -157,8 +159,6 @@ export const ListEnvironmentsResponse = z
   })
   .meta({ id: 'ListEnvironmentsResponse', description: 'Environments of the team' });
 
-const isNothing = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
-
 /** The configuration of an environment, with a name. */
 const NamedEnvironmentConfig = EnvironmentConfig.extend({
   name: NonBlank.max(200).describe('Name of the environment, at most 200 characters'),
@@ -170,16 +170,6 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
     .meta({ maxProperties: 0 })
     .optional()
     .describe('Credentials of cloud providers. This service gives sandboxes none: absent or empty'),
-  network: z
-    .record(z.string(), z.unknown())
-    .refine((network) => Object.values(network).every(isNothing), {
-      error:
-        'must be absent or empty: sandboxes reach only repositories, models and MCP servers, through the gateway, and no other host can be allowed',
-    })
-    .optional()
-    .describe(
-      'Hosts that the sandbox may reach. Sandboxes reach none besides the gateway of the service: absent or empty lists',
-    ),
 }).meta({ id: 'NamedEnvironmentConfig', description: 'What is in a sandbox before the agent begins, with a name' });
 
 /** Body of the requests that create or replace an environment. The configuration must have a name. */

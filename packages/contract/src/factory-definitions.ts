@@ -89,7 +89,7 @@ export const FactoryChange = z
   .meta({ id: 'FactoryChange', description: 'A difference between two states of a factory' });
 export type FactoryChange = z.infer<typeof FactoryChange>;
 
-const FactoryNotice = z
+export const FactoryNotice = z
   .object({
     file: z.string().describe('Path of the file'),
     line: z.int().describe('Line, from 1'),
@@ -119,6 +119,10 @@ export const FactoryDefinitionItem = z
     version: z.int().describe('Version, which grows by one with each apply'),
     files: z.array(FactoryFileInput).describe('The files as they were applied, by path'),
     applied_at: Timestamp.describe('When it was applied, RFC 3339 in UTC'),
+    commit: z
+      .string()
+      .optional()
+      .describe('Commit that the files are from; absent: they were not applied from a repository'),
     applied_by: UserProfile.optional().meta({
       description:
         'Person who applied it last. An automation acts as the person whose apply created it or changed it last',

@@ -1,5 +1,8 @@
 /** The table of all limits, from the constants and settings that hold them. `docs/limits.md` is written from it. */
+
+import { sourcePolling } from './factory-sources.ts';
 import {
+  maxAllowedHosts,
   maxArtifactBytes,
   maxArtifactsPerRun,
   maxAttachmentBytes,
@@ -12,7 +15,10 @@ import {
   maxDefinitionFiles,
   maxDefinitionYamlBytes,
   maxDefinitionYamlTotalBytes,
+  maxDeniedShown,
   maxDisabledModels,
+  maxEgressBytes,
+  maxEgressConnections,
   maxEnvironmentGuests,
   maxEnvironments,
   maxEnvironmentVisitors,
@@ -159,6 +165,26 @@ export const limits: readonly Limit[] = [
     most: `${maxChangesPerDay}`,
     above: '429 until the next day (UTC); cancels, deletes and lower roles still work',
   },
+  {
+    of: 'hosts that an environment allows',
+    most: `${maxAllowedHosts}`,
+    above: invalid,
+  },
+  {
+    of: 'connections of a sandbox to hosts that its environment allows, at once',
+    most: `${maxEgressConnections}`,
+    above: 'further connections are closed; the run says so',
+  },
+  {
+    of: 'bytes between a sandbox and these hosts',
+    most: size(maxEgressBytes),
+    above: 'its connections are closed; the run says so',
+  },
+  {
+    of: 'denied connections that the timeline shows one by one',
+    most: `${maxDeniedShown} of an execution`,
+    above: 'one event has the number of all',
+  },
   { of: 'environments of a team', most: `${maxEnvironments}`, above: '409' },
   { of: 'schedules of a team', most: `${maxSchedules}`, above: '409' },
   { of: 'request that creates or replaces an automation', most: size(maxAutomationBytes), above: tooLarge },
@@ -194,9 +220,9 @@ export const limits: readonly Limit[] = [
     above: 'further ones are left out, and the list says so',
   },
   {
-    of: 'what the code host sends when a repository is searched for skills',
+    of: 'what the code host sends when a repository is searched for skills, or a definition is read from it',
     most: size(maxRepositoryPackBytes),
-    above: 'the repository is not searched, and the list says so',
+    above: 'the repository is not read, and the list or the source says so',
   },
   { of: 'disabled models of a team', most: `${maxDisabledModels}`, above: invalid },
   { of: 'fallback models of a run, and of a team', most: `${maxModelFallbacks}`, above: invalid },
@@ -205,6 +231,11 @@ export const limits: readonly Limit[] = [
     of: 'definition files of a factory',
     most: `${maxDefinitionFiles}, ${size(maxDefinitionFileBytes)} each, ${size(maxDefinitionBytes)} together`,
     above: definitionFault,
+  },
+  {
+    of: 'looks at the repository that a factory takes its definition from',
+    most: `one in ${sourcePolling.least} seconds, and in 5 seconds where pushes are reported`,
+    above: `${invalid}; further pushes wait`,
   },
   {
     of: 'YAML in the definition files of a factory',

@@ -57,6 +57,14 @@ export const maxIdentities = 200;
 export const maxChangesPerDay = 10_000;
 /** Environments of a team. */
 export const maxEnvironments = 1_000;
+/** Hosts that an environment allows, without those of presets. */
+export const maxAllowedHosts = 100;
+/** Connections of one sandbox through its proxy at once. */
+export const maxEgressConnections = 64;
+/** Bytes that one sandbox sends and receives through its proxy. */
+export const maxEgressBytes = 20 * 1024 * 1024 * 1024;
+/** Denied connections of an execution that its timeline shows one by one. */
+export const maxDeniedShown = 20;
 /** Schedules of a team. */
 export const maxSchedules = 500;
 /** Bytes of a request that creates or replaces a schedule. */

@@ -169,8 +169,15 @@ export const ScheduleFire = z
     run_id: Uuid.optional().describe('The run that was created'),
     reason: z.string().optional().describe('Why there is no run, or not yet'),
     started_by: UserProfile.optional().meta({ description: 'Who started it by hand' }),
+    schedule_name: z
+      .string()
+      .optional()
+      .describe('Of an automation: name of the schedule in it; absent: the schedule has none'),
   })
-  .meta({ id: 'ScheduleFire', description: 'One fire of a schedule, and what became of it' });
+  .meta({
+    id: 'ScheduleFire',
+    description: 'One fire of a schedule, or of a schedule trigger of an automation, and what became of it',
+  });
 export type ScheduleFire = z.infer<typeof ScheduleFire>;
 
 export const ListScheduleFiresQuery = z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last six are ours. */
+/** Kinds of timeline events; the last seven are ours. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -21,6 +21,7 @@ export const TimelineEventType = z
     'execution_retried',
     'output_limit_reached',
     'model_switched',
+    'connection_denied',
   ])
   .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;

@@ -27,7 +27,9 @@ const secretName = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, {
     error: 'must be 1 to 100 characters of [A-Za-z0-9_], and not begin with a digit',
   })
-  .describe('Name under which the secret is stored');
+  .describe(
+    'A secret of the team with this name is the secret of the webhook: a change of it acts at once, and its deletion disables the webhook. Where the team has none, the webhook keeps a secret of its own, and this is only its name',
+  );
 
 /** Headers that carry credentials or signatures: their values must not reach the log of deliveries. */
 const credentialHeader =
@@ -60,9 +62,14 @@ export const Webhook = z
     name: z.string().describe('Name for people'),
     auth_mode: WebhookAuthMode,
     signature_scheme: SignatureSchemeName.optional(),
-    secret_name: z.string().describe('Name under which the secret is stored'),
+    secret_name: z.string().describe('Name of its secret'),
+    secret_of_team: z
+      .boolean()
+      .optional()
+      .describe('True: its secret is the one of the team with the name secret_name. Absent: it has its own'),
     delivery_id_header: z.string().optional().describe("Header with the sender's own id of a delivery"),
     enabled: z.boolean().describe('False: senders get 404'),
+    disabled_reason: z.string().optional().describe('Why the service disabled it; absent: it did not'),
     url: z
       .string()
       .describe('Where the sender POSTs to. Of a url_token webhook, only create and rotate show it with its token'),
@@ -74,7 +81,8 @@ export type Webhook = z.infer<typeof Webhook>;
 /** A webhook with its secret. No other answer contains the secret. */
 export const WebhookWithSecret = Webhook.extend({
   secret: z.string().optional().meta({
-    description: 'Shown only once. Absent: a signature webhook whose secret was not stored yet',
+    description:
+      'Shown only once. Absent: its secret is one of the team, or that of a provider which was not stored yet',
   }),
 }).meta({ id: 'WebhookWithSecret', description: 'A webhook with its secret' });
 export type WebhookWithSecret = z.infer<typeof WebhookWithSecret>;

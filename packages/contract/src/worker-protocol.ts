@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { AmbientAgentConfig } from './config.ts';
+import { DeniedConnections } from './egress/denied.ts';
 import { EnvironmentLimits } from './environments.ts';
 import { maxReplacedTokens } from './limits.ts';
 
@@ -42,6 +43,8 @@ export const TaskAssignment = z.object({
     instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
     /** Ours: limits of the environment, which lower those of the worker. */
     limits: EnvironmentLimits.optional(),
+    /** Ours: hosts that the sandbox may reach, as `EnvironmentNetwork` writes them. */
+    allowed_hosts: z.array(z.string()).optional(),
   }),
 });
 export type TaskAssignment = z.infer<typeof TaskAssignment>;
@@ -92,7 +95,7 @@ export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
 /** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
-  backend: z.enum(['bubblewrap', 'docker', 'none']),
+  backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'none']),
   /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), … */
   features: z.array(z.string()),
   /** Features that are missing, each with its reason. */
@@ -151,6 +154,20 @@ export const TaskRejected = z.object({
   data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
 });
 
+/** Hosts of a list that a worker reports. Its operator can split the rules of an environment into many. */
+export const maxReportedHosts = 200;
+
+/** Hosts that a sandbox may reach. */
+export const SandboxNetwork = z.object({
+  /** Rules of the environment, narrowed to those of the worker. */
+  allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
+  /** Rules of the environment of which the worker allows nothing. */
+  refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
+  /** False: the sandbox is not isolated from the network, so nothing is denied. */
+  is_enforced: z.boolean(),
+});
+export type SandboxNetwork = z.infer<typeof SandboxNetwork>;
+
 /** Ours: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
 export const SandboxReady = z.object({
   type: z.literal('sandbox_ready'),
@@ -163,7 +180,16 @@ export const SandboxReady = z.object({
     spawn_ms: z.number(),
     /** Limits that hold; absent: those of the worker, which the environment does not lower. */
     limits: EnvironmentLimits.optional(),
+    /** Hosts that hold; absent: the environment allows none. */
+    network: SandboxNetwork.optional(),
   }),
+});
+
+/** Ours: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`. */
+export const ConnectionsDenied = z.object({
+  type: z.literal('connections_denied'),
+  seq,
+  data: DeniedConnections.extend({ task_id: z.string(), execution_id: z.string() }),
 });
 
 /** The agent process ended with exit code 0. Decides the run only if the agent reported nothing. */
@@ -199,6 +225,7 @@ export const WorkerMessage = z.discriminatedUnion('type', [
   TaskClaimed,
   TaskRejected,
   SandboxReady,
+  ConnectionsDenied,
   TaskCompleted,
   TaskFailed,
 ]);

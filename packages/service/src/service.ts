@@ -7,6 +7,7 @@ import { accessDomain } from './access/domain/domain.ts';
 import { automationsDomain } from './automations/domain.ts';
 import { codeHostsDomain } from './code-hosts/domain.ts';
 import { conversationsDomain } from './conversations/domain.ts';
+import { definitionsDomain } from './definitions/source/domain.ts';
 import type { Domain, Loop } from './domain.ts';
 import { executionsDomain } from './executions/domain/domain.ts';
 import { filesDomain } from './files/domain.ts';
@@ -34,6 +35,7 @@ import { registerEventSubscriptionRoutes } from './http/api/event-subscriptions.
 import { registerFactoryRoutes } from './http/api/factories.ts';
 import { registerFactoryDefinitionRoutes } from './http/api/factory-definitions.ts';
 import { registerFactoryRunRoutes } from './http/api/factory-runs.ts';
+import { registerFactorySourceRoutes } from './http/api/factory-sources.ts';
 import { registerHandoffRoutes } from './http/api/handoff.ts';
 import { registerKeyRoutes } from './http/api/keys.ts';
 import { registerLiveRoutes } from './http/api/live.ts';
@@ -44,6 +46,7 @@ import { registerRunRoutes } from './http/api/runs.ts';
 import { registerScheduleRoutes } from './http/api/schedules.ts';
 import { registerSecretRoutes } from './http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './http/api/service-info.ts';
+import { registerSimulationRoutes } from './http/api/simulations.ts';
 import { registerTeamInvitationRoutes } from './http/api/team-invitations.ts';
 import { registerTeamRoutes } from './http/api/teams.ts';
 import { registerWebhookRoutes } from './http/api/webhooks.ts';
@@ -113,9 +116,10 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     served(skillsDomain(deps), registerAgentRoutes),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
-    served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes, registerFactoryDefinitionRoutes),
+    served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
-    served(automationsDomain(deps), registerAutomationRoutes),
+    served(automationsDomain(deps), registerAutomationRoutes, registerSimulationRoutes),
+    served(definitionsDomain(deps), registerFactoryDefinitionRoutes, registerFactorySourceRoutes),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,

@@ -20,6 +20,12 @@ export const baseFiles: Files = {
 export const automationFile = (uid: string, agent = 'reviewer') =>
   `---\nagent: ${agent}\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [${uid}]\n---\n\nLook at the alert.\n`;
 
+/** Returns the files that have a content, below a folder such as `a/`. */
+export const filesOf = (content: Files, folder = ''): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(content).flatMap(([file, text]) => (text === undefined ? [] : [[folder + file, text]])),
+  );
+
 /** Returns the body of an apply. */
 export const toBody = (files: Files, more: object = {}) => ({
   files: Object.entries(files).flatMap(([file, content]) => (content === undefined ? [] : [{ path: file, content }])),

@@ -18,6 +18,8 @@ export interface OwnThings {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly factoryUid: string;
+  /** A factory with a source, which takes no definition by hand. */
+  readonly sourcedFactoryUid: string;
   readonly webhookUid: string;
   readonly webhookDeliveryId: string;
   readonly automationUid: string;
@@ -68,6 +70,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   createFactory: { name: 'F' },
   dispatchFactory: { prompt: 'a' },
   applyFactoryDefinition: { files: minimalDefinition },
+  setFactorySource: { repository: 'acme/factories' },
   createWebhook: { name: 'W' },
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
@@ -105,11 +108,67 @@ const madeAt: Readonly<Record<string, string>> = {
   '/teams': '/team',
 };
 
-/** Tells whether the route is about what a POST to `path` makes. Runs and what they report are made for every route. */
+/** Beginnings of the paths of routes that need no run. */
+const withoutRuns = [
+  ...['/agent/environments', '/agent/identities', '/agent/mcp-servers', '/agent/schedules', '/event-subscriptions'],
+  ...['/factory', '/keys', '/code-hosts', '/secrets', '/team', '/sign-in-codes', '/browser-session'],
+];
+
+/** A route for anyone may be called with the token of a run too. */
+const needsRun = ({ path, allow }: Route): boolean =>
+  'anyone' in allow || !withoutRuns.some((beginning) => path.startsWith(beginning));
+
+/** Tells whether the route is about what a POST to `path` makes. */
 function isAbout(route: Route, path: string): boolean {
   const [, first, second] = path.split('/');
   const collection = first === 'agent' ? `/agent/${second}` : `/${first}`;
-  return collection === '/harness-support' || route.path.startsWith(madeAt[collection] ?? collection);
+  return collection === '/harness-support' ? needsRun(route) : route.path.startsWith(madeAt[collection] ?? collection);
+}
+
+interface StartedRun {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly conversationId: string;
+  readonly runToken: string;
+  readonly attachmentId: string;
+  readonly fileId: string;
+  readonly otherRunToken: string;
+}
+
+const noRun: StartedRun = {
+  runId: '',
+  executionId: '',
+  conversationId: '',
+  runToken: '',
+  attachmentId: '',
+  fileId: '',
+  otherRunToken: '',
+};
+
+/** Starts a run with an attachment and a file of a snapshot, and another run. */
+async function startRun(service: TestService): Promise<StartedRun> {
+  const { runId, executionId, conversationId, runToken } = await service.startExecution({
+    mode: 'orchestrate',
+    attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }],
+  });
+  const snapshot = await service.request<{ files: { upload_url: string }[] }>(
+    'POST',
+    '/harness-support/upload-snapshot',
+    { key: runToken, body: { turn: 1, files: [{ filename: 'a.patch', size_bytes: 1 }] } },
+  );
+  const [attachment] = await service.deps.db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [
+    runId,
+  ]);
+  const { runToken: otherRunToken } = await service.startExecution();
+  return {
+    runId,
+    executionId,
+    conversationId,
+    runToken,
+    attachmentId: attachment?.id ?? '',
+    fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
+    otherRunToken,
+  };
 }
 
 const automationOf = (webhookUid: string) => ({
@@ -119,8 +178,8 @@ const automationOf = (webhookUid: string) => ({
 });
 
 /**
- * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes a run and the things
- * that the route is about, because the things of all routes take most of the time of a request; the other ids are empty.
+ * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes the things that the route
+ * is about, because the things of all routes take most of the time of a request; the other ids are empty.
  */
 export async function makeOwnThings(
   service: TestService,
@@ -138,23 +197,15 @@ export async function makeOwnThings(
     const options = { key, ...(body === undefined ? {} : { body }) };
     return (await service.request<Record<string, string>>('POST', path, options)).body;
   };
-  const { runId, executionId, conversationId, runToken } = await service.startExecution({
-    mode: 'orchestrate',
-    attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }],
-  });
+  const run = onlyFor === undefined || needsRun(onlyFor) ? await startRun(service) : noRun;
+  const { runToken } = run;
   const file = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: 'text/plain' } };
   const reported = await post('/harness-support/report-artifact', file, runToken);
-  await service.request('PUT', reported.upload_url ?? '', { key: null, raw: 'a' });
-  const snapshot = await service.request<{ files: { upload_url: string }[] }>(
-    'POST',
-    '/harness-support/upload-snapshot',
-    { key: runToken, body: { turn: 1, files: [{ filename: 'a.patch', size_bytes: 1 }] } },
-  );
+  if (reported.upload_url) await service.request('PUT', reported.upload_url, { key: null, raw: 'a' });
   const subscription = await post('/event-subscriptions', {
     url: 'https://example.com/',
     events: ['run.created'],
   });
-  const [attachment] = await db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [runId]);
   const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
   const credential = await post('/code-hosts', { kind: 'token', owner: randomUUIDv7(), token: 'a' }, keyOwner);
   for (const owner of isWanted('/secrets') ? new Set([service.key, service.otherKey, keyOwner]) : [])
@@ -180,23 +231,21 @@ export async function makeOwnThings(
   const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
   if (factory.uid)
     await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
+  const isSourced = onlyFor === undefined || onlyFor.path.includes('/source');
+  const sourced = isSourced ? await post('/factory', { name: 'S' }) : {};
+  if (sourced.uid) await service.request('PUT', `/factory/${sourced.uid}/source`, { body: bodies.setFactorySource });
   const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
   const automation = webhook.uid ? await post(`/factory/${factory.uid}/automations`, automationOf(webhook.uid)) : {};
   const own: OwnThings = {
-    runId,
-    executionId,
-    conversationId,
-    runToken,
-    otherRunToken: (await service.startExecution()).runToken,
+    ...run,
     artifactUid: reported.artifact_uid ?? '',
-    attachmentId: attachment?.id ?? '',
     environmentUid: environment.uid ?? '',
     userUid,
     keyUid: key.uid ?? '',
-    fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
     subscriptionId: subscription.id ?? '',
     deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
     factoryUid: factory.uid ?? '',
+    sourcedFactoryUid: sourced.uid ?? '',
     webhookUid: webhook.uid ?? '',
     webhookDeliveryId: received.delivery_id ?? '',
     automationUid: automation.uid ?? '',
@@ -218,6 +267,7 @@ export async function makeOwnThings(
       ...own,
       uid,
       deliveryId,
+      factoryUid: route.path.includes('/source') ? own.sourcedFactoryUid : own.factoryUid,
       name: 'OWN',
       kind: 'artifact',
       id: own.artifactUid,
@@ -237,6 +287,7 @@ export async function makeOwnThings(
     // A factory has each name of an automation once.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
+    if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
     if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };

@@ -13,11 +13,14 @@ import { bootstrap } from '../src/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../src/access/keys/directory.ts';
 import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
+import { fireAutomationsWith } from '../src/automations/fire.ts';
 import { startAutomationsWith } from '../src/automations/start.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
 import { openCodeHosts } from '../src/code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../src/content-policy/content-policy.ts';
 import { readLimits } from '../src/conversations/read-limits.ts';
+import { noticePushes } from '../src/definitions/source/pushes.ts';
+import { openSourceReader } from '../src/definitions/source/reader.ts';
 import type { Domain } from '../src/domain.ts';
 import { defaultTiming, type ExecutionDeps } from '../src/executions/deps.ts';
 import { openNotices } from '../src/executions/notices.ts';
@@ -114,6 +117,9 @@ export async function openTestService(options?: TestServiceOptions): Promise<Tes
   return service;
 }
 
+/** Nothing listens there, so that no test asks a code host of the internet. */
+const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
+
 /** Starts one; the caller closes it. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-http-'));
@@ -127,7 +133,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     : database.db;
   const logged: string[] = [];
   const log = captureLog(logged);
-  const parsed = parseSettings({ RUNYARD_DATA_DIR: folder, ...options.env });
+  const parsed = parseSettings({ RUNYARD_DATA_DIR: folder, RUNYARD_CODE_HOST_URL: nowhere, ...options.env });
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
   const models = await openModels(parsed.settings);
   if (!models.ok) throw new Error(models.problems.join('\n'));
@@ -165,12 +171,15 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     vault,
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(folder) }),
+    sourceReader: openSourceReader({ codeHosts, folder: readFolder(folder) }),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
     keys: await openKeyDirectory(db, log),
     keyWatch: await openKeyWatch(db, log),
     webhooks: await openWebhookDirectory(db, vault),
     webhookBaseUrl: () => baseUrl,
-    startAutomations: options.startAutomations ?? startAutomationsWith({ executionDeps, blobs, models: models.models }),
+    startAutomations:
+      options.startAutomations ?? noticePushes(startAutomationsWith({ executionDeps, blobs, models: models.models })),
+    fireAutomations: fireAutomationsWith({ executionDeps, blobs, models: models.models }),
     bodies: makeBodyBudget(options.bodyLimits),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

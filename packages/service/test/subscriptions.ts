@@ -1,11 +1,11 @@
 /** Test support: a database with subscriptions of a fake receiver, and deliverers that send due events when a test asks. */
 import { randomBytes } from 'node:crypto';
+import { makeAddressRules } from '@runyard/contract/address-rules';
 import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
+import { systemNames } from '@runyard/contract/names/resolver';
 import { afterAll, afterEach, expect } from 'vitest';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../test/fakes/webhook-receiver.ts';
-import { systemNames } from '../src/names/resolver.ts';
 import { makeVault, type Vault } from '../src/secrets/vault.ts';
-import { makeAddressRules } from '../src/subscriptions/addresses.ts';
 import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } from '../src/subscriptions/deliverer.ts';
 import { createSubscription, openSecret } from '../src/subscriptions/subscriptions.ts';
 import { openTestExecutions, type TestExecutions } from './executions.ts';

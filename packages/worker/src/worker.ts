@@ -12,6 +12,7 @@ import { keySource, readApiKey } from './connection/api-key.ts';
 import { connect } from './connection/connection.ts';
 import { openInstanceToken } from './connection/instance-token.ts';
 import { createOutbox } from './connection/outbox.ts';
+import { makeEgress } from './egress/egress.ts';
 import { createExecutions } from './executions/executions.ts';
 import { openUpstream } from './relay/relay.ts';
 import { sandboxLimits } from './sandboxes/limits.ts';
@@ -62,8 +63,7 @@ export function defaultWorkerName(hostname: string): string {
 const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', import.meta.url));
 
 /** Tells whether the sandboxes of these settings go on when their worker ends. */
-const outlives = (settings: Settings): boolean =>
-  settings.RUNYARD_SANDBOX === 'auto' || settings.RUNYARD_SANDBOX === 'bubblewrap';
+const outlives = (settings: Settings): boolean => settings.RUNYARD_SANDBOX !== 'none';
 
 /** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */
 export async function startWorker(settings: Settings, context: WorkerContext): Promise<Worker> {
@@ -135,6 +135,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       serviceRoot,
       workerName,
       limits,
+      egress: makeEgress(settings),
       harnessDir: settings.RUNYARD_HARNESS_DIR,
       send: (message) => connection.send(message),
       onIdle: () => endWhenIdle(),

@@ -17,8 +17,13 @@ export const fixtureAgent = fileURLToPath(new URL('./fixture-agent.ts', import.m
 const workerProcess = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
 /** The isolation of sandboxes on this machine, or `undefined` if there are none: tests that need more are skipped. */
-export async function bubblewrapFeatures(): Promise<readonly string[] | undefined> {
-  const parsed = parseSettings({ RUNYARD_SANDBOX: 'bubblewrap' });
+export const bubblewrapFeatures = () => featuresOf('bubblewrap');
+
+/** The same for sandboxes with gVisor. */
+export const gvisorFeatures = () => featuresOf('gvisor');
+
+async function featuresOf(backend: string): Promise<readonly string[] | undefined> {
+  const parsed = parseSettings({ RUNYARD_SANDBOX: backend });
   if (!parsed.ok) return undefined;
   const { ok, level } = await probeSandbox(parsed.settings);
   return ok ? level.features : undefined;

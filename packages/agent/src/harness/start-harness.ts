@@ -2,6 +2,7 @@ import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol
 import type { AgentLink, LinkEvents } from '../acp/agent-link.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
+import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { imageLimits } from '../images/images.ts';
 import type { RunMcp } from '../mcp/servers.ts';
@@ -27,6 +28,7 @@ export interface HarnessOptions {
   /** `NAME=value` of `env` that marks every process of the run. */
   marker: string;
   connection: ServiceConnection;
+  network: NetworkAccess;
   /** Returns the forwarder of the execution; starts it on the first call. */
   forwarder: () => Promise<Forwarder>;
   emit: (event: AgentEventBody) => void;
@@ -128,10 +130,10 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
 
 /** Returns what starts the program of a run: its command, variables and files depend on the run's model. */
 async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
-  const { task, env, connection } = options;
+  const { task, env, network } = options;
   const { prepareProgram } = await import('./external.ts');
   const forwarder = task.harness.model === undefined ? undefined : await options.forwarder();
-  return prepareProgram({ task, env, forwarder, hasNoNetwork: connection.relaySocket !== undefined });
+  return prepareProgram({ task, env, forwarder, hasNoNetwork: network === 'none' });
 }
 
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {

@@ -17,7 +17,8 @@ export async function runFirstTurn(
   options: TurnsOptions,
   runner: TurnRunner,
 ): Promise<HarnessOutcome> {
-  const { client, secrets, workspace, ownFolders, env, stop, reporter, approvals, harness, saver, mcp } = options;
+  const { client, secrets, workspace, ownFolders, env, network, stop, reporter, approvals, harness, saver, mcp } =
+    options;
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
   options.addToEnv(variablesOf(task));
@@ -34,6 +35,7 @@ export async function runFirstTurn(
     workspace,
     ownFolders,
     env,
+    network,
     variables: secrets.variablesOf(task),
     step,
     signal: stop.signal,

@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Approvals } from '../approvals/approvals.ts';
+import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import type { ConversationRecord } from '../harness/conversation-record.ts';
 import type { ExecutionHarness } from '../harness/execution-harness.ts';
@@ -27,6 +28,7 @@ export interface TurnsOptions {
   /** True: working folder and home were made for this run. */
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly network: NetworkAccess;
   /** Adds variables to `env`, for everything that starts later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
   /** Updated as the turns go on. */

@@ -1,4 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
@@ -13,6 +14,7 @@ export interface PrepareOptions {
   /** True: working folder and home were made for this run. Only then an archive may fill them. */
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
+  network: NetworkAccess;
   /** Secrets for the setup commands. What clones repositories does not get them. */
   variables: Readonly<Record<string, string>>;
   step: SetupSteps;
@@ -92,6 +94,7 @@ async function setUp({
   workspace,
   ownFolders,
   env,
+  network,
   variables,
   step,
   signal,
@@ -110,9 +113,7 @@ async function setUp({
   }
   if (commands.length > 0) {
     const { runSetupCommands } = await import('./setup-commands.ts');
-    // The relay is the only way out of a sandbox.
-    const hasNetwork = client.connection.relaySocket === undefined;
-    await runSetupCommands(commands, { workspace, hasNetwork, env: { ...env, ...variables }, step, signal });
+    await runSetupCommands(commands, { workspace, network, env: { ...env, ...variables }, step, signal });
   }
   await prepared?.keep(areExpected);
 }

@@ -1,12 +1,13 @@
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
+import type { NetworkAccess } from '../egress/forwarder.ts';
 import { runSetupCommands } from './setup-commands.ts';
 
 /** Returns the message with which a setup command fails. */
-async function failureOf(command: string, hasNetwork: boolean): Promise<string> {
+async function failureOf(command: string, network: NetworkAccess): Promise<string> {
   const failed = runSetupCommands([command], {
     workspace: tmpdir(),
-    hasNetwork,
+    network,
     env: process.env,
     step: (_kind, _name, work) => work({}),
     signal: new AbortController().signal,
@@ -26,15 +27,26 @@ test.each([
   'dial tcp: lookup proxy.golang.org: no such host',
 ])('says that sandboxes have no network where a command prints %s', async (printed) => {
   const command = `printf '%s\\n' ${JSON.stringify(printed)} >&2; exit 6`;
-  const message = await failureOf(command, false);
+  const message = await failureOf(command, 'none');
   expect(message).toContain('exited with code 6');
-  expect(message).toContain('Sandboxes have no network');
+  expect(message).toContain('The sandbox has no network');
   expect(message).toContain('github_repos');
-  expect(await failureOf(command, true)).not.toContain('no network');
+  expect(await failureOf(command, 'allow_list')).toContain('network.allowed_hosts');
+  expect(await failureOf(command, 'open')).not.toContain('no network');
 });
 
 test('says nothing of the network where a command fails for another reason', async () => {
-  const message = await failureOf('echo no lockfile; exit 1', false);
+  const message = await failureOf('echo no lockfile; exit 1', 'none');
   expect(message).toContain('Fix the command');
   expect(message).not.toContain('network');
+});
+
+test.each([
+  'curl: (56) CONNECT tunnel failed, response 403',
+  'npm error code E403',
+  'OSError: Tunnel connection failed: 403 Forbidden',
+])('names the rules of the environment where a proxy refused a command that prints %s', async (printed) => {
+  const command = `printf '%s\\n' ${JSON.stringify(printed)} >&2; exit 6`;
+  expect(await failureOf(command, 'allow_list')).toContain('connection_denied');
+  expect(await failureOf(command, 'none')).toContain('Fix the command');
 });

@@ -3,13 +3,13 @@ import { maxSetupOutputBytes } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
 import { outputWindow } from '../commands/output-window.ts';
 import { runCommand } from '../commands/run-command.ts';
+import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
 export interface SetupCommandOptions {
   workspace: string;
-  /** False: the sandbox reaches nothing but Runyard. */
-  hasNetwork: boolean;
+  network: NetworkAccess;
   env: Readonly<Record<string, string | undefined>>;
   step: SetupSteps;
   signal: AbortSignal;
@@ -19,10 +19,15 @@ export interface SetupCommandOptions {
 const missesNetwork =
   /Could not resolve|Temporary failure (?:in name resolution|resolving)|Name or service not known|getaddrinfo|EAI_AGAIN|ENOTFOUND|Network is unreachable|ENETUNREACH|no such host|bad address '|dial (?:tcp|udp)/i;
 
-function adviceFor(output: string, hasNetwork: boolean): string {
-  if (hasNetwork || !missesNetwork.test(output))
+/** Messages of programs that a proxy refused: curl, git, npm, pip, apt, Go. */
+const isDenied = /403 Forbidden|response 403|Tunnel connection failed|error: 403|E403|Proxy CONNECT aborted/i;
+
+function adviceFor(output: string, network: NetworkAccess): string {
+  if (network === 'allow_list' && (missesNetwork.test(output) || isDenied.test(output)))
+    return "The sandbox reaches only the hosts of the environment's network.allowed_hosts and network.presets, and those only through the proxy of HTTPS_PROXY and HTTP_PROXY: a program that does not read these variables reaches none. The run's events connection_denied have the hosts that were denied.";
+  if (network !== 'none' || !missesNetwork.test(output))
     return "Fix the command in the environment's setup_commands, or what it needs on the worker's machine, and run again.";
-  return "Sandboxes have no network: this command wanted to reach a host. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
+  return "The sandbox has no network: this command wanted to reach a host. Name it in the environment's network.allowed_hosts, or its package manager in network.presets. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
 }
 
 /** Runs an environment's setup commands one after another. Throws a `SetupFailure` at the first that fails. */
@@ -43,7 +48,7 @@ export async function runSetupCommands(commands: readonly string[], options: Set
       const failure = result.outcome === 'not_started' ? 'could not be started' : `exited with code ${result.exitCode}`;
       told.error = `${failure}`;
       throw new SetupFailure(
-        `Setup command ${index + 1} of ${commands.length} (${shorten(command, 200)}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\n${adviceFor(result.output, options.hasNetwork)}`,
+        `Setup command ${index + 1} of ${commands.length} (${shorten(command, 200)}) ${failure}.${tail === '' ? ' It printed nothing.' : `\nEnd of its output:\n${tail.trimEnd()}`}\n${adviceFor(result.output, options.network)}`,
       );
     });
   }

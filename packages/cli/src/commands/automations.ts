@@ -1,6 +1,7 @@
 /** Manages automations. */
 import { readFileSync } from 'node:fs';
 import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations';
+import type { ScheduleFire } from '@runyard/contract/schedules';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -8,12 +9,13 @@ import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { allFactories } from './factories.ts';
+import { inUtc, printFires } from './fires.ts';
 
 type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
 
 /** Reads JSON from a file, or from standard input for `-`. The service checks it. */
-function jsonFrom(file: string): unknown {
+export function jsonFrom(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
   } catch (error) {
@@ -31,10 +33,25 @@ async function allAutomations(client: Client): Promise<(Automation & { readonly 
 }
 
 /** Finds the factory of an automation. */
-async function find(client: Client, uid: string): Promise<Automation & { readonly factoryUid: string }> {
+export async function findAutomation(
+  client: Client,
+  uid: string,
+): Promise<Automation & { readonly factoryUid: string }> {
   const found = (await allAutomations(client)).find((each) => each.uid === uid);
   if (!found) throw new Failure('there is no such automation; see: bin/runyard automations list');
   return found;
+}
+
+function statusOf({ enabled, problems, last_spawn_error: error }: Automation): string {
+  if (!enabled) return error ? 'paused' : 'disabled';
+  if (error) return 'failing';
+  return problems ? 'has problems' : 'enabled';
+}
+
+/** Returns the next time of an automation; empty: it has none. */
+function nextOf({ schedules = [] }: Automation): string {
+  const times = schedules.flatMap(({ next_run: time }) => time ?? []);
+  return times.toSorted()[0] ?? '';
 }
 
 /** Lists the automations of the team. */
@@ -45,9 +62,11 @@ export async function listAutomations(context: Context, options: Json): Promise<
     { header: 'FACTORY', text: ({ factoryUid }) => factoryUid },
     {
       header: 'STATUS',
-      text: ({ enabled, problems }) => (enabled ? (problems ? 'has problems' : 'enabled') : 'disabled'),
-      paint: ({ enabled, problems }, colours) => (enabled && !problems ? colours.green : colours.yellow),
+      text: statusOf,
+      paint: (automation, colours) =>
+        automation.last_spawn_error ? colours.red : statusOf(automation) === 'enabled' ? colours.green : colours.yellow,
     },
+    { header: 'NEXT', text: (automation) => inUtc(nextOf(automation)), raw: nextOf },
     { header: 'NAME', flexible: true, text: ({ name }) => name },
   ];
   const none = 'no automations; create one with: bin/runyard automations create FACTORY FILE';
@@ -56,7 +75,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
 
 /** Shows an automation as JSON. */
 export async function showAutomation(context: Context, uid: string): Promise<void> {
-  const { factoryUid, ...automation } = await find(connect(context), uid);
+  const { factoryUid, ...automation } = await findAutomation(connect(context), uid);
   context.out(`${harmlessJson(automation)}\n`);
 }
 
@@ -70,7 +89,10 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
 export async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid, name, prompt, triggers, config, overlap, concurrency_key } = await find(client, uid);
+  const { factoryUid, name, prompt, triggers, agent, config, overlap, concurrency_key } = await findAutomation(
+    client,
+    uid,
+  );
   await client.updateAutomation({
     params: { factoryUid, automationUid: uid },
     body: {
@@ -79,6 +101,7 @@ export async function setAutomation(context: Context, action: 'enable' | 'disabl
       triggers,
       overlap,
       enabled: action === 'enable',
+      ...(agent === undefined ? {} : { agent }),
       ...(config === undefined ? {} : { config }),
       ...(concurrency_key === undefined ? {} : { concurrency_key }),
     },
@@ -86,10 +109,33 @@ export async function setAutomation(context: Context, action: 'enable' | 'disabl
   context.out(`${uid} is ${action}d\n`);
 }
 
+/** Replaces an automation by the JSON of a request. Its runs act as the caller from now on. */
+export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
+  const body = jsonFrom(file) as CreateAutomationRequest;
+  const client = connect(context);
+  const { factoryUid } = await findAutomation(client, uid);
+  const updated = await client.updateAutomation({ params: { factoryUid, automationUid: uid }, body });
+  context.out(`${updated.uid} is changed\n`);
+}
+
+/** Lists the fires of the schedule triggers of an automation, newest first. */
+export async function listAutomationFires(
+  context: Context,
+  uid: string,
+  options: Json & { readonly limit?: number },
+): Promise<void> {
+  const client = connect(context);
+  const { factoryUid } = await findAutomation(client, uid);
+  const query = options.limit === undefined ? {} : { limit: options.limit };
+  const found = await client.listAutomationFires({ params: { factoryUid, automationUid: uid }, query });
+  const schedule = { header: 'SCHEDULE', text: (fire: ScheduleFire) => fire.schedule_name ?? '' };
+  printFires(context, found, schedule, options);
+}
+
 /** Deletes an automation. */
 export async function deleteAutomation(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid } = await find(client, uid);
+  const { factoryUid } = await findAutomation(client, uid);
   await client.deleteAutomation({ params: { factoryUid, automationUid: uid } });
   context.out(`${uid} is deleted\n`);
 }

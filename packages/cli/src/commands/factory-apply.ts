@@ -1,16 +1,16 @@
 /** Applies the definition of a factory from a folder, and writes it into one. */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { ApiError, type Client } from '@runyard/client';
-import type { ApplyDefinitionResponse } from '@runyard/contract/factory-definitions';
 import { pathFault } from '@runyard/contract/factory-files/layout';
 import { readDefinition } from '@runyard/contract/factory-files/read-definition';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { planLines } from '../factory/plan-lines.ts';
+import { printFaults, showPlan } from '../factory/print-plan.ts';
 import { readDefinitionFolder } from '../factory/read-folder.ts';
 import { Failure } from '../failure.ts';
+import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { allFactories } from './factories.ts';
 import { validateFactory } from './factory.ts';
@@ -42,7 +42,9 @@ export async function applyFactory(context: Context, folder: string, options: Ap
     try {
       return await client.applyFactoryDefinition({ params: { factoryUid }, body: { files, ...more } });
     } catch (error) {
-      throw error instanceof ApiError && error.status === 422 ? printFaults(context, folder, error) : error;
+      throw error instanceof ApiError && error.status === 422
+        ? printFaults(context, folder, error.problem.errors)
+        : error;
     }
   };
   const plan = await put({ dry_run: true });
@@ -72,38 +74,6 @@ async function findFactory(
       ? `several factories are called ${text}; name one with --factory UID`
       : `there is no factory ${text}; create it with: bin/runyard factory create NAME, or name one with --factory UID`,
   );
-}
-
-function printFaults(context: Context, folder: string, { problem }: ApiError): Failure {
-  const errors = problem.errors ?? [];
-  for (const { path: file, line = 1, column = 1, message } of errors)
-    context.out(`${harmlessLine(`${path.join(folder, file)}:${line}:${column}: ${message}`, 1_000)}\n`);
-  return new Failure(
-    `the service found ${errors.length === 1 ? 'a fault' : `${errors.length} faults`} in the definition`,
-  );
-}
-
-function showPlan(
-  context: Context,
-  folder: string,
-  { version, changes, drift, notices }: ApplyDefinitionResponse,
-): void {
-  for (const { file, line, column, message } of notices)
-    context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
-  for (const line of planLines(changes)) context.out(`${line}\n`);
-  if (drift.length > 0) context.out('changed without files, and taken back:\n');
-  for (const line of planLines(drift)) context.out(`${line}\n`);
-  if (version > 0 && changes.length + drift.length === 0) context.out('nothing changes\n');
-}
-
-async function isConfirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new Failure('there is no terminal to ask at; apply the plan with --yes', 2);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await terminal.question('Apply? [y/N] ')).trim());
-  } finally {
-    terminal.close();
-  }
 }
 
 /**

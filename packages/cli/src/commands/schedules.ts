@@ -12,6 +12,7 @@ import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { inUtc, printFires } from './fires.ts';
 
 /** Options of create and update, as they are named on the command line. */
 export interface ScheduleOptions {
@@ -25,8 +26,6 @@ export interface ScheduleOptions {
   readonly maxLive?: number;
   readonly json?: true;
 }
-
-const inUtc = (time: string | null | undefined): string => (time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '');
 
 /** Lists the schedules of the team by name. */
 export async function listSchedules(context: Context, options: { readonly json?: true }): Promise<void> {
@@ -162,22 +161,8 @@ export async function listFires(
 ): Promise<void> {
   const query = options.limit === undefined ? {} : { limit: options.limit };
   const found = await connect(context).listScheduleFires({ params: { scheduleId: id }, query });
-  const columns: Column<ScheduleFire>[] = [
-    {
-      header: 'TIME',
-      text: (fire) => inUtc(fire.due_at ?? fire.fired_at),
-      raw: (fire) => fire.due_at ?? fire.fired_at,
-    },
-    { header: 'BY', text: ({ due_at }) => (due_at ? 'schedule' : 'hand') },
-    {
-      header: 'OUTCOME',
-      text: ({ outcome }) => outcome,
-      paint: ({ outcome }, colours) =>
-        ({ started: colours.green, skipped: colours.yellow, waiting: colours.yellow, failed: colours.red })[outcome],
-    },
-    { header: 'RUN OR REASON', flexible: true, text: ({ run_id, reason }) => run_id ?? reason ?? '' },
-  ];
-  printList(context, { columns, rows: found.fires, json: found, none: 'it has not fired yet' }, options);
+  const by = { header: 'BY', text: ({ due_at }: ScheduleFire) => (due_at ? 'schedule' : 'hand') };
+  printFires(context, found, by, options);
 }
 
 function print(context: Context, answer: object, options: { readonly json?: true }, line: string): void {

@@ -38,7 +38,10 @@ async function allWebhooks(client: Client): Promise<(Webhook & { readonly factor
 }
 
 /** Finds the factory of a webhook. */
-async function find(client: Client, webhookUid: string): Promise<{ factoryUid: string; webhookUid: string }> {
+export async function findWebhook(
+  client: Client,
+  webhookUid: string,
+): Promise<{ factoryUid: string; webhookUid: string }> {
   const found = (await allWebhooks(client)).find(({ uid }) => uid === webhookUid);
   if (!found) throw new Failure('there is no such webhook; see: bin/runyard webhooks list');
   return { factoryUid: found.factoryUid, webhookUid };
@@ -103,7 +106,7 @@ function show(context: Context, webhook: WebhookWithSecret, json: true | undefin
 /** Shows a webhook as JSON. */
 export async function showWebhook(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  context.out(`${harmlessJson(await client.getWebhook({ params: await find(client, uid) }))}\n`);
+  context.out(`${harmlessJson(await client.getWebhook({ params: await findWebhook(client, uid) }))}\n`);
 }
 
 /** Gives a webhook a new secret, and prints it. */
@@ -114,13 +117,13 @@ export async function rotateWebhook(
 ): Promise<void> {
   const client = connect(context);
   const body = { ...secretFrom(secretFile), ...(grace === undefined ? {} : { grace_seconds: grace }) };
-  show(context, await client.rotateWebhookSecret({ params: await find(client, uid), body }), json);
+  show(context, await client.rotateWebhookSecret({ params: await findWebhook(client, uid), body }), json);
 }
 
 /** Enables or disables a webhook. */
 export async function setWebhook(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
-  const params = await find(client, uid);
+  const params = await findWebhook(client, uid);
   await (action === 'enable' ? client.enableWebhook({ params }) : client.disableWebhook({ params }));
   context.out(`${uid} is ${action}d\n`);
 }
@@ -128,7 +131,7 @@ export async function setWebhook(context: Context, action: 'enable' | 'disable',
 /** Deletes a webhook. */
 export async function deleteWebhook(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  await client.deleteWebhook({ params: await find(client, uid) });
+  await client.deleteWebhook({ params: await findWebhook(client, uid) });
   context.out(`${uid} is deleted\n`);
 }
 
@@ -139,7 +142,7 @@ export async function listDeliveries(
   { limit = 20, ...options }: Json & { readonly limit?: number },
 ): Promise<void> {
   const client = connect(context);
-  const found = await client.listWebhookDeliveries({ params: await find(client, uid), query: { limit } });
+  const found = await client.listWebhookDeliveries({ params: await findWebhook(client, uid), query: { limit } });
   const now = Date.now();
   const columns: Column<WebhookDelivery>[] = [
     { header: 'DELIVERY', text: ({ delivery_id }) => delivery_id },
@@ -159,7 +162,7 @@ export async function listDeliveries(
 /** Evaluates a delivery again, and prints the id of the new one. */
 export async function replayDelivery(context: Context, uid: string, deliveryId: string): Promise<void> {
   const client = connect(context);
-  const params = { ...(await find(client, uid)), deliveryId };
+  const params = { ...(await findWebhook(client, uid)), deliveryId };
   context.out(`${(await client.replayWebhookDelivery({ params })).delivery_id}\n`);
 }
 
@@ -170,7 +173,7 @@ export async function listenToWebhook(context: Context, uid: string, { to }: { r
   if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
     throw new Failure('--to: it must be an http:// or https:// URL');
   const client = connect(context);
-  const params = await find(client, uid);
+  const params = await findWebhook(client, uid);
   const query = { limit: 100, label: 'ACCEPTED' } as const;
   // Ids sort by time.
   let last = (await client.listWebhookDeliveries({ params, query })).deliveries[0]?.delivery_id ?? '';

@@ -29,9 +29,12 @@ export async function checkSandbox(context: Context): Promise<Finding[]> {
 }
 
 async function fix(context: Context): Promise<string> {
-  if (context.settings.RUNYARD_SANDBOX === 'docker') return 'unset RUNYARD_SANDBOX to use bubblewrap';
+  const backend = context.settings.RUNYARD_SANDBOX;
+  if (backend === 'docker') return 'unset RUNYARD_SANDBOX to use bubblewrap';
   if (process.platform === 'linux' && !(await findBubblewrap())) {
     return `${installCommand(context.env.PATH)}\n${withoutSandbox}`;
   }
+  if (backend === 'gvisor')
+    return 'docs/isolation.md, "Sandboxes with gVisor"; or set RUNYARD_SANDBOX=bubblewrap: sandboxes then share the kernel of the machine';
   return `docs/isolation.md, "Where bubblewrap does not work"\n${withoutSandbox}`;
 }

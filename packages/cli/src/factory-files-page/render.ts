@@ -30,10 +30,18 @@ Exactly one agent has \`agentType: FOREMAN\`. Execution keys (\`model\`, \`harne
 its agent, and those before \`agentDefaults\`; a list or map replaces the inherited one. A webhook cannot be renamed.
 
 \`bin/runyard factory apply FOLDER\` shows what would change in a factory, asks, and applies the files whole or not at all. Webhooks and
-automations that were made without files stay. A webhook gets the value of the team secret \`secretName\`. What an apply refuses,
-because this service cannot carry it out: runners, skills, \`harness.auth\`, and triggers of the provider \`schedule\`.
+automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. What an
+apply refuses, because this service cannot carry it out: runners (no worker can run container images or macos), skills in the definition itself (name
+those of repositories in \`skills\`), \`harness.auth\`.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`.
+
+\`bin/runyard factory source set UID OWNER/REPO\` lets a factory follow a branch of a git repository instead. The service looks at it
+every few minutes, and at once when a webhook of the factory with \`signatureScheme: github\` takes a push. It reads all files of one
+commit and applies them as the person who set the source; a commit with faults, or of a person who may not apply definitions any more,
+changes nothing, and \`bin/runyard factory source show UID\` says why. Meanwhile an apply by hand is refused, except as a dry run. Symbolic
+links, submodules and files in Git LFS are faults. A change without files stays until the definition changes, or until
+\`bin/runyard factory source sync UID\`. \`bin/runyard factory source remove UID\` detaches the factory, which stays as it is.
 
 [limits.md](limits.md) has the limits, and [decisions/definition-files.md](decisions/definition-files.md) the reasons.
 
@@ -75,7 +83,8 @@ ${example.map(({ path, content }) => `\`${path}\`:\n\n\`\`\`${path.endsWith('.md
 `;
 }
 
-const scheduleText = 'five fields in UTC, `@daily` and the like, or `@every 90m`. `schedule.name`: its identity';
+const scheduleText =
+  'five fields, `@daily` and the like, or `@every 90m`. `schedule.timezone`: whose clock they mean, default UTC. `schedule.name`: its identity';
 
 function githubRows(): string {
   const byMembers = Map.groupBy(Object.entries(githubEvents), ([, members]) => members.map(code).join(', '));

@@ -1,7 +1,16 @@
 /** Lays out lists: in a terminal as a table that fits its width, else as lines with tabs between the values. */
-import stringWidth from 'string-width';
+import { createRequire } from 'node:module';
 import type { Colours } from './colours.ts';
 import { harmlessLine } from './harmless.ts';
+
+const require = createRequire(import.meta.url);
+let width: typeof import('string-width').default | undefined;
+
+/** Loads the module for the first table, not for each command: it compiles large regular expressions, an eighth of the start of a command. */
+function stringWidth(text: string): number {
+  width ??= (require('string-width') as typeof import('string-width')).default;
+  return width(text);
+}
 
 export interface Column<T> {
   readonly header: string;

@@ -228,3 +228,25 @@ describe('a request', () => {
     );
   });
 });
+
+test('denied connections and hosts that the worker does not allow are shown, without control characters', () => {
+  const denied = (payload: Record<string, unknown>): LiveEvent => ({
+    type: 'timeline',
+    event: { event_uuid: 'e', run_id: 'r', event_type: 'connection_denied', occurred_at: at, payload },
+  });
+  expect(
+    draw(
+      ready({ backend: 'bubblewrap', network: { refused_hosts: ['a.example', 'b.example'] } }),
+      denied({ host: 'evil\u001b[2J.example', port: 443, message: 'not allowed' }),
+      denied({ total: 5000, connections: [] }),
+    ),
+  ).toBe(
+    [
+      '  sandbox ready: bubblewrap',
+      '  not allowed by the worker: a.example, b.example',
+      '  connection denied evil.example:443: not allowed',
+      '  connection denied 5000 times in total',
+      '',
+    ].join('\n'),
+  );
+});

@@ -8,6 +8,7 @@ import { formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
 import { linesAround } from './long-text.ts';
+import { deniedText, refusedHosts } from './network.ts';
 import { questionLines } from './question.ts';
 
 /** Renders one run. Takes its events in order; each call returns the text to write next. */
@@ -188,8 +189,14 @@ export function createLiveView(colours: Colours): LiveView {
         const backend = typeof payload.backend === 'string' ? payload.backend : 'unknown';
         const spawn = typeof payload.spawn_ms === 'number' ? ` in ${formatDuration(payload.spawn_ms)}` : '';
         const warning = backend === 'none' ? colours.yellow('  no isolation: the agent runs as a plain process') : '';
-        return line(`${margin}${colours.dim(`sandbox ready: ${harmlessLine(backend, 40)}${spawn}`)}${warning}`);
+        const ready = line(`${margin}${colours.dim(`sandbox ready: ${harmlessLine(backend, 40)}${spawn}`)}${warning}`);
+        const refused = refusedHosts(payload.network);
+        return refused === ''
+          ? ready
+          : `${ready}${line(`${margin}${colours.yellow(`not allowed by the worker: ${refused}`)}`)}`;
       }
+      case 'connection_denied':
+        return line(`${margin}${colours.yellow('connection denied')} ${colours.dim(deniedText(payload))}`);
       case 'execution_retried':
         return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
       case 'model_switched': {

@@ -11,6 +11,30 @@ const files = [
 
 const change = { kind: 'agent', name: 'foreman', action: 'create' } as const;
 
+const commit = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+const sync = {
+  outcome: 'applied',
+  dry_run: false,
+  commit,
+  version: 1,
+  changes: [change],
+  drift: [],
+  notices: [],
+} as const;
+const source = {
+  repository: 'acme/factories',
+  url: 'https://github.com/acme/factories.git',
+  branch: 'main',
+  folder: 'billing',
+  poll_interval_seconds: 300,
+  set_by: exampleCreator,
+  set_at: exampleTimes.created,
+  applied_commit: commit,
+  checked_at: exampleTimes.ended,
+  next_check_at: exampleTimes.ended,
+  last_sync: { outcome: 'applied', at: exampleTimes.ended, commit },
+} as const;
+
 export const factoryExamples = {
   dispatchFactory: {
     body: {
@@ -32,6 +56,13 @@ export const factoryExamples = {
     body: { files, dry_run: true },
     answer: { version: 0, dry_run: true, changes: [change], drift: [], notices: [] },
   },
+  getFactorySource: { answer: source },
+  setFactorySource: {
+    body: { repository: 'acme/factories', branch: 'main', folder: 'billing' },
+    answer: { source, sync },
+  },
+  deleteFactorySource: { answer: { success: true } },
+  syncFactorySource: { body: { dry_run: true }, answer: { ...sync, dry_run: true, version: 0 } },
   getFactoryFileSchemas: {
     answer: {
       factory: { type: 'object' },

@@ -27,7 +27,7 @@ export type DefinedTrigger =
   | {
       readonly provider: 'schedule';
       readonly event: 'cron_fired';
-      readonly schedule: { readonly name?: string; readonly cron: string };
+      readonly schedule: { readonly name?: string; readonly cron: string; readonly timezone?: string };
     }
   | { readonly provider: 'github'; readonly event: GithubEvent; readonly filter?: GithubFilter }
   | { readonly provider: string; readonly event: string; readonly filter?: Readonly<Record<string, unknown>> };

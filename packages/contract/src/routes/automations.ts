@@ -3,7 +3,11 @@ import { teamReads, teamWrites } from '../access.ts';
 import {
   Automation,
   CreateAutomationRequest,
+  DryRunRequest,
   ListAutomationsResponse,
+  SimulateDeliveryRequest,
+  SimulateDeliveryResponse,
+  SimulatedStart,
   TestFilterRequest,
   TestFilterResponse,
   UpdateAutomationRequest,
@@ -11,13 +15,14 @@ import {
 import { DeleteResponse } from '../keys.ts';
 import { maxAutomationBytes, maxFactoryAutomations, maxWebhookBytes } from '../limits.ts';
 import type { Route } from '../route.ts';
+import { ListScheduleFiresQuery, ListScheduleFiresResponse } from '../schedules.ts';
 
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
 const automation = factory.extend({ automationUid: z.string().meta({ description: 'UID of the automation' }) });
 const noFactory = 'No such factory, or it belongs to another team';
 const noAutomation = 'No such automation, or it belongs to another factory or team';
 const badAutomation =
-  'A wrong value, a trigger that is not valid, an unknown webhook, or a run that could not be created: an unknown model, harness or environment';
+  'A wrong value, a trigger that is not valid, an unknown webhook or agent, or a run that could not be created: an unknown model, harness or environment';
 const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
 const foreign = 'The environment or a secret belongs to others';
 
@@ -26,6 +31,13 @@ const members = { user: 'member' } as const;
 
 const path = '/factory/{factoryUid}/automations';
 const onePath = `${path}/{automationUid}` as const;
+
+const maxSimulationBytes = maxWebhookBytes + 1024;
+const simulationErrors = {
+  400: 'Not exactly one of payload and delivery_id, a payload that a webhook would not take, or no webhook that the automation selects',
+  413: `The body is larger than ${maxSimulationBytes / 1024} KB`,
+};
+const webhook = factory.extend({ webhookUid: z.string().meta({ description: 'UID of the webhook' }) });
 
 export const automationRoutes = {
   listAutomations: {
@@ -99,6 +111,19 @@ export const automationRoutes = {
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: { 404: noAutomation },
   },
+  listAutomationFires: {
+    method: 'GET',
+    path: `${onePath}/history`,
+    tag: 'automations',
+    summary: 'List the fires of the schedule triggers of an automation, newest first',
+    description:
+      'Kept for 30 days, and as long as the automation has the schedule. Deliveries are in the logs of their webhooks.',
+    allow: teamReads,
+    params: automation,
+    query: ListScheduleFiresQuery,
+    answer: { status: 200, description: 'A page of fires', schema: ListScheduleFiresResponse },
+    errors: { 400: 'A wrong value, or a cursor of another list', 404: noAutomation },
+  },
   testFilter: {
     method: 'POST',
     path: `${path}/test-filter`,
@@ -115,5 +140,40 @@ export const automationRoutes = {
       404: 'No such factory; or no such delivery with a stored payload in it',
       413: `The body is larger than ${(maxAutomationBytes + maxWebhookBytes) / 1024} KB`,
     },
+  },
+  dryRunAutomation: {
+    method: 'POST',
+    path: `${onePath}/dry-run`,
+    tag: 'automations',
+    summary: 'Show the run that a delivery would start',
+    description:
+      'Starts and stores nothing. Says whether a trigger matches, which run would start, and everything that would refuse it now. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: automation,
+    body: DryRunRequest,
+    bodyLimitBytes: maxSimulationBytes,
+    answer: { status: 200, description: 'What the automation would make of the delivery', schema: SimulatedStart },
+    errors: {
+      ...simulationErrors,
+      404: 'No such automation, webhook or delivery with a stored payload in the factory',
+    },
+  },
+  simulateDelivery: {
+    method: 'POST',
+    path: '/factory/{factoryUid}/webhooks/{webhookUid}/simulate',
+    tag: 'webhooks',
+    summary: 'Show what a delivery would start',
+    description:
+      'Starts and stores nothing, and takes nothing from the budget of the webhook. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: webhook,
+    body: SimulateDeliveryRequest,
+    bodyLimitBytes: maxSimulationBytes,
+    answer: {
+      status: 200,
+      description: 'What each automation would make of the delivery',
+      schema: SimulateDeliveryResponse,
+    },
+    errors: { ...simulationErrors, 404: 'No such webhook in the factory, or no such delivery with a stored payload' },
   },
 } as const satisfies Record<string, Route>;

@@ -8,11 +8,21 @@ import {
   FactoryDefinitionItem,
   FactoryFileSchemas,
 } from '../factory-definitions.ts';
+import {
+  FactorySource,
+  FactorySync,
+  SetFactorySourceRequest,
+  SetFactorySourceResponse,
+  SyncFactorySourceRequest,
+} from '../factory-sources.ts';
+import { DeleteResponse } from '../keys.ts';
 import { maxDefinitionBytes } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
 const noFactory = { 404: 'No such factory, or it belongs to another team' };
+const sourcePath = '/factory/{factoryUid}/source';
+const noSource = { 404: 'No such factory, or it belongs to another team, or it has no source' };
 const definitionPath = '/factory/{factoryUid}/definition';
 
 export const factoryRoutes = {
@@ -61,8 +71,64 @@ export const factoryRoutes = {
     errors: {
       ...noFactory,
       400: 'A wrong value',
-      409: 'The stored definition has another version than expected_version: plan again',
+      409: 'The stored definition has another version than expected_version: plan again. Or the factory takes its definition from a repository; a dry run is answered then too',
       422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100. Nothing was changed',
+    },
+  },
+  getFactorySource: {
+    method: 'GET',
+    path: sourcePath,
+    tag: 'factories',
+    summary: 'Read the repository that a factory takes its definition from, and its last sync',
+    allow: teamReads,
+    params: factory,
+    answer: { status: 200, description: 'The source', schema: FactorySource },
+    errors: noSource,
+  },
+  setFactorySource: {
+    method: 'PUT',
+    path: sourcePath,
+    tag: 'factories',
+    summary: 'Let a factory take its definition from a repository',
+    description:
+      'Reads the branch now, every poll_interval_seconds, and when a GitHub webhook of the factory takes a push to it. Each sync applies the files of one commit, whole or not at all, as the person who set the source. A commit that cannot be applied leaves the factory as it is. While a factory has a source, definitions are not applied otherwise.',
+    // Not agent keys: a definition has webhooks, and they let senders outside start agents.
+    allow: { user: 'member' },
+    params: factory,
+    body: SetFactorySourceRequest,
+    answer: {
+      status: 200,
+      description: 'The source, and the outcome of its first sync, which may be that nothing could be applied',
+      schema: SetFactorySourceResponse,
+    },
+    errors: { ...noFactory, 400: 'A wrong value, or a repository that is not on the code host of the service' },
+  },
+  deleteFactorySource: {
+    method: 'DELETE',
+    path: sourcePath,
+    tag: 'factories',
+    summary: 'Detach a factory from its repository',
+    description: 'The definition stays as it was applied last, and can be applied by hand again.',
+    allow: { user: 'member' },
+    params: factory,
+    answer: { status: 200, description: 'Detached', schema: DeleteResponse },
+    errors: noSource,
+  },
+  syncFactorySource: {
+    method: 'POST',
+    path: `${sourcePath}/sync`,
+    tag: 'factories',
+    summary: 'Sync a factory with its repository now',
+    description:
+      'Applies the present commit, also if it was applied before, and so takes back what was changed without files. The outcome is in the answer, with status 200 also where nothing could be applied.',
+    allow: { user: 'member' },
+    params: factory,
+    body: SyncFactorySourceRequest.optional(),
+    answer: { status: 200, description: 'What the sync has changed, or would', schema: FactorySync },
+    errors: {
+      ...noSource,
+      400: 'A wrong value',
+      409: 'Another sync of the factory is at work; read the source for its outcome',
     },
   },
   getFactoryFileSchemas: {

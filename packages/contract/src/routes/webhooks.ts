@@ -149,7 +149,11 @@ export const webhookRoutes = {
     params: webhook,
     body: RotateWebhookSecretRequest,
     answer: { status: 200, description: 'With the new secret', schema: WebhookWithSecret },
-    errors: { ...noWebhook, 400: 'No secret where the provider makes it, or one that does not fit the mode' },
+    errors: {
+      ...noWebhook,
+      400: 'No secret where the provider makes it, or one that does not fit the mode',
+      409: 'The secret is one of the team; change it there',
+    },
   },
   enableWebhook: {
     method: 'POST',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { httpUrl, list, type Setting, whole } from './setting.ts';
+import { httpUrl, privateNetworks, type Setting, whole } from './setting.ts';
 
 /** Settings of the service, and those that all programs share. */
 export const serviceSettings = {
@@ -82,9 +82,7 @@ export const serviceSettings = {
     usedBy: ['service'],
   },
   RUNYARD_ALLOW_PRIVATE_NETWORKS: {
-    schema: list.pipe(
-      z.array(z.union([z.cidrv4(), z.cidrv6()], { error: 'must be networks like 10.0.0.0/8 or fd00::/8' })),
-    ),
+    schema: privateNetworks,
     default: '',
     description:
       'Private networks, comma-separated (`10.20.0.0/16`), to which the service may send event deliveries, also by http.',

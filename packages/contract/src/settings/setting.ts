@@ -38,3 +38,8 @@ export const secret = z.string().min(1, { error: 'must not be empty' });
 
 /** A file. The programs of an installation do not share a working directory. */
 export const absolutePath = z.string().regex(/^\//, { error: 'must be an absolute path' });
+
+/** Networks that are not public, comma-separated. */
+export const privateNetworks = list.pipe(
+  z.array(z.union([z.cidrv4(), z.cidrv6()], { error: 'must be networks like 10.0.0.0/8 or fd00::/8' })),
+);

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { workerName } from '../workers.ts';
-import { type Setting, secret, whole } from './setting.ts';
+import { egress } from './egress.ts';
+import { privateNetworks, type Setting, secret, whole } from './setting.ts';
 
 /** Settings of the worker and its sandboxes. */
 export const workerSettings = {
   RUNYARD_SANDBOX: {
-    schema: z.enum(['auto', 'bubblewrap', 'docker', 'none']),
+    schema: z.enum(['auto', 'bubblewrap', 'gvisor', 'docker', 'none']),
     default: 'auto',
     description:
-      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `none`: agents run without protection, and every run says so.',
+      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `none`: agents run without protection, and every run says so.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {
@@ -64,6 +65,20 @@ export const workerSettings = {
     description:
       'Time for which sandboxes go on without their worker, so that its next process on the same data folder can adopt them. Then they end. 0: they end with their worker, and SIGTERM lets the worker finish its runs: choose this where the worker has a container of its own.',
     usedBy: ['worker', 'cli'],
+  },
+  RUNYARD_EGRESS: {
+    schema: egress,
+    default: 'any',
+    description:
+      'Hosts that sandboxes may reach at most. `any`: every public host that the environment of the run allows. `none`: no host. A list, comma-separated (`registry.npmjs.org,*.example.com:8443`): of the hosts of the environment only these. Without a list in the environment a sandbox reaches none.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_EGRESS_PRIVATE_NETWORKS: {
+    schema: privateNetworks,
+    default: '',
+    description:
+      'Private networks, comma-separated (`10.20.0.0/16`), that sandboxes may reach where their environment allows the host. No team can allow them.',
+    usedBy: ['worker'],
   },
   RUNYARD_WORKER_CACHE_MB: {
     schema: whole(0, 10485760),

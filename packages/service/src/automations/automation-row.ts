@@ -1,8 +1,10 @@
 import type { AutomationTrigger } from '@runyard/contract/automations';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { OverlapPolicy } from '@runyard/contract/schedules';
+import { findTimeZone } from '@runyard/contract/time-zone';
 import type { RunActor } from '../access/actor.ts';
-import { boolean, json, nullable, type RowOf, text, timestamp, uuid } from '../store/database/statement.ts';
+import type { WantedTrigger } from '../schedules/of-automation.ts';
+import { boolean, integer, json, nullable, type RowOf, text, timestamp, uuid } from '../store/database/statement.ts';
 
 /** Columns of an automation, for statements. */
 export const automationRow = {
@@ -12,6 +14,8 @@ export const automationRow = {
   name: text(),
   prompt: text(),
   enabled: boolean,
+  /** Name of the agent in the factory; null: the foreman. */
+  agent: nullable(text()),
   triggers: json<AutomationTrigger[]>(),
   config: nullable(json<AmbientAgentConfig>()),
   overlap: text<OverlapPolicy>(),
@@ -20,6 +24,9 @@ export const automationRow = {
   creator_uid: text(),
   editor_kind: text<RunActor['kind']>(),
   editor_uid: text(),
+  /** Why the last run could not be created. */
+  last_spawn_error: nullable(text()),
+  spawn_failures: integer,
   created_at: timestamp,
   updated_at: timestamp,
 };
@@ -45,6 +52,20 @@ export function webhooksOf({ provider, filter }: AutomationTrigger): readonly st
   const list: unknown = Array.isArray(ids) ? ids : Reflect.get(Object(ids), 'in');
   return Array.isArray(list) ? list.filter((id) => typeof id === 'string') : [];
 }
+
+/** Returns the schedules of the triggers of an automation. */
+export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): WantedTrigger[] =>
+  triggers.flatMap(({ provider, schedule }) =>
+    provider === 'schedule' && schedule
+      ? [
+          {
+            trigger_name: schedule.name ?? '',
+            cron_schedule: schedule.cron.trim(),
+            timezone: findTimeZone(schedule.timezone ?? 'UTC') ?? 'UTC',
+          },
+        ]
+      : [],
+  );
 
 /** Returns the one as whom the runs of an automation are created. */
 export const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });

@@ -1,7 +1,7 @@
 import type { CreateAutomationRequest } from '@runyard/contract/automations';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunActor } from '../access/actor.ts';
+import { type AgentOfRun, readAgentOfRun } from '../factories/agents.ts';
 import type { Fault } from '../fault.ts';
 import type { Models } from '../models/models.ts';
 import { checkRunRequest, type RequestOutcome } from '../runs/submit/request.ts';
@@ -10,23 +10,17 @@ import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { listWebhooks } from '../webhooks/webhooks.ts';
 import { type AutomationRow, webhooksOf } from './automation-row.ts';
-import { requestOf } from './run-request.ts';
+import { missingAgent, requestOf } from './run-request.ts';
 
 export interface CheckDeps {
   readonly models: Models;
   readonly vault: Vault;
 }
 
-/** The factory of an automation, and the configuration that its runs begin from. */
-export interface FactoryOfAutomation {
-  readonly uid: string;
-  readonly agent_defaults?: AmbientAgentConfig | undefined;
-}
-
 /** An automation as it shall be stored. */
 export type WantedAutomation = Pick<
   AutomationRow,
-  'name' | 'prompt' | 'enabled' | 'triggers' | 'config' | 'overlap' | 'concurrency_key'
+  'name' | 'prompt' | 'enabled' | 'agent' | 'triggers' | 'config' | 'overlap' | 'concurrency_key'
 >;
 
 /** Outcome of the check, each with the HTTP status that it becomes. */
@@ -35,43 +29,58 @@ export type CheckOutcome =
   | Exclude<RequestOutcome, { kind: 'ok' }>;
 
 /**
- * Checks that the triggers select webhooks of the factory, and that the caller could create a run of the automation now. Webhooks that
- * `stored` selects already may be deleted by now.
+ * Returns the agent by which a request is checked; null: the factory has none of this name. An agent that was deleted since the
+ * automation was stored may stay, so that the automation can be changed all the same: the foreman stands for it.
+ */
+async function agentOf(
+  tx: Queryable,
+  factory: { readonly teamId: string; readonly factoryUid: string },
+  name: string | undefined,
+  stored: AutomationRow | undefined,
+): Promise<AgentOfRun | null> {
+  const found = await readAgentOfRun(tx, factory, name);
+  return found ?? (name === stored?.agent ? await readAgentOfRun(tx, factory) : null);
+}
+
+/**
+ * Checks that agent and webhooks are of the factory, and that the caller could create a run of the automation now. Webhooks and an
+ * agent that `stored` names already may be deleted by now.
  */
 export async function checkAutomation(
   { models, vault }: CheckDeps,
   tx: Queryable,
   actor: { readonly teamId: string; readonly creator: RunActor },
-  factory: FactoryOfAutomation,
+  factoryUid: string,
   request: CreateAutomationRequest,
   stored?: AutomationRow,
 ): Promise<CheckOutcome> {
   const faults: Fault[] = [];
-  const webhooks = await listWebhooks(tx, actor.teamId, factory.uid);
+  const webhooks = await listWebhooks(tx, actor.teamId, factoryUid);
   const known = new Set([...webhooks.map(({ uid }) => uid), ...(stored?.triggers ?? []).flatMap(webhooksOf)]);
   for (const [index, trigger] of request.triggers.entries()) {
-    if (trigger.provider === 'schedule')
-      faults.push({
-        path: `triggers.${index}.provider`,
-        message: 'schedule is not available in automations; create a schedule with POST /agent/schedules',
-      });
     const unknown = webhooksOf(trigger).filter((uid) => !known.has(uid));
     for (const uid of unknown)
       faults.push({
         path: `triggers.${index}.filter.webhook_ids`,
-        message: `the factory has no webhook ${uid}. List them with GET /factory/${factory.uid}/webhooks`,
+        message: `the factory has no webhook ${uid}. List them with GET /factory/${factoryUid}/webhooks`,
       });
   }
   const wanted: WantedAutomation = {
     name: request.name,
     prompt: request.prompt,
     enabled: request.enabled,
+    agent: request.agent ?? null,
     triggers: request.triggers,
     config: request.config ?? null,
     overlap: request.overlap,
     concurrency_key: request.concurrency_key ?? null,
   };
-  const runRequest = requestOf(wanted, factory.agent_defaults ?? {});
+  const agent = await agentOf(tx, { teamId: actor.teamId, factoryUid }, request.agent, stored);
+  if (!agent) {
+    faults.push({ path: 'agent', message: missingAgent(request.agent ?? 'foreman') });
+    return { kind: 'invalid', faults };
+  }
+  const runRequest = requestOf(wanted, agent);
   const overlap = faultOfOverlap(wanted.overlap, runRequest.config ?? {});
   if (overlap) faults.push(overlap);
   const run = await checkRunRequest({ db: tx, models, vault }, actor, runRequest, 'WEBHOOK');

@@ -1,4 +1,4 @@
-/** Live runs of automations, and deliveries that wait for the end of one. */
+/** Live runs of automations, and deliveries and fires that wait for the end of one. */
 import { type Load, liveStates } from '../schedules/live-runs.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, integer, uuid } from '../store/database/statement.ts';
@@ -6,7 +6,7 @@ import { defineStatement, integer, uuid } from '../store/database/statement.ts';
 /** SQL: the starts in one lane of an automation whose runs are live. The index `runs_live_by_automation` finds them. */
 export const liveIn = (automation: string, lane: string): string => `
   FROM runs r JOIN automation_starts live ON live.run_id = r.id
-  WHERE r.metadata ->> 'automation_id' = ${automation} AND r.source = 'WEBHOOK' AND r.state IN ${liveStates}
+  WHERE r.metadata ->> 'automation_id' = ${automation} AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ${liveStates}
     AND live.automation_uid = ${automation} AND live.lane IS NOT DISTINCT FROM ${lane}`;
 
 const count = defineStatement({

@@ -1,16 +1,17 @@
-/** Work that the overlap policies leave behind: deliveries that wait for the end of a run, and runs that are cancelled for another. */
+/** Work that the overlap policies leave behind: deliveries and fires that wait for the end of a run, and runs that are cancelled for another. */
 import { cancelRun } from '../executions/cancel/cancel.ts';
-import { readFactory } from '../factories/factories.ts';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
+import { readScheduleOfFire } from '../schedules/of-automation.ts';
+import { type SettledFire, settleFire } from '../schedules/settle.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
-import { defineStatement, nullable, text, uuid } from '../store/database/statement.ts';
+import { defineStatement, nullable, type RowOf, text, uuid } from '../store/database/statement.ts';
 import { StoreUnavailable } from '../store/database/unavailable.ts';
 import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { noteLaterOutcome } from '../webhooks/log/note-later.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
 import { liveIn, readLiveRunsBefore, readLoad } from './load.ts';
-import { type Spawned, spawner } from './spawn.ts';
+import { type EventOfRun, type Spawned, spawner } from './spawn.ts';
 
 export interface SettleDeps extends SubmitDeps {
   readonly db: Database;
@@ -39,10 +40,15 @@ const lockAutomation = defineStatement({
 const readWaiting = defineStatement({
   name: 'read_waiting_start_of_automation',
   text: `
-    SELECT s.webhook_uid, s.delivery_id, s.lane FROM automation_starts s WHERE s.id = $1 AND s.run_id IS NULL AND NOT EXISTS (
+    SELECT s.webhook_uid, s.delivery_id, s.fire_id, s.lane FROM automation_starts s WHERE s.id = $1 AND s.run_id IS NULL AND NOT EXISTS (
       SELECT FROM automation_starts o WHERE o.automation_uid = s.automation_uid AND o.lane IS NOT DISTINCT FROM s.lane
         AND o.run_id IS NULL AND o.id < s.id) FOR UPDATE`,
-  row: { webhook_uid: text(), delivery_id: uuid, lane: nullable(text()) },
+  row: {
+    webhook_uid: nullable(text()),
+    delivery_id: nullable(uuid),
+    fire_id: nullable(uuid),
+    lane: nullable(text()),
+  },
 });
 
 const setRun = defineStatement({
@@ -57,7 +63,7 @@ const giveUp = defineStatement({
   row: { id: uuid },
 });
 
-/** Starts deliveries that waited, the oldest of each lane without a live run. */
+/** Starts deliveries and fires that waited, the oldest of each lane without a live run. */
 export async function startWaiting(deps: SettleDeps): Promise<void> {
   for (const { id, automation_uid: uid } of await deps.db.query(findStartable))
     await alone(deps, uid, () => deps.db.transaction((tx) => startOne(deps, tx, uid, id)));
@@ -78,37 +84,61 @@ async function startOne(deps: SettleDeps, tx: Queryable, automationUid: string, 
   if (!automation) return;
   const [waiting] = await tx.query(readWaiting, [startId]);
   if (!waiting) return;
-  const { webhook_uid: webhookUid, delivery_id: deliveryId, lane } = waiting;
+  const { lane } = waiting;
   // Counted again under the lock: another process may have started a run.
   const { live } = await readLoad(tx, automationUid, lane);
   if (automation.enabled && automation.overlap !== 'allow' && live > 0) return;
-  const spawned = await spawnWaiting(deps, tx, automation, { webhookUid, deliveryId });
-  const outcome = { automation_id: automationUid, matched: true };
-  if (spawned.kind === 'started') {
-    await tx.query(setRun, [startId, spawned.runId]);
-    await noteLaterOutcome(tx, deliveryId, { ...outcome, run_id: spawned.runId });
-  } else {
-    await tx.query(giveUp, [startId]);
-    await noteLaterOutcome(tx, deliveryId, { ...outcome, reason: spawned.reason });
-  }
+  const spawned = await spawnWaiting(deps, tx, automation, waiting);
+  if (spawned.kind === 'started') await tx.query(setRun, [startId, spawned.runId]);
+  else await tx.query(giveUp, [startId]);
+  if (waiting.fire_id !== null) await settleFire(tx, waiting.fire_id, settledBy(spawned));
+  if (waiting.delivery_id === null) return;
+  const became = spawned.kind === 'started' ? { run_id: spawned.runId } : { reason: spawned.reason };
+  await noteLaterOutcome(tx, waiting.delivery_id, { automation_id: automationUid, matched: true, ...became });
 }
+
+const settledBy = (spawned: WaitingSpawned): SettledFire =>
+  spawned.kind === 'started'
+    ? { outcome: 'started', runId: spawned.runId }
+    : { outcome: spawned.kind, reason: spawned.reason };
+
+/** `skipped`: no run was tried. */
+type WaitingSpawned = Spawned | { readonly kind: 'skipped'; readonly reason: string };
+
+type Waiting = RowOf<typeof readWaiting>;
 
 async function spawnWaiting(
   deps: SettleDeps,
   tx: Queryable,
   automation: AutomationRow,
-  { webhookUid, deliveryId }: { readonly webhookUid: string; readonly deliveryId: string },
-): Promise<Spawned> {
-  const failed = (reason: string): Spawned => ({ kind: 'failed', reason });
-  if (!automation.enabled) return failed('the automation was disabled while the delivery waited');
-  const { team_id: teamId, factory_uid: factoryUid } = automation;
+  waiting: Waiting,
+): Promise<WaitingSpawned> {
+  if (!automation.enabled) return { kind: 'skipped', reason: 'the automation was disabled while this waited' };
+  const event = await eventOf(tx, automation, waiting);
+  if (typeof event === 'string') return { kind: 'skipped', reason: event };
+  const spawn = await spawner(deps, tx, [automation]);
+  return await spawn(automation, event);
+}
+
+/** Returns the event that waited, or why it cannot start a run any more. */
+async function eventOf(
+  tx: Queryable,
+  { team_id: teamId, factory_uid: factoryUid }: AutomationRow,
+  { webhook_uid: webhookUid, delivery_id: deliveryId, fire_id: fireId }: Waiting,
+): Promise<EventOfRun | string> {
+  if (fireId !== null) {
+    const schedule = await readScheduleOfFire(tx, fireId);
+    return schedule ? { kind: 'time', schedule } : 'the schedule was deleted while its fire waited';
+  }
+  if (webhookUid === null || deliveryId === null) throw new Error('a start is for no event');
   const webhook = await readWebhook(tx, { teamId, factoryUid, webhookUid });
-  if (!webhook) return failed('the webhook was deleted while the delivery waited');
+  if (!webhook) return 'the webhook was deleted while the delivery waited';
   const delivery = await readWebhookDelivery(tx, webhookUid, deliveryId);
-  if (!delivery?.payload) return failed('the payload was deleted while the delivery waited');
-  const factory = await readFactory(tx, teamId, factoryUid);
-  const spawn = await spawner(deps, tx, [automation], factory?.agent_defaults ?? {});
-  return await spawn(automation, { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload });
+  if (!delivery?.payload) return 'the payload was deleted while the delivery waited';
+  return {
+    kind: 'delivery',
+    delivery: { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload },
+  };
 }
 
 const findCancelling = defineStatement({

@@ -1,88 +1,110 @@
-/** Starts the runs of the automations that a delivery matches. */
+/** Starts the runs of the automations that deliveries match. */
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
-import { readFactory } from '../factories/factories.ts';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
-import { decide } from '../schedules/decide.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, text, uuid } from '../store/database/statement.ts';
+import { oneByOne } from '../store/database/one-by-one.ts';
+import { defineStatement, text } from '../store/database/statement.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
-import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
+import { disabledReason } from './failures.ts';
+import { type FedAutomation, readFedBy } from './fed.ts';
 import { laneOf } from './lane.ts';
-import { readLoad } from './load.ts';
 import { matcherOf } from './match.ts';
-import { spawner } from './spawn.ts';
-
-/** Reads the automations that a webhook feeds, and keeps them from being deleted. $3: whether GitHub sends to it. */
-const readFed = defineStatement({
-  name: 'read_automations_of_webhook',
-  text: `
-    SELECT ${automationColumns} FROM automations a WHERE a.factory_uid = $1 AND EXISTS (
-      SELECT FROM jsonb_array_elements(a.triggers) t WHERE
-        t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? $2 OR t -> 'filter' -> 'webhook_ids' -> 'in' ? $2)
-        OR t ->> 'provider' = 'github' AND $3)
-    ORDER BY a.uid FOR KEY SHARE OF a`,
-  row: automationRow,
-});
+import { type Spawn, spawner } from './spawn.ts';
+import { makeStartBatch, type StartBatch } from './start-batch.ts';
+import { decideStart } from './starts.ts';
 
 /**
  * Of two deliveries at once, the second one counts the run of the first. Every transaction locks in the order of the UIDs. Automations
  * that allow overlap are not locked, so that their deliveries do not wait for one another.
  */
-const lockOverlap = defineStatement({
-  name: 'lock_overlap_of_automation',
-  text: 'SELECT uid FROM automations WHERE uid = $1 FOR NO KEY UPDATE',
+const lockOverlaps = defineStatement({
+  name: 'lock_overlaps_of_automations',
+  text: 'SELECT uid FROM automations WHERE uid = ANY($1::text[]) ORDER BY uid FOR NO KEY UPDATE',
   row: { uid: text() },
 });
 
-const insertStart = defineStatement({
-  name: 'insert_start_of_automation',
-  text: `
-    INSERT INTO automation_starts (automation_uid, webhook_uid, delivery_id, lane, run_id, cancels_previous)
-    VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-  row: { id: uuid },
-});
+/** An automation, and what it makes of a delivery before its overlap policy. */
+interface Matched {
+  readonly delivery: AcceptedDelivery;
+  readonly row: FedAutomation;
+  /** Why it does not match; undefined: it does. */
+  readonly mismatch?: string;
+}
 
-/** Returns the function that starts the runs of a delivery, all of them in its transaction. */
+function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Matched[] {
+  const match = matcherOf(delivery);
+  return fed
+    .filter((row) => row.webhook_uid === delivery.webhookUid)
+    .map((row) => {
+      if (!row.enabled) return { delivery, row, mismatch: disabledReason(row) };
+      const matching = match(row);
+      return { delivery, row, ...(matching.matched ? {} : { mismatch: matching.reason }) };
+    });
+}
+
+/** Returns the function that starts the runs of deliveries, all of them in its transaction. */
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
-  return async (tx, delivery) => {
-    const rows = await tx.query(readFed, [delivery.factoryUid, delivery.webhookUid, delivery.scheme === 'github']);
-    if (rows.length === 0) return { runs: [], outcomes: [] };
-    const factory = await readFactory(tx, delivery.teamId, delivery.factoryUid);
-    const spawn = await spawner(deps, tx, rows, factory?.agent_defaults ?? {});
-    const match = matcherOf(delivery);
-    const outcomes: AutomationOutcome[] = [];
-    for (const row of rows) outcomes.push(await outcomeOf(tx, row, delivery, match, spawn));
-    return { runs: outcomes.flatMap(({ run_id: runId }) => runId ?? []), outcomes };
+  return async (tx, deliveries) => {
+    const fed = await readFedBy(tx, deliveries);
+    if (fed.length === 0) return deliveries.map(() => ({ runs: [], outcomes: [] }));
+    const matched = deliveries.map((delivery) => matchAll(delivery, fed));
+    const all = matched.flat().filter(({ mismatch }) => mismatch === undefined);
+    const exclusive = all.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
+    if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
+    const batch = makeStartBatch(tx);
+    const rows = all.map(({ row }) => row);
+    const spawn = rows.length > 0 ? await spawner(deps, oneByOne(tx), rows, batch) : undefined;
+    const outcomes = await outcomesOf(tx, matched.flat(), batch, spawn);
+    await batch.end();
+    return matched.map((each) => {
+      const own = each.flatMap((one) => outcomes.get(one) ?? []);
+      return { runs: own.flatMap(({ run_id: runId }) => runId ?? []), outcomes: own };
+    });
   };
+}
+
+/** Returns the outcome of each. Runs that may overlap are prepared at the same time, so that their files are stored together. */
+async function outcomesOf(
+  tx: Queryable,
+  all: readonly Matched[],
+  batch: StartBatch,
+  spawn: Spawn | undefined,
+): Promise<Map<Matched, AutomationOutcome>> {
+  const outcomes = new Map<Matched, AutomationOutcome>();
+  const take = async (one: Matched) => void outcomes.set(one, await outcomeOf(tx, one, batch, spawn));
+  // All are awaited also after a failure: none may use the transaction after its end.
+  const taken = await Promise.allSettled(all.filter(({ row }) => row.overlap === 'allow').map(take));
+  for (const each of taken) if (each.status === 'rejected') throw each.reason;
+  for (const one of all) if (one.row.overlap !== 'allow') await take(one);
+  return outcomes;
 }
 
 async function outcomeOf(
   tx: Queryable,
-  row: AutomationRow,
-  delivery: AcceptedDelivery,
-  match: ReturnType<typeof matcherOf>,
-  spawn: Awaited<ReturnType<typeof spawner>>,
+  { delivery, row, mismatch }: Matched,
+  batch: StartBatch,
+  spawn: Spawn | undefined,
 ): Promise<AutomationOutcome> {
   const automation_id = row.uid;
-  if (!row.enabled) return { automation_id, matched: false, reason: 'the automation is disabled' };
-  const matching = match(row);
-  if (!matching.matched) return { automation_id, ...matching };
+  if (mismatch !== undefined || !spawn)
+    return { automation_id, matched: false, ...(mismatch ? { reason: mismatch } : {}) };
   const lane = laneOf(row, delivery.payload);
-  if (row.overlap !== 'allow') await tx.query(lockOverlap, [row.uid]);
-  const load = row.overlap === 'allow' ? { live: 0, waiting: 0 } : await readLoad(tx, row.uid, lane);
-  const decision = decide({ overlap: row.overlap, max_live_runs: null }, load);
+  // The count includes the runs that were started for earlier deliveries of this transaction.
+  if (row.overlap !== 'allow') await batch.flush();
+  const decision = await decideStart(tx, row, lane);
+  const { webhookUid, deliveryId } = delivery;
   const start = (runId: string | null, cancelsPrevious: boolean) =>
-    tx.query(insertStart, [row.uid, delivery.webhookUid, delivery.deliveryId, lane, runId, cancelsPrevious]);
+    batch.starts.push({ automationUid: row.uid, webhookUid, deliveryId, lane, runId, cancelsPrevious });
   switch (decision.kind) {
     case 'skip':
       return { automation_id, matched: true, reason: `skipped: ${decision.reason}` };
     case 'wait':
-      await start(null, false);
+      start(null, false);
       return { automation_id, matched: true, reason: `waits: ${decision.reason}` };
     case 'start': {
-      const spawned = await spawn(row, delivery);
+      const spawned = await spawn(row, { kind: 'delivery', delivery });
       if (spawned.kind === 'failed') return { automation_id, matched: true, reason: spawned.reason };
-      await start(spawned.runId, decision.cancelsPrevious);
+      start(spawned.runId, decision.cancelsPrevious);
       return { automation_id, matched: true, run_id: spawned.runId };
     }
   }

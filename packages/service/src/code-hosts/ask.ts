@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import { systemNames } from '../names/resolver.ts';
+import { systemNames } from '@runyard/contract/names/resolver';
 
 /** A small request to the code host: to its git service or to its API. */
 export interface HostQuestion {

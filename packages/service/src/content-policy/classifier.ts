@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { systemNames } from '@runyard/contract/names/resolver';
 import { z } from 'zod';
-import { systemNames } from '../names/resolver.ts';
 import type { PolicyText } from './pattern-thread.ts';
 import type { ClassifierConfig } from './policy-file.ts';
 

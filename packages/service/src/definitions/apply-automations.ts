@@ -2,7 +2,7 @@
 import { CreateAutomationRequest } from '@runyard/contract/automations';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
-import type { Principal } from '../access/keys/principal.ts';
+import type { Author } from '../access/audit/record.ts';
 import {
   type AutomationFailure,
   createAutomation,
@@ -13,7 +13,6 @@ import type { Queryable } from '../store/database/database.ts';
 import { namesOfDeleted } from './apply-webhooks.ts';
 import { toAutomationMembers } from './automation-members.ts';
 import type { CheckDeps } from './check-configs.ts';
-import { toFactoryMembers } from './configs.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
 
@@ -34,13 +33,6 @@ export function checkAutomations(definition: FactoryDefinition, faults: FaultLis
       const at = member === 'concurrency_key' ? ['concurrencyKey'] : [member ?? '', ...rest];
       faults.add(pathOf.automation(automation.name), at, message);
     }
-    for (const [index, { provider }] of automation.triggers.entries())
-      if (provider === 'schedule')
-        faults.add(
-          pathOf.automation(automation.name),
-          ['triggers', index, 'provider'],
-          'schedule is not available in automations of this service; create a schedule with POST /agent/schedules',
-        );
   }
 }
 
@@ -48,13 +40,12 @@ export function checkAutomations(definition: FactoryDefinition, faults: FaultLis
 export async function applyAutomations(
   deps: CheckDeps,
   tx: Queryable,
-  principal: Principal,
+  by: Author,
   { factoryUid, definition, state, uids }: AutomationsToApply,
   faults: FaultList,
 ): Promise<Record<string, string>> {
   for (const name of namesOfDeleted(uids, definition.automations))
-    await deleteAutomation(tx, principal, factoryUid, uidOf(uids, name));
-  const factory = { uid: factoryUid, agent_defaults: toFactoryMembers(definition).agent_defaults };
+    await deleteAutomation(tx, by, factoryUid, uidOf(uids, name));
   const applied: [string, string][] = [];
   for (const automation of definition.automations) {
     const { name } = automation;
@@ -65,8 +56,8 @@ export async function applyAutomations(
       continue;
     }
     const outcome = present
-      ? await updateAutomation(deps, tx, principal, factory, present.uid, wanted)
-      : await createAutomation(deps, tx, principal, factory, wanted);
+      ? await updateAutomation(deps, tx, by, factoryUid, present.uid, wanted)
+      : await createAutomation(deps, tx, by, factoryUid, wanted);
     if (outcome.kind === 'stored') applied.push([name, outcome.automation.uid]);
     else faults.add(pathOf.automation(name), [], messageOf(outcome));
   }

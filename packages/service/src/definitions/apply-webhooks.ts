@@ -105,6 +105,7 @@ export async function applyWebhooks(
       const made = await createWebhook(tx, vault, by, factory.factoryUid, request);
       if (typeof made === 'string')
         faults.add(pathOf.webhook(webhook.name), [], 'the factory would have too many webhooks; delete others first');
+      else if ('kind' in made) faults.add(pathOf.webhook(webhook.name), ['secretName'], made.fault.message);
       else applied.push([webhook.name, made.webhook.uid]);
       continue;
     }
@@ -115,7 +116,7 @@ export async function applyWebhooks(
     if (changes.some(({ member }) => member === 'secret'))
       await rotateWebhookSecret(tx, vault, by, address, { webhook: present, secret, graceSeconds: 0 });
     if (changes.some(({ member }) => member !== 'secret'))
-      await updateWebhook(tx, by, address, { ...members, delivery_id_header: webhook.deliveryIdHeader ?? null });
+      await updateWebhook(tx, vault, by, address, { ...members, delivery_id_header: webhook.deliveryIdHeader ?? null });
   }
   return Object.fromEntries(applied);
 }

@@ -1,4 +1,5 @@
 /** Applies definitions to factories: whole or not at all. */
+import { isDeepStrictEqual } from 'node:util';
 import type {
   ApplyDefinitionRequest,
   ApplyDefinitionResponse,
@@ -9,10 +10,10 @@ import { compare, type DefinitionFault } from '@runyard/contract/factory-files/f
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/contract/factory-files/plan-changes';
 import { type ReadDefinition, readDefinition } from '@runyard/contract/factory-files/read-definition';
-import { recordChange } from '../access/audit/record.ts';
-import type { Principal } from '../access/keys/principal.ts';
+import { type Author, recordChange } from '../access/audit/record.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
 import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
+import { lockPartsOfFactory } from '../factories/lock-parts.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { applyAutomations, checkAutomations } from './apply-automations.ts';
 import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
@@ -21,7 +22,13 @@ import { type CheckDeps, checkConfigs } from './check-configs.ts';
 import { toFactoryAgent, toFactoryMembers } from './configs.ts';
 import { type FaultList, makeFaultList } from './fault-list.ts';
 import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
-import { readStoredDefinition, type StoredFile, writeStoredDefinition } from './stored.ts';
+import {
+  noteCommit,
+  readRepositoryOfFactory,
+  readStoredDefinition,
+  type StoredFile,
+  writeStoredDefinition,
+} from './stored.ts';
 
 export interface DefinitionDeps extends CheckDeps {
   readonly db: Database;
@@ -35,8 +42,19 @@ export type ApplyOutcome =
   | { readonly kind: 'no_factory' }
   /** 409: the version that is stored. */
   | { readonly kind: 'other_version'; readonly version: number }
+  /** 409: the factory takes its definition from this repository. */
+  | { readonly kind: 'has_source'; readonly repository: string }
+  /** Only of a sync: the source has changed meanwhile, or another sync has taken over. */
+  | { readonly kind: 'superseded' }
   /** 422, by file, line and column. */
   | { readonly kind: 'faulty'; readonly faults: readonly DefinitionFault[] };
+
+/** The commit that the files are from. */
+export interface FromCommit {
+  readonly commit: string;
+  /** Notes the outcome as one of the transaction's last statements. False: the sync may not store anything any more. */
+  keep(tx: Queryable): Promise<boolean>;
+}
 
 /** Carries an outcome out of a transaction that must not be kept. */
 class NotKept extends Error {
@@ -49,21 +67,22 @@ class NotKept extends Error {
 
 /**
  * Applies the definition of a factory in one transaction, as the person who asks. A dry run does all of it and rolls back, so that it
- * finds the same faults. Two applies of one factory wait for each other.
+ * finds the same faults. Two applies of one factory wait for each other. A factory with a source takes only files `from` it.
  */
 export async function applyDefinition(
   deps: DefinitionDeps,
-  principal: Principal,
+  by: Author,
   factoryUid: string,
   request: ApplyDefinitionRequest,
+  from?: FromCommit,
 ): Promise<ApplyOutcome> {
-  if (!(await readFactory(deps.db, principal.teamId, factoryUid))) return { kind: 'no_factory' };
+  if (!(await readFactory(deps.db, by.teamId, factoryUid))) return { kind: 'no_factory' };
   const read = readDefinition(request.files);
   if (!read.ok) return { kind: 'faulty', faults: read.faults };
   const files = request.files.toSorted((a, b) => compare(a.path, b.path));
   try {
     return await deps.db.transaction(async (tx) => {
-      const outcome = await applyWithin(deps, tx, principal, { factoryUid, read, files, request });
+      const outcome = await applyWithin(deps, tx, by, { factoryUid, read, files, request, from });
       if (outcome.kind !== 'applied' || request.dry_run) throw new NotKept(outcome);
       return outcome;
     });
@@ -78,18 +97,21 @@ interface Apply {
   readonly read: Extract<ReadDefinition, { ok: true }>;
   readonly files: readonly StoredFile[];
   readonly request: ApplyDefinitionRequest;
+  readonly from: FromCommit | undefined;
 }
 
 async function applyWithin(
   deps: CheckDeps,
   tx: Queryable,
-  principal: Principal,
-  { factoryUid, read, files, request }: Apply,
+  by: Author,
+  { factoryUid, read, files, request, from }: Apply,
 ): Promise<ApplyOutcome> {
-  const { teamId } = principal;
+  const { teamId } = by;
   const { definition, notices } = read;
   const factory = { teamId, factoryUid };
   if (!(await lockFactory(tx, teamId, factoryUid))) return { kind: 'no_factory' };
+  const repository = from || request.dry_run ? null : await readRepositoryOfFactory(tx, factoryUid);
+  if (repository !== null) return { kind: 'has_source', repository };
   const stored = await readStoredDefinition(tx, teamId, factoryUid);
   const version = stored?.version ?? 0;
   if ((request.expected_version ?? version) !== version) return { kind: 'other_version', version };
@@ -107,36 +129,48 @@ async function applyWithin(
   checkWebhooks(webhooks, faults);
   checkWebhookIds(webhooks, faults);
   checkAutomations(definition, faults);
-  await checkConfigs(deps, tx, principal, definition, faults);
+  await checkConfigs(deps, tx, by, definition, faults);
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
 
+  await lockPartsOfFactory(tx, factoryUid);
   if ((await defineFactory(tx, factory, toFactoryMembers(definition))) === 'taken')
     faults.add('factory.yaml', ['alias'], 'another factory of the team has this alias');
   const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition));
   await replaceFactoryAgents(tx, factoryUid, agents);
   const applied = {
-    webhooks: await applyWebhooks(tx, deps.vault, principal, webhooks, faults),
+    webhooks: await applyWebhooks(tx, deps.vault, by, webhooks, faults),
     automations: await applyAutomations(
       deps,
       tx,
-      principal,
+      by,
       { factoryUid, definition, state, uids: uids.automations },
       faults,
     ),
   };
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
-  await recordChange(tx, principal, {
+  if (from && !request.dry_run && !(await from.keep(tx))) return { kind: 'superseded' };
+  const changes = toChanges(plan.changes);
+  const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices] };
+  // Most commits of a repository with other files too change nothing here.
+  if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
+    await noteCommit(tx, factoryUid, from.commit);
+    return { kind: 'applied', response: { ...answer, version } };
+  }
+  await recordChange(tx, by, {
     action: 'factory.apply',
     subject: { type: 'factory', uid: factoryUid, name: definition.factory.name },
     before: { version },
-    after: { version: version + 1 },
+    after: { version: version + 1, ...(from ? { commit: from.commit } : {}) },
   });
   const next = request.dry_run ? version : version + 1;
-  const applied_by_uid = principal.creator.uid;
-  await writeStoredDefinition(tx, factoryUid, { version: next, files: [...files], uids: applied, applied_by_uid });
-  const changes = toChanges(plan.changes);
-  const response = { version: next, dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices] };
-  return { kind: 'applied', response };
+  await writeStoredDefinition(tx, factoryUid, {
+    version: next,
+    files: [...files],
+    uids: applied,
+    applied_by_uid: by.creator.uid,
+    commit_id: from?.commit ?? null,
+  });
+  return { kind: 'applied', response: { ...answer, version: next } };
 }
 
 /** Returns a stored definition; undefined: the format has changed so much that its files cannot be read any more. */

@@ -2,20 +2,20 @@
 import type { AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations';
 import type { DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import type { AutomationRow } from '../automations/automation-row.ts';
-import { agentOf } from './check-configs.ts';
-import { configOfRun } from './configs.ts';
+import { toConfig } from './configs.ts';
 
 export type AutomationMembers = CreateAutomationRequest;
 
-/** Returns an automation as the files define it. Its configuration is that of its agent with its own members. */
+/** Returns an automation as the files define it. Its configuration is what replaces members of its agent. */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
-  const agent = agentOf(definition, automation.agent);
+  const config = toConfig(automation, definition.factory);
   return {
     name: automation.name,
     prompt: automation.prompt,
     enabled: automation.enabled,
     triggers: automation.triggers.map((trigger): AutomationTrigger => ({ ...trigger }) as AutomationTrigger),
-    ...(agent ? { config: configOfRun(definition, agent, automation) } : {}),
+    ...(automation.agent === undefined ? {} : { agent: automation.agent }),
+    ...(Object.keys(config).length > 0 ? { config } : {}),
     overlap: automation.overlap ?? 'allow',
     ...(automation.concurrencyKey === undefined ? {} : { concurrency_key: automation.concurrencyKey }),
   };
@@ -26,6 +26,7 @@ export const toStoredMembers = (row: AutomationRow) => ({
   name: row.name,
   prompt: row.prompt,
   enabled: row.enabled,
+  agent: row.agent ?? undefined,
   triggers: row.triggers,
   config: row.config ?? undefined,
   overlap: row.overlap,

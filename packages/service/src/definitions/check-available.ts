@@ -5,14 +5,18 @@ import type { FaultList } from './fault-list.ts';
 /** Adds a fault for what the format has and this service cannot carry out, so that nothing is applied without effect. */
 export function checkAvailable(definition: FactoryDefinition, faults: FaultList): void {
   const { factory, agents, automations, runners, skills } = definition;
-  for (const { name } of runners)
-    faults.add(pathOf.runner(name), [], 'runners are not available on this service; use environmentId and workerHost');
+  for (const { name, platform } of runners)
+    faults.add(
+      pathOf.runner(name),
+      platform.linux ? ['platform', 'linux', 'dockerImage'] : ['platform', 'os'],
+      `${platform.linux ? 'no worker of this service can run container images' : 'no worker of this service runs macos'}, so runners are not available; make an environment with setup_commands, and name it with environmentId and its worker with workerHost`,
+    );
   for (const { path } of skills)
     if (path.endsWith('/SKILL.md'))
       faults.add(
         path,
         [],
-        'skills in a definition are not available on this service; write it into the prompt of an agent',
+        'skills in a definition are not available on this service; name the skill of a repository in skills, such as skills: [owner/repo:skill-name]',
       );
   const checkAuth = (file: string, base: readonly string[], harness: { readonly auth?: unknown } | undefined) => {
     if (harness?.auth === undefined || harness.auth === null) return;

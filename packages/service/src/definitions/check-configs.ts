@@ -2,7 +2,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { DefinedAgent, FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
-import type { Principal } from '../access/keys/principal.ts';
+import type { Author } from '../access/audit/record.ts';
 import type { Models } from '../models/models.ts';
 import { checkRunRequest } from '../runs/submit/request.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -26,7 +26,7 @@ interface Place {
 export async function checkConfigs(
   { models, vault }: CheckDeps,
   tx: Queryable,
-  principal: Principal,
+  by: Author,
   definition: FactoryDefinition,
   faults: FaultList,
 ): Promise<void> {
@@ -40,7 +40,7 @@ export async function checkConfigs(
   const reported = new Set<string>();
   const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {
     const key = JSON.stringify({ ...config, base_prompt: undefined });
-    const problems = known.get(key) ?? (await problemsOf({ models, vault }, tx, principal, config));
+    const problems = known.get(key) ?? (await problemsOf({ models, vault }, tx, by, config));
     known.set(key, problems);
     for (const { path, message } of problems) {
       const { file, at } = placeOf(path, [...own, ...ofFactory]);
@@ -70,13 +70,8 @@ interface Problem {
   readonly message: string;
 }
 
-async function problemsOf(
-  deps: CheckDeps,
-  db: Queryable,
-  principal: Principal,
-  config: AmbientAgentConfig,
-): Promise<Problem[]> {
-  const checked = await checkRunRequest({ db, ...deps }, principal, { prompt: 'Check.', config }, 'API');
+async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: AmbientAgentConfig): Promise<Problem[]> {
+  const checked = await checkRunRequest({ db, ...deps }, by, { prompt: 'Check.', config }, 'API');
   switch (checked.kind) {
     case 'ok':
     // An outage ends.
@@ -104,6 +99,8 @@ const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   harness: ['harness', 'model'],
   environment_id: ['environmentId'],
   secrets: ['secrets'],
+  skills: ['skills'],
+  skill_spec: ['skills'],
   mcp_servers: ['mcpServers'],
   worker_host: ['workerHost'],
 };

@@ -16,6 +16,7 @@ export interface Execution {
     | undefined;
   readonly environmentId?: string | null | undefined;
   readonly secrets?: readonly string[] | undefined;
+  readonly skills?: readonly string[] | undefined;
   readonly mcpServers?: Readonly<Record<string, { readonly warpId: string }>> | undefined;
   readonly workerHost?: string | null | undefined;
 }
@@ -23,8 +24,9 @@ export interface Execution {
 /** Secrets and MCP servers of every agent of the factory. */
 type OfAll = Pick<Execution, 'secrets' | 'mcpServers'>;
 
-function toConfig(
-  { model, harness, environmentId, secrets, mcpServers, workerHost }: Execution,
+/** Returns the configuration that the members of a file set. */
+export function toConfig(
+  { model, harness, environmentId, secrets, skills, mcpServers, workerHost }: Execution,
   ofAll: OfAll,
 ): AmbientAgentConfig {
   const modelId = model ?? harness?.model;
@@ -36,6 +38,7 @@ function toConfig(
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
     ...(secrets ? { secrets: [...new Set([...(ofAll.secrets ?? []), ...secrets])].map((name) => ({ name })) } : {}),
+    ...(skills ? { skills: [...skills] } : {}),
     ...(servers
       ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) }
       : {}),

@@ -15,11 +15,18 @@ export async function readFactoryDefinition(
   const { teamId, factoryUid } = factory;
   const stored = await readStoredDefinition(db, teamId, factoryUid);
   if (!stored) return null;
-  const { version, files, applied_at, uids } = stored;
+  const { version, files, applied_at, uids, commit_id } = stored;
   const definition = definitionOf(files);
   const secrets = definition ? await readTeamSecrets(db, vault, teamId, definition) : new Map();
   const drift = definition ? driftOf(await readFactoryState(db, vault, factory), definition, uids, secrets) : [];
   const actor = { kind: 'user', uid: stored.applied_by_uid } as const;
   const profileOf = await readProfiles(db, teamId, [actor]);
-  return { version, files, applied_at, applied_by: profileOf(actor), drift: toChanges(drift) };
+  return {
+    version,
+    files,
+    applied_at,
+    ...(commit_id === null ? {} : { commit: commit_id }),
+    applied_by: profileOf(actor),
+    drift: toChanges(drift),
+  };
 }

@@ -11,8 +11,8 @@ import type { AutomationRow } from '../automations/automation-row.ts';
 import { listAutomations } from '../automations/automations.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { findUsableSecrets } from '../stored-secrets/find-usable.ts';
 import { readWebhookSecrets } from '../webhooks/secrets/read-secrets.ts';
+import { findTeamSecret } from '../webhooks/secrets/team-secret.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './automation-members.ts';
 import type { DefinedUids } from './stored.ts';
@@ -58,17 +58,14 @@ export async function readTeamSecrets(
 ): Promise<ReadonlyMap<string, TeamSecret>> {
   const secrets = new Map<string, TeamSecret>();
   for (const name of new Set(webhooks.map(({ secretName }) => secretName))) {
-    // Of the team, as an environment names it. The actor is asked about only for personal secrets.
-    const actor = { kind: 'user', uid: '' } as const;
-    const found = await findUsableSecrets(db, vault, { teamId, actor }, { ofRun: [], ofEnvironment: [{ name }] });
-    const value = found.kind === 'ok' ? found.secrets[0]?.value : undefined;
-    secrets.set(name, value === undefined ? { problem: problemOf(found.kind, name) } : { value });
+    const found = await findTeamSecret(db, vault, teamId, name);
+    secrets.set(name, typeof found === 'object' && found ? found : { problem: problemOf(found, name) });
   }
   return secrets;
 }
 
-const problemOf = (kind: string, name: string): string =>
-  kind === 'unreadable'
+const problemOf = (found: 'unreadable' | null, name: string): string =>
+  found === 'unreadable'
     ? `the secret ${name} was sealed with a key that this service does not have; set it again`
     : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
 

@@ -1,6 +1,6 @@
 /** The definitions that were applied to factories. */
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, integer, json, type RowOf, text, timestamp } from '../store/database/statement.ts';
+import { defineStatement, integer, json, nullable, type RowOf, text, timestamp } from '../store/database/statement.ts';
 
 /** A file as it was applied. */
 export interface StoredFile {
@@ -17,7 +17,7 @@ export interface DefinedUids {
 const readOne = defineStatement({
   name: 'read_definition_of_factory',
   text: `
-    SELECT d.version, d.files, d.uids, d.applied_by_uid, d.applied_at FROM factory_definitions d
+    SELECT d.version, d.files, d.uids, d.applied_by_uid, d.applied_at, d.commit_id FROM factory_definitions d
     JOIN factories f ON f.uid = d.factory_uid WHERE f.team_id = $1 AND f.uid = $2`,
   row: {
     version: integer,
@@ -25,17 +25,30 @@ const readOne = defineStatement({
     uids: json<DefinedUids>(),
     applied_by_uid: text(),
     applied_at: timestamp,
+    commit_id: nullable(text()),
   },
 });
 
 const write = defineStatement({
   name: 'write_definition_of_factory',
   text: `
-    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid) VALUES ($1, $2, $3, $4, $5)
+    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid, commit_id) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (factory_uid) DO UPDATE SET version = excluded.version, files = excluded.files, uids = excluded.uids,
-      applied_by_uid = excluded.applied_by_uid, applied_at = clock_timestamp()
+      applied_by_uid = excluded.applied_by_uid, commit_id = excluded.commit_id, applied_at = clock_timestamp()
     RETURNING version`,
   row: { version: integer },
+});
+
+const note = defineStatement({
+  name: 'note_commit_of_definition',
+  text: 'UPDATE factory_definitions SET commit_id = $2 WHERE factory_uid = $1',
+  row: {},
+});
+
+const readRepository = defineStatement({
+  name: 'read_repository_of_factory',
+  text: `SELECT owner || '/' || repo AS repository FROM factory_sources WHERE factory_uid = $1`,
+  row: { repository: text() },
 });
 
 export type StoredDefinition = Readonly<RowOf<typeof readOne>>;
@@ -56,6 +69,16 @@ export async function writeStoredDefinition(
   factoryUid: string,
   written: Omit<StoredDefinition, 'applied_at'>,
 ): Promise<void> {
-  const { version, files, uids, applied_by_uid } = written;
-  await tx.query(write, [factoryUid, version, JSON.stringify(files), JSON.stringify(uids), applied_by_uid]);
+  const { version, files, uids, applied_by_uid, commit_id } = written;
+  await tx.query(write, [factoryUid, version, JSON.stringify(files), JSON.stringify(uids), applied_by_uid, commit_id]);
+}
+
+/** Notes that the stored files are those of a later commit too. */
+export async function noteCommit(tx: Queryable, factoryUid: string, commit: string): Promise<void> {
+  await tx.query(note, [factoryUid, commit]);
+}
+
+/** Returns owner/repo of the source of a factory, which the caller has locked; null: it has none. */
+export async function readRepositoryOfFactory(tx: Queryable, factoryUid: string): Promise<string | null> {
+  return (await tx.query(readRepository, [factoryUid]))[0]?.repository ?? null;
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/states';
@@ -198,7 +199,9 @@ function stateOf({
   secrets,
   variables,
   working_directory,
+  network,
 }: EnvironmentConfig): State {
+  const allowedHosts = allowedHostsOf(network);
   const print = createHash('sha256')
     .update(JSON.stringify(setup_commands ?? []))
     .digest('hex')
@@ -209,6 +212,7 @@ function stateOf({
     docker_image,
     github_repos: github_repos?.map(({ owner, repo }) => `${owner}/${repo}`),
     working_directory,
+    ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     variables: variables && Object.keys(variables),
     secrets: secrets?.map((secret) => secret.name),
     ...(setup_commands?.length ? { setup_commands: `${setup_commands.length}, sha256 ${print}` } : {}),

@@ -14,6 +14,7 @@ import type { Database, Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, json, nullable, type RowOf, text, timestamp } from '../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../store/paging/cursor.ts';
 import { listFactoryAgents, newForeman, replaceFactoryAgents } from './agents.ts';
+import { lockPartsOfFactory } from './lock-parts.ts';
 
 const row = {
   uid: text(),
@@ -189,6 +190,8 @@ export async function defineFactory(
 /** Deletes a factory with its webhooks. False: the team has no such factory. */
 export async function deleteFactory(db: Database, by: Author, uid: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
+    if (!(await lockFactory(tx, by.teamId, uid))) return false;
+    await lockPartsOfFactory(tx, uid);
     const [gone] = await tx.query(remove, [by.teamId, uid]);
     if (!gone) return false;
     const subject = { type: 'factory', uid, name: gone.name };

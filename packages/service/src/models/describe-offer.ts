@@ -19,8 +19,6 @@ export function disableReason(
 export const disabledMessage = (modelId: string): string =>
   `an administrator of the team has disabled the model ${modelId}; name another one (GET /agent/models), or ask for it to be enabled`;
 
-const whole = new Intl.NumberFormat('en-US');
-
 /** Returns what is known of a model of a configured provider, as sentences; empty: nothing. */
 export function describeOffer(
   { contextWindow, reasoningLevels }: Offer,
@@ -31,7 +29,7 @@ export function describeOffer(
   if (reason === 'ADMIN_DISABLED') sentences.push('An administrator of the team disabled it.');
   if (reason === 'OUT_OF_REQUESTS') sentences.push('The team has spent its budget.');
   if (reason === 'PROVIDER_OUTAGE') sentences.push('Its provider does not work now; the service tries it again.');
-  if (contextWindow !== undefined) sentences.push(`Context window: ${whole.format(contextWindow)} tokens.`);
+  if (contextWindow !== undefined) sentences.push(`Context window: ${contextWindow.toLocaleString('en-US')} tokens.`);
   if (reasoningLevels?.length) sentences.push(`Reasoning levels: ${reasoningLevels.join(', ')}.`);
   if (abilities?.kind === 'failed') sentences.push(`${probeWords}failed, because ${abilities.reason}.`);
   if (abilities?.kind === 'probed') {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { systemNames } from '@runyard/contract/names/resolver';
 import { z } from 'zod';
-import { systemNames } from '../names/resolver.ts';
 import { connectionReason } from './connection-reason.ts';
 import type { Upstream } from './providers.ts';
 

@@ -3,6 +3,7 @@ import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 import type { Outage } from './choices.ts';
 import type { ProviderName } from './providers.ts';
+import { forgetModelChoices } from './team-models.ts';
 
 /** Seconds between the end of an outage of a provider and the beginning of its next one. */
 export const quietSeconds = 30;
@@ -49,12 +50,16 @@ const claimProbes = defineStatement({
 
 /** Begins an outage. Returns false if the provider has one already, or had one just now. */
 export async function beginOutage(db: Queryable, provider: ProviderName, reason: string): Promise<boolean> {
-  return (await db.query(begin, [provider, reason])).length > 0;
+  const begun = await db.query(begin, [provider, reason]);
+  forgetModelChoices(db);
+  return begun.length > 0;
 }
 
 /** Ends an outage. Returns false if it has ended already. */
 export async function endOutage(db: Queryable, outage: Pick<Outage, 'provider' | 'beganAt'>): Promise<boolean> {
-  return (await db.query(end, [outage.provider, outage.beganAt])).length > 0;
+  const ended = await db.query(end, [outage.provider, outage.beganAt]);
+  forgetModelChoices(db);
+  return ended.length > 0;
 }
 
 /** Returns the outages that the caller has to probe now. */

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { systemNames } from '../names/resolver.ts';
+import { systemNames } from '@runyard/contract/names/resolver';
 import { connectionReason } from './connection-reason.ts';
 import type { Upstream } from './providers.ts';
 

@@ -69,6 +69,35 @@ export async function readModelChoices(db: Queryable, teamId: string): Promise<M
   return asked.found;
 }
 
+const maxAgeMs = 1000;
+const maxRemembered = 10_000;
+/** By the connection or transaction that read them, and by team. */
+const recent = new WeakMap<
+  Queryable,
+  Map<string, { readonly readAt: number; readonly value: Promise<ModelChoices> }>
+>();
+
+/**
+ * Returns the choices of a team as they were at most a second ago, without a query of its own for each create. They are enough for
+ * the check of a request: they are read again when the run begins, and for each request to a model.
+ */
+export function readRecentModelChoices(db: Queryable, teamId: string): Promise<ModelChoices> {
+  const known = recent.get(db) ?? new Map();
+  recent.set(db, known);
+  const last = known.get(teamId);
+  if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
+  if (known.size >= maxRemembered) known.clear();
+  const value = readModelChoices(db, teamId);
+  value.catch(() => known.delete(teamId));
+  known.set(teamId, { readAt: Date.now(), value });
+  return value;
+}
+
+/** Makes this process read all choices again, after it changed them or the outages. Other processes do so within a second. */
+export const forgetModelChoices = (db: Queryable): void => {
+  recent.delete(db);
+};
+
 /** The stored choices of a team. */
 export interface TeamModels {
   readonly defaultId: string | null;
@@ -154,7 +183,7 @@ export async function changeTeamModels(
   change: TeamModelsChange,
 ): Promise<TeamModelsOutcome> {
   const { teamId, teamUid } = by;
-  return await db.transaction(async (tx): Promise<TeamModelsOutcome> => {
+  const outcome = await db.transaction(async (tx): Promise<TeamModelsOutcome> => {
     await tx.query(makeRow, [teamId]);
     const [old] = await tx.query(lockTeam, [teamId]);
     if (!old) throw new Error('the choices of the team are not there');
@@ -178,4 +207,6 @@ export async function changeTeamModels(
     });
     return { kind: 'changed', models };
   });
+  forgetModelChoices(db);
+  return outcome;
 }

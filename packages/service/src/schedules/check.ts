@@ -2,6 +2,7 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { parseExpression } from '@runyard/contract/cron-expression';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
+import { findTimeZone } from '@runyard/contract/time-zone';
 import type { RunActor } from '../access/actor.ts';
 import type { Fault } from '../fault.ts';
 import type { Models } from '../models/models.ts';
@@ -9,7 +10,6 @@ import { checkRunRequest, type RequestOutcome, workerHostOf } from '../runs/subm
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
-import { findTimeZone } from './times/time-zone.ts';
 
 /** A schedule as a request describes it, complete. */
 export interface WantedSchedule extends RequestMembers {

@@ -1,9 +1,11 @@
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, float, nullable, timestamp } from '../store/database/statement.ts';
+import { defineStatement, float, nullable, timestamp, uuid } from '../store/database/statement.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
 /** Schedules that one transaction fires, and teams that share them. */
 export const batchSize = 200;
+
+const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp, fire_id: uuid };
 
 /**
  * Locks schedules that are due. Teams share a batch equally, so that one with very many due schedules does not delay the others.
@@ -18,19 +20,19 @@ const claimDue = defineStatement({
         SELECT next_run_at FROM schedules WHERE team_id = t.id AND next_run_at <= now() ORDER BY next_run_at LIMIT 1
       ) first ORDER BY first.next_run_at LIMIT ${batchSize}
     )
-    SELECT s.*, now() AS claimed_at FROM team CROSS JOIN LATERAL (
+    SELECT s.*, now() AS claimed_at, new_uuid_v7() AS fire_id FROM team CROSS JOIN LATERAL (
       SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = team.id AND s.next_run_at <= now()
       ORDER BY s.next_run_at LIMIT (SELECT ceil(${batchSize}.0 / count(*))::int FROM team) FOR UPDATE SKIP LOCKED
     ) s`,
-  row: { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp },
+  row: claimedRow,
 });
 
 const claimOne = defineStatement({
   name: 'claim_due_schedule',
   text: `
-    SELECT ${scheduleColumns}, now() AS claimed_at FROM schedules s WHERE s.id = $1 AND s.next_run_at <= now()
+    SELECT ${scheduleColumns}, now() AS claimed_at, new_uuid_v7() AS fire_id FROM schedules s WHERE s.id = $1 AND s.next_run_at <= now()
     FOR UPDATE SKIP LOCKED`,
-  row: { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp },
+  row: claimedRow,
 });
 
 /** A schedule that is due, and that the transaction has locked. */
@@ -38,6 +40,8 @@ export interface DueSchedule extends ScheduleRow {
   readonly next_run_at: string;
   /** Database's time of the claim. */
   readonly claimed_at: string;
+  /** Id that the fire gets in the history. */
+  readonly fire_id: string;
 }
 
 /** Locks a batch of schedules that are due; those that other processes have locked are left out. */

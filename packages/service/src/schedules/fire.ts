@@ -6,6 +6,7 @@ import type { Database, Queryable } from '../store/database/database.ts';
 import { StoreUnavailable } from '../store/database/unavailable.ts';
 import { claimDueSchedule, claimDueSchedules, type DueSchedule } from './claim.ts';
 import { decide } from './decide.ts';
+import type { FireAutomations } from './fire-automations.ts';
 import { readLoads } from './live-runs.ts';
 import { type FiredTime, recordFiredTimes } from './record.ts';
 import { reasonOf, requestOf } from './run-of-schedule.ts';
@@ -15,6 +16,7 @@ import { nextTime } from './times/next-time.ts';
 export interface ScheduleDeps extends SubmitDeps {
   readonly db: Database;
   readonly log: Logger;
+  readonly fireAutomations: FireAutomations;
 }
 
 /** A run that was created, or why there is none. */
@@ -58,10 +60,10 @@ async function fireAlone(deps: ScheduleDeps, id: string): Promise<void> {
 }
 
 /** The time that fires, and the first one after now: times that passed in between are not made up for. */
-function timeOf(schedule: DueSchedule): Pick<FiredTime, 'scheduleId' | 'dueAt' | 'nextRunAt'> {
-  const { id, next_run_at: dueAt, claimed_at } = schedule;
+function timeOf(schedule: DueSchedule): Pick<FiredTime, 'scheduleId' | 'fireId' | 'dueAt' | 'nextRunAt'> {
+  const { id, fire_id: fireId, next_run_at: dueAt, claimed_at } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimed_at), Date.parse(dueAt)));
-  return { scheduleId: id, dueAt, nextRunAt: next === null ? null : new Date(next).toISOString() };
+  return { scheduleId: id, fireId, dueAt, nextRunAt: next === null ? null : new Date(next).toISOString() };
 }
 
 /** The same, also for a schedule whose times cannot be computed, such as one of a time zone that Node.js no longer knows. */
@@ -69,12 +71,31 @@ function timeOrNone(schedule: DueSchedule): ReturnType<typeof timeOf> {
   try {
     return timeOf(schedule);
   } catch {
-    return { scheduleId: schedule.id, dueAt: schedule.next_run_at, nextRunAt: null };
+    const { id, fire_id: fireId, next_run_at: dueAt } = schedule;
+    return { scheduleId: id, fireId, dueAt, nextRunAt: null };
   }
 }
 
 async function fireClaimed(deps: ScheduleDeps, tx: Queryable, due: readonly DueSchedule[]): Promise<void> {
   if (due.length === 0) return;
+  const own = due.filter(({ automation_uid: uid }) => uid === null);
+  const fired = [...(await fireOwn(deps, tx, own)), ...(await fireTriggers(deps, tx, due))];
+  await recordFiredTimes(tx, fired);
+}
+
+/** Fires the schedules of automations, by the rules of their automation. */
+async function fireTriggers(deps: ScheduleDeps, tx: Queryable, due: readonly DueSchedule[]): Promise<FiredTime[]> {
+  const triggers = new Map(due.flatMap((row) => (row.automation_uid === null ? [] : [[row.id, row] as const])));
+  if (triggers.size === 0) return [];
+  const fires = await deps.fireAutomations(tx, [...triggers.values()]);
+  return fires.flatMap(({ stops, ...fire }) => {
+    const schedule = triggers.get(fire.scheduleId);
+    return schedule ? [{ ...timeOf(schedule), ...fire, ...(stops ? { nextRunAt: null } : {}) }] : [];
+  });
+}
+
+/** Fires schedules of the team, and writes their runs. */
+async function fireOwn(deps: ScheduleDeps, tx: Queryable, due: readonly DueSchedule[]): Promise<FiredTime[]> {
   const limited = due.filter((schedule) => liveLimitOf(schedule) !== null);
   const loadOf = await readLoads(
     tx,
@@ -105,7 +126,7 @@ async function fireClaimed(deps: ScheduleDeps, tx: Queryable, due: readonly DueS
     }
   }
   await insertRuns(tx, batch);
-  await recordFiredTimes(tx, fired);
+  return fired;
 }
 
 /** Returns the function that submits the run of one of the schedules, as the one who last edited it. The caller writes the batch. */

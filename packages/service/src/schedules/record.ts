@@ -11,6 +11,8 @@ export const pausedBecause = `Paused after ${maxSpawnFailures} failures in a row
 /** One fire of a schedule, with its next time. */
 export interface FiredTime {
   readonly scheduleId: string;
+  /** Id of the fire. */
+  readonly fireId: string;
   /** The time that fires, as the claim read it. */
   readonly dueAt: string;
   /** Null: there is none. */
@@ -30,7 +32,7 @@ const recordFires = defineStatement({
   text: `
     WITH input AS (
       SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
-        schedule_id uuid, due_at timestamptz, next_run_at timestamptz, outcome text, run_id uuid, reason text, cancels_previous boolean)
+        schedule_id uuid, fire_id uuid, due_at timestamptz, next_run_at timestamptz, outcome text, run_id uuid, reason text, cancels_previous boolean)
     ), moved AS (
       UPDATE schedules s SET
         last_due_at = i.due_at,
@@ -49,8 +51,8 @@ const recordFires = defineStatement({
       WHERE s.id = i.schedule_id AND s.next_run_at = i.due_at
       RETURNING s.id, s.enabled
     ), fire AS (
-      INSERT INTO schedule_fires (schedule_id, due_at, outcome, run_id, reason, cancels_previous)
-      SELECT i.schedule_id, i.due_at, i.outcome, i.run_id, i.reason, coalesce(i.cancels_previous, false)
+      INSERT INTO schedule_fires (id, schedule_id, due_at, outcome, run_id, reason, cancels_previous)
+      SELECT i.fire_id, i.schedule_id, i.due_at, i.outcome, i.run_id, i.reason, coalesce(i.cancels_previous, false)
       FROM input i JOIN moved ON moved.id = i.schedule_id
     )
     SELECT id, enabled FROM moved`,
@@ -74,6 +76,7 @@ export async function skipWaitingFires(tx: Queryable, scheduleIds: readonly stri
 export async function recordFiredTimes(tx: Queryable, fired: readonly FiredTime[]): Promise<void> {
   const rows = fired.map((fire) => ({
     schedule_id: fire.scheduleId,
+    fire_id: fire.fireId,
     due_at: fire.dueAt,
     next_run_at: fire.nextRunAt,
     outcome: fire.outcome,

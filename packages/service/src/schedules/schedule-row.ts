@@ -13,6 +13,10 @@ export const scheduleRow = {
   team_id: uuid,
   /** The person of a personal schedule; null: it is the team's. */
   user_uid: nullable(text()),
+  /** The automation whose trigger it is; null: it is a schedule of its own. */
+  automation_uid: nullable(text()),
+  /** Name of the schedule in the automation; empty: it has none there. */
+  trigger_name: nullable(text()),
   name: text(),
   cron_schedule: text(),
   timezone: text(),

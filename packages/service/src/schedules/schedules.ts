@@ -5,34 +5,31 @@ import type { Principal } from '../access/keys/principal.ts';
 import { decideOwnership, maySee, type Owner } from '../access/ownership.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, timestamp, uuid } from '../store/database/statement.ts';
+import { defineStatement, uuid } from '../store/database/statement.ts';
 import type { WantedSchedule } from './check.ts';
+import { changedTimes, databaseClock, firstTime } from './first-time.ts';
 import { skipWaitingFires } from './record.ts';
-import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow, timesOf } from './schedule-row.ts';
-import { nextTime } from './times/next-time.ts';
+import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
+
+/** SQL: the schedule is one of the team. Those of automations are reached through their automation only. */
+const ofTeam = 's.team_id = $1 AND s.automation_uid IS NULL';
 
 const readAll = defineStatement({
   name: 'read_schedules_of_team',
-  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = $1 ORDER BY s.name COLLATE "C", s.id`,
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE ${ofTeam} ORDER BY s.name COLLATE "C", s.id`,
   row: scheduleRow,
 });
 
 const readOne = defineStatement({
   name: 'read_schedule',
-  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = $1 AND s.id = $2`,
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE ${ofTeam} AND s.id = $2`,
   row: scheduleRow,
 });
 
 const lockOne = defineStatement({
   name: 'lock_schedule',
-  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = $1 AND s.id = $2 FOR UPDATE`,
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE ${ofTeam} AND s.id = $2 FOR UPDATE`,
   row: scheduleRow,
-});
-
-const readClock = defineStatement({
-  name: 'read_clock_for_schedules',
-  text: 'SELECT clock_timestamp() AS now',
-  row: { now: timestamp },
 });
 
 const insert = defineStatement({
@@ -119,21 +116,6 @@ const stateOf = ({
 
 const subjectOf = ({ id, name }: ScheduleRow) => ({ type: 'schedule', uid: id, name });
 
-async function databaseClock(db: Queryable): Promise<string> {
-  const [row] = await db.query(readClock);
-  if (!row) throw new Error('the database did not tell its time');
-  return row.now;
-}
-
-type Timed = Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at' | 'last_due_at'>;
-
-/** Returns the first time after now, and after the last one that fired: a clock that was set back repeats none. */
-function firstTime(schedule: Timed, now: string): string | null {
-  const after = Math.max(Date.parse(now), schedule.last_due_at === null ? 0 : Date.parse(schedule.last_due_at));
-  const next = nextTime(timesOf(schedule), after);
-  return next === null ? null : new Date(next).toISOString();
-}
-
 /** Returns the values of a request that the statements store, in their order. */
 const requestValues = (wanted: WantedSchedule) => [
   wanted.prompt,
@@ -184,12 +166,7 @@ export async function updateSchedule(
   wanted: WantedSchedule,
   enabled: boolean,
 ): Promise<ScheduleRow> {
-  const now = await databaseClock(tx);
-  const sameTimes = wanted.cron_schedule === stored.cron_schedule && wanted.timezone === stored.timezone;
-  const anchorAt = sameTimes ? stored.anchor_at : now;
-  const keepsTime = sameTimes && stored.enabled;
-  const next = keepsTime ? stored.next_run_at : firstTime({ ...stored, ...wanted, anchor_at: anchorAt }, now);
-  const nextRunAt = enabled ? next : null;
+  const { anchorAt, nextRunAt } = changedTimes(stored, wanted, enabled, await databaseClock(tx));
   const [row] = await tx.query(update, [
     stored.id,
     wanted.name,

@@ -1,6 +1,7 @@
 /** Work that the overlap policies leave behind: fires that wait for the end of a run, and runs that are cancelled for another. */
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
+import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, integer, uuid, uuids } from '../store/database/statement.ts';
 import { type ScheduleDeps, spawner } from './fire.ts';
 import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
@@ -16,7 +17,7 @@ const findStartable = defineStatement({
   text: `
     SELECT s.id FROM (SELECT DISTINCT schedule_id FROM schedule_fires WHERE outcome = 'waiting') f
     JOIN schedules s ON s.id = f.schedule_id
-    WHERE s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL) OR ${liveRunsOf('s.id')} < coalesce(s.max_live_runs, 1))
+    WHERE s.automation_uid IS NULL AND s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL) OR ${liveRunsOf('s.id')} < coalesce(s.max_live_runs, 1))
     ORDER BY s.last_ran_at NULLS FIRST LIMIT ${perRound}`,
   row: { id: uuid },
 });
@@ -39,18 +40,31 @@ const settleWaiting = defineStatement({
     WITH fire AS (
       UPDATE schedule_fires SET outcome = $2, run_id = $3, reason = $4 WHERE id = $1 AND outcome = 'waiting' RETURNING schedule_id
     ), counted AS (
-      SELECT s.id, CASE WHEN $2 = 'started' THEN 0 ELSE s.spawn_failures + 1 END AS failures
+      SELECT s.id, CASE $2 WHEN 'started' THEN 0 WHEN 'failed' THEN s.spawn_failures + 1 ELSE s.spawn_failures END AS failures
       FROM schedules s JOIN fire ON s.id = fire.schedule_id
     )
     UPDATE schedules s SET
       last_ran_at = CASE WHEN $2 = 'started' THEN clock_timestamp() ELSE s.last_ran_at END,
-      last_spawn_error = CASE WHEN failures >= ${maxSpawnFailures} THEN '${pausedBecause} ' || $4 ELSE $4 END,
+      last_spawn_error = CASE WHEN $2 = 'skipped' THEN s.last_spawn_error
+        WHEN failures >= ${maxSpawnFailures} THEN '${pausedBecause} ' || $4 ELSE $4 END,
       spawn_failures = failures,
-      enabled = failures < ${maxSpawnFailures},
+      enabled = s.enabled AND failures < ${maxSpawnFailures},
       next_run_at = CASE WHEN failures < ${maxSpawnFailures} THEN s.next_run_at END
     FROM counted WHERE s.id = counted.id RETURNING s.id, s.enabled`,
   row: { id: uuid, enabled: boolean },
 });
+
+/** Outcome of a fire that waited. */
+export type SettledFire =
+  | { readonly outcome: 'started'; readonly runId: string }
+  | { readonly outcome: 'failed' | 'skipped'; readonly reason: string };
+
+/** Writes the outcome of a fire that waited, unless it has one. Returns the id of its schedule if that is paused now; else null. */
+export async function settleFire(tx: Queryable, fireId: string, fire: SettledFire): Promise<string | null> {
+  const [runId, reason] = fire.outcome === 'started' ? [fire.runId, null] : [null, fire.reason];
+  const [settled] = await tx.query(settleWaiting, [fireId, fire.outcome, runId, reason]);
+  return settled?.enabled === false ? settled.id : null;
+}
 
 /** Starts the oldest waiting fire of each schedule that has room for a run. Returns how many schedules had room. */
 export async function startWaitingFires(deps: ScheduleDeps): Promise<number> {
@@ -71,9 +85,12 @@ async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void
     const batch: RunBatch = [];
     const spawned = await (await spawner(deps, tx, [schedule], batch))(schedule);
     await insertRuns(tx, batch);
-    const [runId, reason] = spawned.kind === 'started' ? [spawned.runId, null] : [null, spawned.reason];
-    const [settled] = await tx.query(settleWaiting, [fire.id, spawned.kind, runId, reason]);
-    if (settled?.enabled === false) await skipWaitingFires(tx, [scheduleId]);
+    const settled: SettledFire =
+      spawned.kind === 'started'
+        ? { outcome: 'started', runId: spawned.runId }
+        : { outcome: 'failed', reason: spawned.reason };
+    const paused = await settleFire(tx, fire.id, settled);
+    if (paused !== null) await skipWaitingFires(tx, [scheduleId]);
   });
 }
 

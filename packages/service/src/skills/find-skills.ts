@@ -20,23 +20,30 @@ const fileName = 'SKILL.md';
 
 /** Returns the skills below the folders that are searched, in the order of these folders, then by path. */
 export function findSkills(entries: readonly TreeEntry[]): SkillPlace[] {
-  const paths = skillFolders.flatMap((folder) =>
-    entries
-      .map(({ path }) => path)
-      .filter((path) => path.startsWith(`${folder}/`) && path.endsWith(`/${fileName}`) && folderOf(path) !== folder)
-      .sort(),
-  );
-  const found = paths.slice(0, maxSkillsOfRepository).map((path) => findSkill(entries, path));
-  return found.filter((place) => place !== undefined);
+  const sorted = inOrder(entries);
+  const paths = skillFolders.flatMap((folder) => {
+    const found: string[] = [];
+    const [start, end] = rangeBelow(sorted, folder);
+    for (let at = start; at < end && found.length < maxSkillsOfRepository; at += 1) {
+      const path = sorted[at]?.path ?? '';
+      if (path.endsWith(`/${fileName}`) && folderOf(path) !== folder) found.push(path);
+    }
+    return found;
+  });
+  return paths.slice(0, maxSkillsOfRepository).flatMap((path) => findIn(sorted, path) ?? []);
 }
 
 /** Returns the skill with a path; undefined: the repository has no such file. */
-export function findSkill(entries: readonly TreeEntry[], path: string): SkillPlace | undefined {
-  const entry = entries.find((each) => each.path === path);
-  if (entry === undefined) return undefined;
+export const findSkill = (entries: readonly TreeEntry[], path: string): SkillPlace | undefined =>
+  findIn(inOrder(entries), path);
+
+function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefined {
+  const entry = sorted[firstFrom(sorted, path)];
+  if (entry?.path !== path) return undefined;
   const folder = folderOf(path);
-  // The other files at the top of a repository are its own.
-  const files = folder === '' ? [entry] : entries.filter((each) => each.path.startsWith(`${folder}/`));
+  const [start, end] = rangeBelow(sorted, folder);
+  // The other files at the top of a repository are its own. One file too many is enough for the fault.
+  const files = folder === '' ? [entry] : sorted.slice(start, Math.min(end, start + maxSkillFiles + 1));
   const fault = faultOf(entry, files);
   return {
     path,
@@ -46,6 +53,32 @@ export function findSkill(entries: readonly TreeEntry[], path: string): SkillPla
     ...(fault === undefined ? {} : { fault }),
   };
 }
+
+const comesBefore = (a: string, b: string): boolean => a < b;
+
+/** Returns the entries sorted by path. Git lists them so, but a hostile repository can have 200,000 in any order. */
+function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
+  const isSorted = entries.every(({ path }, at) => at === 0 || !comesBefore(path, entries[at - 1]?.path ?? ''));
+  return isSorted ? entries : entries.toSorted((a, b) => (comesBefore(a.path, b.path) ? -1 : 1));
+}
+
+/** Returns the index of the first entry that does not come before the path. */
+function firstFrom(sorted: readonly TreeEntry[], path: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (comesBefore(sorted[middle]?.path ?? '', path)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Returns the range of the entries below a folder. `0` is the character after `/`. */
+const rangeBelow = (sorted: readonly TreeEntry[], folder: string): [start: number, end: number] => [
+  firstFrom(sorted, `${folder}/`),
+  firstFrom(sorted, `${folder}0`),
+];
 
 function faultOf(entry: TreeEntry, files: readonly TreeEntry[]): string | undefined {
   if (entry.kind === 'link') return 'is a symbolic link, and links are not followed: store the file itself';

@@ -125,6 +125,7 @@ test('refuses links, submodules, too many and too large files', async () => {
       'skills/heavy/SKILL.md': skill('heavy'),
       'skills/heavy/data.bin': random(1_500_000),
       'skills/linked/SKILL.md': skill('linked'),
+      'skills/module/SKILL.md': skill('module'),
       'skills/named/SKILL.md': skill('named'),
       'skills/named/a\\b': '',
       'skills/many/SKILL.md': skill('many'),
@@ -134,6 +135,7 @@ test('refuses links, submodules, too many and too large files', async () => {
       '.gitmodules': '[submodule "x"]\n\tpath = skills/x\n\turl = ext::sh -c touch% /tmp/x\n',
     },
     { 'skills/linked/passwd': '/etc/passwd', 'skills/out': '../../outside', '.warp': '/etc' },
+    { 'skills/x': 'a'.repeat(40), 'skills/module/x': 'b'.repeat(40) },
   );
   const found = await list('hostile');
   expect(found).toEqual({
@@ -143,6 +145,7 @@ test('refuses links, submodules, too many and too large files', async () => {
     'skills/giant/SKILL.md': 'is larger than 64 KB',
     'skills/large/SKILL.md': 'is larger than 64 KB',
     'skills/linked/SKILL.md': expect.stringContaining('symbolic link in its folder'),
+    'skills/module/SKILL.md': expect.stringContaining('submodule in its folder'),
     'skills/named/SKILL.md': expect.stringContaining('cannot be stored everywhere'),
     'skills/many/SKILL.md': 'has more than 100 files in its folder',
   });
@@ -159,6 +162,22 @@ test('refuses links, submodules, too many and too large files', async () => {
     kind: 'unfit',
     message: expect.stringContaining('is a symbolic link'),
   });
+}, 60_000);
+
+test('refuses folders that repeat each other without end', async () => {
+  const range = (count: number) => Array.from({ length: count }, (_, n) => String(n));
+  await host.commitTree('acme', 'bomb', async (objects) => {
+    const file = await objects.file(skill('a'));
+    let folder = await objects.folder([['SKILL.md', 'file', file]]);
+    // 10 to the power of 30 files in a pack of some kilobytes.
+    for (const _ of range(30)) folder = await objects.folder(range(10).map((n) => [n, 'folder', folder] as const));
+    return await objects.folder([['skills', 'folder', folder]]);
+  });
+  expect(await open().list(from('bomb'), false)).toMatchObject({
+    kind: 'unreadable',
+    message: expect.stringContaining('has more files than are searched for skills'),
+  });
+  expect(await readdir(folder)).toEqual([]);
 }, 60_000);
 
 describe('a code host that answers wrong', () => {
@@ -232,9 +251,26 @@ describe('the cache', () => {
     await host.commit('acme', 'busy', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     await Promise.all([...Array(20)].map((_, n) => library.list(from('busy', none, `team ${n}`), n % 2 === 0)));
-    expect(packs()).toBe(before + 3);
+    // One more asks for the commit, for all who wanted it as it was after the first read had begun.
+    expect(packs()).toBe(before + 4);
     await Promise.all([...Array(20)].map(() => read('busy:a', library)));
-    expect(packs()).toBe(before + 6);
+    expect(packs()).toBe(before + 7);
+  });
+
+  test('shows on refresh what was pushed while an earlier read was under way', async () => {
+    const library = open();
+    await host.commit('acme', 'moving', { 'skills/a/SKILL.md': skill('a') });
+    const before = packs();
+    const earlier = library.list(from('moving'), false);
+    // Its answer has the first commit.
+    await expect.poll(packs, { interval: 1 }).toBeGreaterThan(before + 1);
+    await host.commit('acme', 'moving', { 'skills/b/SKILL.md': skill('b') });
+    const found = await library.list(from('moving'), true);
+    expect(found.kind === 'skills' && found.skills.map(({ path }) => path)).toEqual([
+      'skills/a/SKILL.md',
+      'skills/b/SKILL.md',
+    ]);
+    await earlier;
   });
 
   test('never shows to one credential what another one read', async () => {

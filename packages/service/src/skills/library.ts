@@ -137,7 +137,10 @@ export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
       const name = nameOf(from);
       const known = lists.get(name);
       if (!refresh && known !== undefined && known.until > now()) return known.list;
-      return await together(`list ${name}`, () => listNow(from, name));
+      const task = `list ${name}`;
+      // A read that began before this request may have seen an older commit.
+      if (refresh) await inFlight.get(task)?.catch(() => undefined);
+      return await together(task, () => listNow(from, name));
     },
     read: async (from, spec) => {
       const name = nameOf(from);

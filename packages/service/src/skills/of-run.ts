@@ -12,6 +12,7 @@ import { defineStatement, text, uuid } from '../store/database/statement.ts';
 import type { SkillLibrary } from './library.ts';
 import type { SkillBundle } from './read-repository.ts';
 import { parseSkillSpec, type SkillSpec } from './spec.ts';
+import { withoutValues } from './without-values.ts';
 
 /** A skill of a run. The text of the first one is a part of its base prompt. */
 export interface RunSkill extends SkillBundle {
@@ -94,6 +95,8 @@ export interface RunWithSkills {
   readonly executionId: string;
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];
+  /** Secrets of the run, which are removed from its skills before these are stored. */
+  readonly values: readonly string[];
 }
 
 /** Returns the skills of a run. The first call for a run reads them from the code host and stores them with their commits. */
@@ -116,7 +119,7 @@ export async function resolveRunSkills(deps: RunSkillDeps, run: RunWithSkills): 
       const message = `The skill ${written} cannot be used: the skill ${same.skill.spec} of the run has the name ${found.skill.name} too. Leave one out.`;
       return { kind: 'unfit', message };
     }
-    read.push(found);
+    read.push({ ...found, skill: withoutValues(found.skill, run.values) });
   }
   return { kind: 'skills', skills: await store(deps, run.runId, read), isNew: true };
 }

@@ -7,11 +7,14 @@ import type { Logger } from 'pino';
 import { bootstrap } from '../access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../access/keys/directory.ts';
 import { openKeyWatch } from '../access/keys/watch.ts';
+import { fireAutomationsWith } from '../automations/fire.ts';
 import { startAutomationsWith } from '../automations/start.ts';
 import { makeBodyBudget } from '../bodies/body-budget.ts';
 import { openCodeHosts } from '../code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../content-policy/content-policy.ts';
 import { readLimits } from '../conversations/read-limits.ts';
+import { noticePushes } from '../definitions/source/pushes.ts';
+import { openSourceReader } from '../definitions/source/reader.ts';
 import { defaultTiming, type ExecutionDeps } from '../executions/deps.ts';
 import { openNotices } from '../executions/notices.ts';
 import { limitsOf } from '../harness-support/events/event-budget.ts';
@@ -101,6 +104,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   undo.add(async () => keyWatch.close());
   const webhooks = await openWebhookDirectory(db, vault);
   undo.add(async () => webhooks.close());
+  const submitDeps = { executionDeps: deps, blobs, models: opened.models };
   took('wiring');
   return {
     db,
@@ -115,11 +119,13 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     vault,
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
+    sourceReader: openSourceReader({ codeHosts, folder: readFolder(dataDir) }),
     keys,
     keyWatch,
     webhooks,
     webhookBaseUrl,
-    startAutomations: startAutomationsWith({ executionDeps: deps, blobs, models: opened.models }),
+    startAutomations: noticePushes(startAutomationsWith(submitDeps)),
+    fireAutomations: fireAutomationsWith(submitDeps),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -111,7 +111,7 @@ it('seals everything again while both keys open, for a process that has not seen
     if (typeof factory === 'string') throw new Error(factory);
     return await createWebhook(tx, vault, caller, factory.uid, { name: 'W', auth_mode: 'token', enabled: true });
   });
-  if (typeof webhook === 'string') throw new Error(webhook);
+  if (typeof webhook === 'string' || 'kind' in webhook) throw new Error('the webhook was refused');
   const webhookUid = webhook.webhook.uid;
   const ofSenders = openWebhookSecret(vault, webhookUid, Buffer.from(webhook.sealedSecret ?? '', 'base64'));
   if (typeof server === 'string' || typeof credential === 'string') throw new Error('refused');

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
+import type { AddressRules } from '@runyard/contract/address-rules';
 import type { Fault } from '../fault.ts';
-import type { AddressRules } from './addresses.ts';
 
 /** Returns the host of a URL without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');

@@ -1,11 +1,11 @@
 /** Sends the deliveries that are due, at least once each and in any number of processes. All attempts of a delivery have the same webhook-id. */
 
+import type { AddressRules } from '@runyard/contract/address-rules';
 import { backoffMs, retryAfterMs } from '@runyard/contract/backoff';
 import type { EventPayload } from '@runyard/contract/event-subscriptions';
 import type { Logger } from 'pino';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
-import type { AddressRules } from './addresses.ts';
 import { type ClaimedDelivery, claimDeliveries } from './claim.ts';
 import { deliveryChannel } from './enqueue.ts';
 import { recordAttempt, releaseDelivery } from './record.ts';

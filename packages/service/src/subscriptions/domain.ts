@@ -1,12 +1,12 @@
 import path from 'node:path';
+import { makeAddressRules } from '@runyard/contract/address-rules';
+import { systemNames } from '@runyard/contract/names/resolver';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { Domain, RowRule } from '../domain.ts';
-import { systemNames } from '../names/resolver.ts';
 import { sealAgain } from '../secrets/seal-again.ts';
 import { secretsKeyFile, type Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
-import { makeAddressRules } from './addresses.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { sealedSubscriptions } from './sealed-rows.ts';
 import { findKeyProblem, settleUnsigned } from './unsigned.ts';

@@ -1,9 +1,9 @@
 import type { LookupAddress } from 'node:dns';
+import { makeAddressRules } from '@runyard/contract/address-rules';
+import { makeNameResolver, systemNames } from '@runyard/contract/names/resolver';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startFakeNameServer } from '../../../../test/fakes/name-server.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../test/fakes/webhook-receiver.ts';
-import { makeNameResolver, systemNames } from '../names/resolver.ts';
-import { makeAddressRules } from './addresses.ts';
 import { type Resolve, type SendOptions, send } from './send.ts';
 
 let receiver: FakeWebhookReceiver;

@@ -3,8 +3,8 @@ import type { LookupAddress } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import type { NameResolver } from '../names/resolver.ts';
-import type { AddressRules } from './addresses.ts';
+import type { AddressRules } from '@runyard/contract/address-rules';
+import type { NameResolver } from '@runyard/contract/names/resolver';
 import { hostOf } from './check-url.ts';
 
 /** Finds all addresses of a host name. */

@@ -6,6 +6,9 @@ import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement } from '../store/database/statement.ts';
 import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
 import {
+  type BadSecret,
+  badSecret,
+  findFittingSecret,
   type SealedWebhook,
   type StoredWebhook,
   stateOf,
@@ -19,16 +22,21 @@ import {
 const lockOne = defineStatement({
   name: 'lock_webhook',
   text: `
-    SELECT ${webhookColumns}, sealed_secret IS NOT NULL AS has_secret FROM webhooks
+    SELECT ${webhookColumns}, (sealed_secret IS NOT NULL OR team_secret_id IS NOT NULL) AS has_secret FROM webhooks
     WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR UPDATE`,
   row: { ...webhookRow, has_secret: boolean },
 });
 
+/** $6: secret of the team that the webhook takes from now on; NULL: its secret stays. */
 const update = defineStatement({
   name: 'update_webhook',
   text: `
-    UPDATE webhooks SET name = $2, secret_name = $3, delivery_id_header = $4, enabled = $5, version = version + 1,
-      updated_at = clock_timestamp()
+    UPDATE webhooks SET name = $2, secret_name = $3, delivery_id_header = $4, enabled = $5,
+      disabled_reason = CASE WHEN NOT $5 THEN disabled_reason END, team_secret_id = coalesce($6::uuid, team_secret_id),
+      sealed_secret = CASE WHEN $6::uuid IS NULL THEN sealed_secret END,
+      vault_key_id = CASE WHEN $6::uuid IS NULL THEN vault_key_id END,
+      previous_sealed_secret = CASE WHEN $6::uuid IS NULL THEN previous_sealed_secret END,
+      version = version + 1, updated_at = clock_timestamp()
     WHERE uid = $1 RETURNING ${webhookColumns}`,
   row: webhookRow,
 });
@@ -40,25 +48,34 @@ const rotate = defineStatement({
     UPDATE webhooks SET
       previous_sealed_secret = CASE WHEN $6::float8 > 0 AND vault_key_id = $4 THEN sealed_secret END,
       previous_secret_until = CASE WHEN $6::float8 > 0 THEN clock_timestamp() + make_interval(secs => $6) END,
-      vault_key_id = $4, sealed_secret = $5, version = version + 1, updated_at = clock_timestamp()
+      vault_key_id = $4, sealed_secret = $5, team_secret_id = NULL, version = version + 1, updated_at = clock_timestamp()
     WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING ${webhookColumns}`,
   row: webhookRow,
 });
 
 /** `no_secret`: it cannot be enabled before its secret is stored. Null: the team has no such webhook. */
-export type UpdateOutcome = StoredWebhook | 'no_secret' | null;
+export type UpdateOutcome = StoredWebhook | BadSecret | 'no_secret' | null;
 
-/** Changes the members that the request has. */
+/** Changes the members that the request has. A `secret_name` of the team makes its value the secret of the webhook. */
 export async function updateWebhook(
   tx: Queryable,
+  vault: Vault,
   by: Author,
   { teamId, factoryUid, webhookUid }: WebhookAddress,
   request: UpdateWebhookRequest,
 ): Promise<UpdateOutcome> {
   const [old] = await tx.query(lockOne, [teamId, factoryUid, webhookUid]);
   if (!old) return null;
+  const named = request.secret_name;
+  const ofTeam = named === undefined ? null : await findFittingSecret(tx, vault, teamId, named, toWebhook(old));
+  if (ofTeam && 'kind' in ofTeam) return ofTeam;
+  if (named !== undefined && named !== old.secret_name && !ofTeam && old.team_secret_id !== null)
+    return badSecret(
+      'secret_name',
+      `the team has no secret ${named}; set it with PUT /secrets/${named} and the scope team`,
+    );
   const enabled = request.enabled ?? old.enabled;
-  if (enabled && !old.has_secret) return 'no_secret';
+  if (enabled && !old.has_secret && !ofTeam) return 'no_secret';
   const header = request.delivery_id_header;
   const [made] = await tx.query(update, [
     webhookUid,
@@ -66,6 +83,7 @@ export async function updateWebhook(
     request.secret_name ?? old.secret_name,
     header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
     enabled,
+    ofTeam?.id ?? null,
   ]);
   if (!made) return null;
   const [before, after] = [toWebhook(old), toWebhook(made)];

@@ -4,6 +4,7 @@ import type { CreateWebhookRequest, SignatureSchemeName, Webhook, WebhookAuthMod
 import { type Author, recordChange, type State } from '../access/audit/record.ts';
 import { newUid } from '../access/teams/uid.ts';
 import { lockFactory } from '../factories/factories.ts';
+import type { Fault } from '../fault.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import {
@@ -14,8 +15,16 @@ import {
   type RowOf,
   text,
   timestamp,
+  uuid,
 } from '../store/database/statement.ts';
-import { isMadeByProvider, newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
+import {
+  type Authentication,
+  isMadeByProvider,
+  newWebhookSecret,
+  sealWebhookSecret,
+  secretFault,
+} from './secrets/secret.ts';
+import { findTeamSecret, type TeamSecret } from './secrets/team-secret.ts';
 
 /** Names a webhook to its team. */
 export interface WebhookAddress {
@@ -33,6 +42,8 @@ export const webhookRow = {
   secret_name: text(),
   delivery_id_header: nullable(text()),
   enabled: boolean,
+  disabled_reason: nullable(text()),
+  team_secret_id: nullable(uuid),
   created_at: timestamp,
 };
 
@@ -60,8 +71,8 @@ const insert = defineStatement({
   name: 'insert_webhook',
   text: `
     INSERT INTO webhooks (uid, factory_uid, team_id, name, auth_mode, signature_scheme, secret_name, delivery_id_header,
-      enabled, vault_key_id, sealed_secret)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${webhookColumns}`,
+      enabled, vault_key_id, sealed_secret, team_secret_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ${webhookColumns}`,
   row: webhookRow,
 });
 
@@ -75,7 +86,7 @@ const remove = defineStatement({
 /** A webhook without its URL, which depends on the address of the service. */
 export type StoredWebhook = Omit<Webhook, 'url'>;
 
-/** A webhook with its sealed secret, base64; null: it has none yet. */
+/** A webhook with its sealed secret, base64; null: it has none yet, or that of the team. */
 export interface SealedWebhook {
   readonly webhook: StoredWebhook;
   readonly sealedSecret: string | null;
@@ -88,7 +99,9 @@ export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
   ...(found.signature_scheme === null ? {} : { signature_scheme: found.signature_scheme }),
   secret_name: found.secret_name,
   ...(found.delivery_id_header === null ? {} : { delivery_id_header: found.delivery_id_header }),
+  ...(found.team_secret_id === null ? {} : { secret_of_team: true }),
   enabled: found.enabled,
+  ...(found.disabled_reason === null ? {} : { disabled_reason: found.disabled_reason }),
   created_at: found.created_at,
 });
 
@@ -103,6 +116,36 @@ export function webhookUrl(baseUrl: string, { uid, auth_mode }: StoredWebhook, t
   return `${baseUrl}/webhooks/w/${uid}${auth_mode === 'url_token' ? `/${token}` : ''}`;
 }
 
+/** 400: a member of the request names or has a secret that the webhook cannot use. */
+export interface BadSecret {
+  readonly kind: 'bad_secret';
+  readonly fault: Fault;
+}
+
+export const badSecret = (path: string, message: string): BadSecret => ({
+  kind: 'bad_secret',
+  fault: { path, message },
+});
+
+/** Finds the secret of the team that a webhook names. Null: the team has none with this name. */
+export async function findFittingSecret(
+  tx: Queryable,
+  vault: Vault,
+  teamId: string,
+  name: string,
+  webhook: Authentication,
+): Promise<TeamSecret | BadSecret | null> {
+  const found = await findTeamSecret(tx, vault, teamId, name);
+  if (found === null) return null;
+  if (found === 'unreadable')
+    return badSecret(
+      'secret_name',
+      `the secret ${name} of the team cannot be opened; set it again with PUT /secrets/${name}`,
+    );
+  const fault = secretFault(webhook, found.value);
+  return fault === null ? found : badSecret('secret_name', `the value of the secret ${name} of the team ${fault}`);
+}
+
 /** Returns the webhooks of a factory, oldest first. */
 export async function listWebhooks(db: Queryable, teamId: string, factoryUid: string): Promise<StoredWebhook[]> {
   return (await db.query(readAll, [teamId, factoryUid])).map(toWebhook);
@@ -115,8 +158,9 @@ export async function readWebhook(db: Queryable, address: WebhookAddress): Promi
 }
 
 /**
- * Creates a webhook with the given secret, or with a new one; a webhook whose provider makes the secret is disabled until it has
- * it. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number allowed.
+ * Creates a webhook with the team's secret that it names, with the given secret, or with a new one; a webhook whose provider makes
+ * the secret is disabled until it has it. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number
+ * allowed.
  */
 export async function createWebhook(
   tx: Queryable,
@@ -124,13 +168,22 @@ export async function createWebhook(
   by: Author,
   factoryUid: string,
   request: CreateWebhookRequest,
-): Promise<SealedWebhook | 'no_factory' | 'too_many'> {
+): Promise<SealedWebhook | 'no_factory' | 'too_many' | BadSecret> {
   const { teamId } = by;
   if (!(await lockFactory(tx, teamId, factoryUid))) return 'no_factory';
   const [others] = await tx.query(countOfFactory, [factoryUid]);
   if ((others?.count ?? 0) >= maxFactoryWebhooks) return 'too_many';
   const uid = newUid();
-  const secret = request.secret ?? (isMadeByProvider(request) ? null : newWebhookSecret(request));
+  const named = request.secret_name;
+  const ofTeam = named === undefined ? null : await findFittingSecret(tx, vault, teamId, named, request);
+  if (ofTeam && 'kind' in ofTeam) return ofTeam;
+  if (ofTeam && request.secret !== undefined && request.secret !== ofTeam.value)
+    return badSecret(
+      'secret',
+      `is not the value of the secret ${named} of the team; leave it out, or choose another secret_name`,
+    );
+  const own = request.secret ?? (isMadeByProvider(request) ? null : newWebhookSecret(request));
+  const secret = ofTeam ? null : own;
   const sealed = secret === null ? null : sealWebhookSecret(vault, uid, secret);
   const [made] = await tx.query(insert, [
     uid,
@@ -141,9 +194,10 @@ export async function createWebhook(
     request.signature_scheme ?? null,
     request.secret_name ?? `WEBHOOK_${uid}`,
     request.delivery_id_header?.toLowerCase() ?? null,
-    request.enabled && sealed !== null,
+    request.enabled && (sealed !== null || ofTeam !== null),
     sealed === null ? null : vault.keyId,
     sealed,
+    ofTeam?.id ?? null,
   ]);
   if (!made) throw new Error('the webhook was not inserted');
   const webhook = toWebhook(made);

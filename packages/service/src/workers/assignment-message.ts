@@ -1,3 +1,4 @@
+import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { Assignment } from '../executions/queue/assign.ts';
 
@@ -8,6 +9,7 @@ function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']):
 
 /** Returns the message that gives an execution to a worker. */
 export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
+  const allowedHosts = allowedHostsOf(assignment.network);
   return {
     type: 'task_assignment',
     data: {
@@ -27,6 +29,7 @@ export function assignmentMessage(assignment: Assignment, additionalArguments: s
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
       additional_oz_args: additionalArguments,
       ...(assignment.limits ? { limits: assignment.limits } : {}),
+      ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     },
   };
 }

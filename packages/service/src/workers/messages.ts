@@ -8,6 +8,7 @@ import type { ExecutionDeps } from '../executions/deps.ts';
 import { recordSandbox } from '../executions/lease/record-sandbox.ts';
 import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
+import { appendDeniedConnections } from '../executions/timeline/append-denied.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { claim, requeue } from '../executions/transitions/transitions.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -78,16 +79,19 @@ async function apply(
       if (assignmentId !== null) await requeue(tx, { runId, executionId, args: { assignment_id: assignmentId } });
       return 'released';
     case 'sandbox_ready': {
-      const { backend, spawn_ms, limits } = message.data;
+      const { backend, spawn_ms, limits, network } = message.data;
       if (await recordSandbox(tx, executionId, { backend }))
         await appendTimelineEvent(tx, {
           runId,
           executionId,
           type: 'worker_container_ready',
-          payload: { backend, spawn_ms, ...(limits ? { limits } : {}) },
+          payload: { backend, spawn_ms, ...(limits ? { limits } : {}), ...(network ? { network } : {}) },
         });
       return 'held';
     }
+    case 'connections_denied':
+      await appendDeniedConnections(deps, tx, target, message.data);
+      return 'held';
     case 'task_completed': {
       await claimAssigned(deps, tx, connection, target);
       await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });

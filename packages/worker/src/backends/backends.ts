@@ -1,6 +1,6 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { BackendKind } from '../sandboxes/backend-kind.ts';
-import { bubblewrap } from '../sandboxes/bubblewrap/kind.ts';
+import { bubblewrap, gvisor } from '../sandboxes/bubblewrap/kind.ts';
 import { docker } from '../sandboxes/docker/kind.ts';
 import { none } from '../sandboxes/none/kind.ts';
 
@@ -8,6 +8,7 @@ import { none } from '../sandboxes/none/kind.ts';
 export const backends: Readonly<Record<Settings['RUNYARD_SANDBOX'], BackendKind>> = {
   auto: bubblewrap,
   bubblewrap,
+  gvisor,
   docker,
   none,
 };

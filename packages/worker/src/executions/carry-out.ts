@@ -1,6 +1,12 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments';
-import type { TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import {
+  maxReportedHosts,
+  type SandboxNetwork,
+  type TaskAssignment,
+  type WorkerMessage,
+} from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
+import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
 import { lowerLimits, type SandboxLimits } from '../sandboxes/limits.ts';
 import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
@@ -22,6 +28,7 @@ export interface CarryOutOptions {
   readonly limits: SandboxLimits;
   /** Folder with programs of harnesses that all sandboxes see. */
   readonly harnessDir: string | undefined;
+  readonly egress: Egress;
   readonly serviceRoot: string;
   readonly send: (message: WorkerMessage) => void;
   readonly log: Logger;
@@ -39,6 +46,14 @@ export async function carryOut(
   const { name } = execution;
   const launch = agentLaunch(assignment, options.serviceRoot);
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
+  const hosts = assignment.allowed_hosts ?? [];
+  const egress =
+    hosts.length === 0
+      ? undefined
+      : options.egress.ofExecution(hosts, (denied) =>
+          options.send({ type: 'connections_denied', data: { ...name, ...denied } }),
+        );
+  const network = egress && networkToReport(egress, backend);
   let sandbox: Sandbox | undefined;
   try {
     const { harness } = assignment.task.agent_config_snapshot;
@@ -50,8 +65,9 @@ export async function carryOut(
         ...(execution.assignmentId === undefined ? {} : { assignmentId: execution.assignmentId }),
         limits,
         isLimited: assignment.limits !== undefined,
-        egress: [],
         files: [],
+        ...(egress === undefined ? {} : { egress }),
+        ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
       },
       execution.creation.signal,
@@ -61,7 +77,7 @@ export async function carryOut(
     await sandbox.spawn(launch.launch);
     const spawnMs = Math.round((performance.now() - arrivedAt) * 10) / 10;
     execution.hasStarted = true;
-    options.send(readyMessage(options, name, spawnMs, assignment.limits === undefined ? undefined : limits));
+    options.send(readyMessage(options, name, spawnMs, assignment.limits === undefined ? undefined : limits, network));
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
     // If the execution was ended while the agent was being started, there was nothing to kill yet.
     if (execution.ending !== undefined) sandbox.kill('kill');
@@ -71,6 +87,7 @@ export async function carryOut(
     log.error({ ...name, error: (error as Error).message }, 'the sandbox could not be started');
     return execution.ending === 'cancelled' ? cancelledMessage(name) : failureMessage(name, error);
   } finally {
+    egress?.end();
     await sandbox?.dispose();
   }
 }
@@ -96,9 +113,11 @@ export async function carryOn(
   execution: Execution,
   { record, sandbox, lives }: LeftSandbox,
 ): Promise<TerminalMessage> {
-  const { limits, limited, spawn_ms: spawnMs } = record;
+  const { limits, limited, network, spawn_ms: spawnMs } = record;
+  const { name } = execution;
   // The earlier worker may have died before the service confirmed it. The service records it once.
-  if (lives) options.send(readyMessage(options, execution.name, spawnMs, limited ? limits : undefined));
+  if (lives) options.send(readyMessage(options, name, spawnMs, limited ? limits : undefined, network));
+  sandbox.onDenied((denied) => options.send({ type: 'connections_denied', data: { ...name, ...denied } }));
   const message = await awaitEnd(options, execution, sandbox, limits);
   await sandbox.dispose();
   return message;
@@ -109,11 +128,18 @@ function readyMessage(
   name: ExecutionName,
   spawnMs: number,
   limits: SandboxLimits | undefined,
+  network: SandboxNetwork | undefined,
 ): WorkerMessage {
-  const lowered = limits === undefined ? {} : { limits: limitsToReport(limits) };
+  const { backend: kind } = backend.describe();
   return {
     type: 'sandbox_ready',
-    data: { ...name, backend: backend.describe().backend, spawn_ms: spawnMs, ...lowered },
+    data: {
+      ...name,
+      backend: kind,
+      spawn_ms: spawnMs,
+      ...(limits === undefined ? {} : { limits: limitsToReport(limits) }),
+      ...(network === undefined ? {} : { network }),
+    },
   };
 }
 
@@ -121,6 +147,12 @@ const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): Environ
   memory_mb: memoryMb,
   processes,
   disk_mb: diskMb,
+});
+
+const networkToReport = ({ policy }: ExecutionEgress, backend: SandboxBackend): SandboxNetwork => ({
+  allowed_hosts: policy.allowed.slice(0, maxReportedHosts),
+  refused_hosts: policy.refused.slice(0, maxReportedHosts),
+  is_enforced: backend.describe().features.includes('no-network'),
 });
 
 function endedEarly({ name, ending }: Execution): TerminalMessage {

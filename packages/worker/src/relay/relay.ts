@@ -1,31 +1,11 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { allowedTarget } from './allowed-path.ts';
+import { bodyFraming, forwardedHeaders, hasBody } from './forwarding.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';
 
 /** Connections of one sandbox at once: a long poll, a few model streams, artifacts. Further ones are closed at once. */
 const connectionsPerSandbox = 64;
 const connectTimeoutMs = 5000;
-
-/** Headers of one hop (RFC 9110 section 7.6.1), and headers with which a sandbox could pose as a proxy or choose a host. */
-const notForwarded = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'host',
-  'expect',
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-]);
 
 /** Answers a request of a sandbox that is for the worker itself. Returns false for all others. */
 export type OwnAnswers = (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -65,33 +45,6 @@ export function openUpstream(serviceRoot: string): Upstream {
     },
     close: () => agent.destroy(),
   };
-}
-
-/** Returns the headers to forward. A repeated name keeps all its values. Names listed in `Connection` are per hop too. */
-function forwardedHeaders(message: IncomingMessage): Record<string, string[]> {
-  const perHop = new Set(
-    (message.headers.connection ?? '')
-      .toLowerCase()
-      .split(',')
-      .map((name) => name.trim()),
-  );
-  const headers: Record<string, string[]> = {};
-  for (const [name, values] of Object.entries(message.headersDistinct)) {
-    if (values !== undefined && !notForwarded.has(name) && !perHop.has(name)) headers[name] = values;
-  }
-  return headers;
-}
-
-/**
- * Returns the header that delimits the body. It is explicit because Node sends the body of a GET or DELETE without framing if its
- * length is unknown: the service would read it as the next request, on a connection that other sandboxes share.
- */
-function bodyFraming(message: IncomingMessage): Record<string, string> {
-  return message.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
-}
-
-function hasBody(message: IncomingMessage): boolean {
-  return message.headers['transfer-encoding'] !== undefined || message.headers['content-length'] !== undefined;
 }
 
 function answer(response: ServerResponse, status: number, title: string, detail: string): void {

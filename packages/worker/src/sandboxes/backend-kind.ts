@@ -63,3 +63,6 @@ export function unavailable(backend: SandboxLevel['backend'], ...reasons: string
 
 /** Advice for machines without a working sandbox. */
 export const optOut = 'or let agents run unprotected with RUNYARD_SANDBOX=none, if the machine is a sandbox itself';
+
+/** Advice for machines without gVisor. */
+export const optBack = 'or use bubblewrap alone with RUNYARD_SANDBOX=bubblewrap';

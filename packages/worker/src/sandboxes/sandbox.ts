@@ -1,4 +1,5 @@
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/worker-protocol';
+import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
 
 /** A file that the sandbox holds before its agent starts. */
@@ -23,8 +24,10 @@ export interface SandboxSpecification {
   readonly limits: SandboxLimits;
   /** True if the environment of the run lowers the worker's limits. */
   readonly isLimited: boolean;
-  /** Hosts that the sandbox may connect to, besides the service. */
-  readonly egress: readonly string[];
+  /** Opens the proxy to the hosts that the environment allows; absent: the sandbox reaches nothing but the service. */
+  readonly egress?: SandboxEgress;
+  /** The hosts that the environment allows, as the service is told; absent: none. */
+  readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
 }
 

@@ -7,7 +7,6 @@ const plain: SandboxSpecification = {
   taskId: 't',
   isLimited: false,
   limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
-  egress: [],
   files: [],
 };
 
@@ -17,7 +16,6 @@ test('accepts a sandbox with limits only', () => {
 
 test.each([
   ['an image', { ...plain, image: 'node:24' }, 'node:24'],
-  ['hosts', { ...plain, egress: ['example.com'] }, 'example.com'],
   ['files', { ...plain, files: [{ path: '/etc/a', content: new Uint8Array(), mode: 0o600 }] }, '/etc/a'],
 ])('refuses %s, and names them', (_, specification, named) => {
   expect(() => refuseUnsupported(specification)).toThrow(named);

@@ -1,19 +1,12 @@
 import { SandboxError, type SandboxSpecification } from './sandbox.ts';
 
 /** Throws a `SandboxError` if the specification asks for something that no backend provides yet. */
-export function refuseUnsupported({ image, egress, files }: SandboxSpecification): void {
+export function refuseUnsupported({ image, files }: SandboxSpecification): void {
   if (image !== undefined) {
     throw new SandboxError(
       'prepare',
       'image_not_supported',
       `the environment names the image ${image}, but the docker backend is not available yet; remove the image from the environment`,
-    );
-  }
-  if (egress.length > 0) {
-    throw new SandboxError(
-      'prepare',
-      'egress_not_supported',
-      `sandboxes cannot be given access to ${egress.join(', ')}`,
     );
   }
   if (files.length > 0) {

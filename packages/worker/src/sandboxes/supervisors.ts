@@ -1,3 +1,4 @@
+import type { SandboxEgress } from '../egress/egress.ts';
 import type { CgroupHierarchy } from './cgroups/hierarchy.ts';
 import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 
@@ -31,6 +32,8 @@ export interface SupervisedRequest {
 /** A sandbox that may wait for its execution. */
 export interface PooledSandbox extends Sandbox {
   readonly isAlive: () => boolean;
+  /** Gives it the proxy to the hosts of its environment. Before `spawn`. */
+  openEgress(egress: SandboxEgress): Promise<void>;
   /** Notes the execution, before `spawn`. */
   readonly assign?: (specification: SandboxSpecification) => void;
 }

@@ -8,14 +8,17 @@ import { filesOf, supervisorsFolder } from './files.ts';
 import { openLines } from './lines.ts';
 import type { Challenge, SupervisorProof, WorkerProof } from './messages.ts';
 import { isProof, proofOf } from './proof.ts';
-import { bootId, readEnd, readRecord, type SupervisorRecord } from './records.ts';
+import { bootId, type RecordedEnd, readEnd, readRecord, type SupervisorRecord } from './records.ts';
 import { type SupervisedLog, type SupervisedSandbox, type Supervisor, superviseSandbox } from './supervised.ts';
 
 /** A sandbox of an earlier worker, which lives or has ended. */
 export interface LeftSandbox {
   readonly folder: string;
   readonly record: SupervisorRecord;
-  readonly sandbox: Pick<SupervisedSandbox, 'id' | 'workspace' | 'ended' | 'kill' | 'dispose' | 'letGo' | 'spawn'>;
+  readonly sandbox: Pick<
+    SupervisedSandbox,
+    'id' | 'workspace' | 'ended' | 'onDenied' | 'kill' | 'dispose' | 'letGo' | 'spawn'
+  >;
   /** False: it had ended, and only its end is left. */
   readonly lives: boolean;
 }
@@ -101,14 +104,14 @@ function prove(control: string, secret: string, adoptSeconds: number): Promise<S
 }
 
 /** Returns a sandbox of which nothing but its end is left. */
-function endedSandbox(
-  { traces, workspace }: SupervisorRecord,
-  end: Awaited<SupervisedSandbox['ended']>,
-): LeftSandbox['sandbox'] {
+function endedSandbox({ traces, workspace }: SupervisorRecord, { exit, denied }: RecordedEnd): LeftSandbox['sandbox'] {
   return {
     id: traces.id,
     workspace,
-    ended: Promise.resolve(end),
+    ended: Promise.resolve(exit),
+    onDenied(report) {
+      for (const each of denied) report(each);
+    },
     spawn: () => Promise.reject(new Error('the sandbox has ended')),
     kill: () => {},
     dispose: async () => {},

@@ -1,8 +1,12 @@
+import type { DeniedConnections } from '@runyard/contract/egress/denied';
+import type { EgressOrder } from '../egress/egress.ts';
 import type { AgentLaunch, SandboxExit } from '../sandboxes/sandbox.ts';
 
 /** A message of the worker to the supervisor of a sandbox. `Preparation` is what its backend needs. */
 export type Order<Preparation = unknown> =
   | { readonly type: 'prepare'; readonly preparation: Preparation; readonly adoptSeconds: number }
+  /** Opens the proxy to the hosts that the environment allows. Before `start`. */
+  | { readonly type: 'open_egress'; readonly egress: EgressOrder }
   | { readonly type: 'start'; readonly launch: AgentLaunch }
   | { readonly type: 'kill'; readonly how: 'terminate' | 'kill' }
   /** Ends everything in the sandbox and removes it. A sandbox without an agent then reports nothing. */
@@ -20,6 +24,8 @@ export type Report =
   | { readonly type: 'started' }
   /** Nothing was started in the sandbox, and it is removed. */
   | { readonly type: 'disposed' }
+  /** Sent again to a worker that adopts the sandbox. */
+  | { readonly type: 'denied'; readonly denied: DeniedConnections }
   /** Everything of the sandbox is gone, and the end is on the disk. */
   | { readonly type: 'ended'; readonly exit: SandboxExit }
   | { readonly type: 'warning'; readonly fields: object; readonly message: string };

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { DeniedConnections } from '@runyard/contract/egress/denied';
+import { SandboxNetwork } from '@runyard/contract/worker-protocol';
 import { z } from 'zod';
 import type { SandboxExit } from '../sandboxes/sandbox.ts';
 import { filesOf } from './files.ts';
@@ -26,6 +28,8 @@ export const SupervisorRecord = z.object({
   limits: Limits,
   /** True if its environment lowers the worker's limits. */
   limited: z.boolean(),
+  /** Hosts that its environment allows. */
+  network: SandboxNetwork.optional(),
   /** From the assignment to the agent's start, milliseconds. */
   spawn_ms: z.number(),
   workspace: z.string(),
@@ -40,6 +44,7 @@ const Exit = z.object({
   outOfMemory: z.boolean(),
   verdict: z.object({ reason: z.string(), message: z.string() }).optional(),
   outputTail: z.string(),
+  denied: z.array(DeniedConnections).default([]),
 });
 
 /** Returns the record; undefined if there is none, or if another version of the worker wrote it differently. */
@@ -47,12 +52,18 @@ export function readRecord(folder: string): SupervisorRecord | undefined {
   return read(filesOf(folder).record, SupervisorRecord);
 }
 
+/** The end of a sandbox, and the connections that its proxy denied. */
+export interface RecordedEnd {
+  readonly exit: SandboxExit;
+  readonly denied: readonly DeniedConnections[];
+}
+
 /** Returns how the sandbox ended; undefined if that is not known. */
-export function readEnd(folder: string): SandboxExit | undefined {
+export function readEnd(folder: string): RecordedEnd | undefined {
   const end = read(filesOf(folder).end, Exit);
   if (end === undefined) return undefined;
-  const { verdict, ...rest } = end;
-  return { ...rest, ...(verdict === undefined ? {} : { verdict }) };
+  const { verdict, denied, ...rest } = end;
+  return { exit: { ...rest, ...(verdict === undefined ? {} : { verdict }) }, denied };
 }
 
 function read<T>(file: string, schema: z.ZodType<T>): T | undefined {

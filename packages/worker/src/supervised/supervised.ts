@@ -1,7 +1,9 @@
 /** The worker's side of a supervised sandbox: a sandbox like any other, whose processes are children of its supervisor. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { type ProcessIdentity, stateOf } from '@runyard/contract/process-identity';
+import type { SandboxEgress } from '../egress/egress.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 import { killProcesses } from '../state/processes.ts';
@@ -30,6 +32,10 @@ export interface SupervisedSandbox extends Sandbox {
   readonly isAlive: () => boolean;
   /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not for adopted ones. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
+  /** Gives it the proxy to the hosts of its environment. */
+  openEgress(egress: SandboxEgress): Promise<void>;
+  /** Calls `report` for each denied connection, also for earlier ones of an adopted sandbox. */
+  onDenied(report: SandboxEgress['report']): void;
   /** Leaves the sandbox to the next worker. `ended` stays pending. */
   letGo(): void;
 }
@@ -46,6 +52,13 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   /** True when nothing of the sandbox is left to lose, or when the next worker takes it. */
   let isOver = false;
   let isOpen = true;
+  /** Denied connections that nobody takes yet. */
+  const denied: DeniedConnections[] = [];
+  let reportDenied = (each: DeniedConnections): void => void denied.push(each);
+  const onDenied: SupervisedSandbox['onDenied'] = (report) => {
+    reportDenied = report;
+    for (const each of denied.splice(0)) report(each);
+  };
 
   const receive = (report: Report): void => {
     if (report.type === 'not_prepared' || report.type === 'disposed' || report.type === 'ended') isOver = true;
@@ -64,7 +77,12 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       case 'disposed':
         gone.resolve();
         break;
+      case 'denied':
+        reportDenied(report.denied);
+        break;
       case 'ended':
+        // Also where the start failed: the exit says why.
+        started.resolve();
         ended.resolve(report.exit);
         break;
       case 'warning':
@@ -81,8 +99,9 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       await sleep(10);
     }
     const message = 'the supervisor of the sandbox has died';
-    const end = readEnd(folder);
-    if (end === undefined) {
+    const recorded = readEnd(folder);
+    for (const each of recorded?.denied ?? []) reportDenied(each);
+    if (recorded === undefined) {
       const said = lastLines(filesOf(folder).log);
       log.warn({ sandbox: traces.id, ...(said === '' ? {} : { said }) }, message);
       await removeRemains(traces, log);
@@ -90,7 +109,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     const failure = new SandboxError('prepare', 'supervisor_lost', `${message}; see the worker's log`);
     prepared.reject(failure);
     started.reject(failure);
-    ended.resolve(end ?? lostExit);
+    ended.resolve(recorded?.exit ?? lostExit);
     gone.resolve();
   };
 
@@ -117,6 +136,11 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       lines.send({ type: 'start', launch });
       await started.promise;
     },
+    async openEgress({ order, report }) {
+      onDenied(report);
+      lines.send({ type: 'open_egress', egress: order });
+    },
+    onDenied,
     ended: ended.promise,
     kill: (how) => lines.send({ type: 'kill', how }),
     async dispose() {

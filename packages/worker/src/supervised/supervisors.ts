@@ -63,6 +63,7 @@ export async function openSupervisors(
         ...(specification.assignmentId === undefined ? {} : { assignment_id: specification.assignmentId }),
         limits: specification.limits,
         limited: specification.isLimited,
+        ...(specification.network === undefined ? {} : { network: specification.network }),
         spawn_ms: Math.round((performance.now() - at) * 10) / 10,
         workspace: sandbox.workspace,
         runtime,

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
+import type { DeniedConnections } from '@runyard/contract/egress/denied';
+import { type EgressOrder, type ExecutionEgress, makeEgress } from '../egress/egress.ts';
 import { openUpstream } from '../relay/relay.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
-import { prepareSandbox } from '../sandboxes/bubblewrap/prepare.ts';
-import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
+import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare.ts';
+import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import { filesOf, writeWhole } from '../supervised/files.ts';
 import type { Lines } from '../supervised/lines.ts';
 import type { Order, Report } from '../supervised/messages.ts';
@@ -26,7 +28,10 @@ export interface Supervision {
 export function supervise(folder: string): Supervision {
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;
-  let sandbox: Sandbox | undefined;
+  let sandbox: RawSandbox | undefined;
+  let egress: ExecutionEgress | undefined;
+  let egressOpened: Promise<void> | undefined;
+  const denied: DeniedConnections[] = [];
   let isPreparing = false;
   let started = false;
   let ended: SandboxExit | undefined;
@@ -76,10 +81,11 @@ export function supervise(folder: string): Supervision {
   /** Waits for the end, proves it, writes it down, reports it. */
   const watch = async (running: Sandbox): Promise<void> => {
     const exit = await running.ended;
+    egress?.end();
     await running.dispose();
     ended = { ...exit, ...(exit.verdict === undefined && verdict !== undefined ? { verdict } : {}) };
     try {
-      writeWhole(files.end, ended, true);
+      writeWhole(files.end, { ...ended, denied }, true);
     } catch (error) {
       warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
     }
@@ -97,7 +103,11 @@ export function supervise(folder: string): Supervision {
         if (sandbox === undefined || started) return;
         started = true;
         void watch(sandbox);
-        void sandbox.spawn(order.launch).then(() => worker?.send({ type: 'started' }));
+        void start(sandbox, order.launch);
+        return;
+      case 'open_egress':
+        egressOpened = openEgress(order.egress);
+        egressOpened.catch(() => {});
         return;
       case 'kill':
         sandbox?.kill(order.how);
@@ -108,8 +118,26 @@ export function supervise(folder: string): Supervision {
     }
   };
 
-  const endAlone = (message: string): void => {
-    verdict = { reason: 'worker_lost', message };
+  const openEgress = async ({ hosts, settings }: EgressOrder): Promise<void> => {
+    egress = makeEgress(settings).ofExecution(hosts, (each) => {
+      denied.push(each);
+      worker?.send({ type: 'denied', denied: each });
+    });
+    await sandbox?.openEgress(egress);
+  };
+
+  const start = async (prepared: RawSandbox, launch: AgentLaunch): Promise<void> => {
+    try {
+      await egressOpened;
+      await prepared.spawn(launch);
+      worker?.send({ type: 'started' });
+    } catch (error) {
+      endAlone((error as Error).message, 'sandbox_not_prepared');
+    }
+  };
+
+  const endAlone = (message: string, reason = 'worker_lost'): void => {
+    verdict = { reason, message };
     if (started) sandbox?.kill('kill');
     else if (!isPreparing) void dispose();
   };
@@ -137,6 +165,7 @@ export function supervise(folder: string): Supervision {
       clearTimeout(waiting);
       adoptSeconds = seconds ?? adoptSeconds;
       worker = lines;
+      if (seconds !== undefined) for (const each of denied) lines.send({ type: 'denied', denied: each });
       if (ended !== undefined) lines.send({ type: 'ended', exit: ended });
       lines.handle({
         message: obey,

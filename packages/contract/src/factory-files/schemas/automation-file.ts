@@ -7,11 +7,14 @@ import { strictObject } from './strict-object.ts';
 import { Trigger } from './triggers.ts';
 
 /** Names of inline schedules are their identity in the automation. */
-function checkScheduleNames(triggers: readonly z.infer<typeof Trigger>[], context: z.RefinementCtx): void {
-  const seen = new Set<string | undefined>();
+export function checkScheduleNames(
+  triggers: readonly { readonly provider: string; readonly schedule?: unknown }[],
+  context: z.RefinementCtx,
+): void {
+  const seen = new Set<unknown>();
   for (const [index, trigger] of triggers.entries()) {
-    if (!('schedule' in trigger)) continue;
-    const { name } = trigger.schedule;
+    if (trigger.provider !== 'schedule') continue;
+    const name: unknown = Reflect.get(Object(trigger.schedule), 'name');
     if (seen.has(name))
       context.addIssue({
         code: 'custom',

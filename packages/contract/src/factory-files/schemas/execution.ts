@@ -1,6 +1,6 @@
 /** Keys that say how runs are executed: in agentDefaults, and as overrides in agents and automations. */
 import { z } from 'zod';
-import { maxMcpServersOfRun } from '../../limits.ts';
+import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
 import { NonBlank, Text, Uid22 } from '../../primitives.ts';
 import { makeSpelling } from '../../spelling.ts';
 import { strictObject } from './strict-object.ts';
@@ -19,6 +19,19 @@ export const SecretNames = z
   .max(100)
   .refine((names) => new Set(names).size === names.length, { error: 'must not name a secret twice' })
   .meta({ uniqueItems: true });
+
+/** Skills of repositories, each once. */
+const Skills = z
+  .array(
+    z.string().regex(/^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}:[^\s:][^:]{0,300}$/, {
+      error: 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md',
+    }),
+  )
+  .max(maxSkillsOfRun)
+  .refine((specs) => new Set(specs).size === specs.length, { error: 'must not name a skill twice' })
+  .meta({ uniqueItems: true });
+const skills =
+  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one';
 
 /** Stored MCP servers, by the name that the agent sees. */
 export const McpServers = z
@@ -133,6 +146,7 @@ export const executionDefaults = {
   runner: ResourceName.optional().describe(runner),
   environmentId: Uid22.optional().describe(environmentId),
   secrets: SecretNames.optional().describe('Secrets of agents that do not list their own'),
+  skills: Skills.optional().describe(skills),
   mcpServers: McpServers.optional().describe('MCP servers of agents that do not list their own'),
   workerHost,
 };
@@ -144,6 +158,7 @@ export const executionOverrides = {
   runner: ResourceName.nullable().optional().describe(`${runner}. Absent or null: the inherited one`),
   environmentId: Uid22.nullable().optional().describe(`${environmentId}. Absent or null: the inherited one`),
   secrets: SecretNames.optional().describe('Names of secrets, instead of the inherited ones'),
+  skills: Skills.optional().describe(`${skills}. Instead of the inherited ones`),
   mcpServers: McpServers.optional().describe('MCP servers, instead of the inherited ones'),
   workerHost,
 };

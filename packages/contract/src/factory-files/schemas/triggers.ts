@@ -5,6 +5,7 @@ import { maxFactoryWebhooks } from '../../limits.ts';
 import { parsePayloadFilter } from '../../payload-filter/parse.ts';
 import { maxFilterKeys, maxFilterLevels, maxFilterValues } from '../../payload-filter/plan.ts';
 import { NonBlank, Uid22 } from '../../primitives.ts';
+import { findTimeZone } from '../../time-zone.ts';
 import { nameMatcher, numberMatcher, repositoryMatcher, textMatcher } from './matchers.ts';
 import { strictObject } from './strict-object.ts';
 
@@ -22,6 +23,10 @@ const PayloadFilter = z
   .describe(
     `Pattern that mirrors the body: \`{field: [values]}\`, \`{field: {in, not_in, exists}}\`, or nested fields; at most ${maxFilterLevels} levels, ${maxFilterKeys} keys and ${maxFilterValues} values a list`,
   );
+
+const TimeZone = NonBlank.max(100).refine((name) => findTimeZone(name) !== null, {
+  error: 'is not the name of an IANA time zone, such as Europe/Berlin or UTC',
+});
 
 const WebhookTrigger = strictObject({
   provider: z.literal('webhook'),
@@ -50,8 +55,9 @@ const ScheduleTrigger = strictObject(
         .optional()
         .describe('Name of the schedule in the automation. A new name makes a new schedule; one may be without a name'),
       cron: Cron.describe(
-        'Five fields (minute, hour, day of the month, month, day of the week) in UTC, a word such as @daily, or @every with a duration from 1m',
+        'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration from 1m',
       ),
+      timezone: TimeZone.optional().describe('IANA time zone in which the fields are read. Default: UTC'),
     }).describe('When runs start'),
   },
   { filter: 'schedules are declared in the trigger, as `schedule`; leave it out' },

@@ -6,10 +6,10 @@ import {
   boolean,
   bytes,
   defineStatement,
+  float,
   nullable,
   type RowOf,
   text,
-  timestamp,
   uuid,
 } from '../../store/database/statement.ts';
 import { isUid } from '../teams/uid.ts';
@@ -30,7 +30,8 @@ export interface KeyDirectory {
 const readKey = defineStatement({
   name: 'read_api_key',
   text: `
-    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator, k.expires_at,
+    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator,
+      (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms,
       k.minted_by IS NOT NULL AS is_session,
       u.uid AS user_uid, u.display_name, u.email, m.role
     FROM api_keys k
@@ -48,7 +49,7 @@ const readKey = defineStatement({
     agent_uid: nullable(text()),
     is_operator: boolean,
     is_session: boolean,
-    expires_at: nullable(timestamp),
+    remaining_ms: nullable(float),
     user_uid: nullable(text()),
     display_name: nullable(text()),
     email: nullable(text()),
@@ -113,8 +114,15 @@ const maxKnown = 10_000;
 const cachedMs = 5_000;
 const noteEveryMs = 60_000;
 
-/** Opens the look-up of keys. Its cache loses a key that any process deletes. `now` is in milliseconds. */
-export async function openKeyDirectory(db: Database, log: Logger, now: () => number = Date.now): Promise<KeyDirectory> {
+/**
+ * Opens the look-up of keys. Its cache loses a key that any process deletes. `now` is in milliseconds from any moment: a key ends
+ * by the clock of the database.
+ */
+export async function openKeyDirectory(
+  db: Database,
+  log: Logger,
+  now: () => number = () => performance.now(),
+): Promise<KeyDirectory> {
   const known = new Map<string, Known>();
   /** By the UIDs of person and team, and the key. */
   const memberships = new Map<string, Membership>();
@@ -138,13 +146,14 @@ export async function openKeyDirectory(db: Database, log: Logger, now: () => num
 
   const read = async (hash: Buffer, name: string): Promise<Known | null> => {
     const before = generation;
+    const readAtMs = now();
     const [row] = await db.query(readKey, [hash]);
     if (!row || !timingSafeEqual(row.hash, hash)) return null;
     const entry: Known = {
       principal: principalOf(row),
-      expiresAtMs: row.expires_at ? Date.parse(row.expires_at) : Number.POSITIVE_INFINITY,
-      readAtMs: now(),
-      usedAtMs: known.get(name)?.usedAtMs ?? 0,
+      expiresAtMs: readAtMs + (row.remaining_ms ?? Number.POSITIVE_INFINITY),
+      readAtMs,
+      usedAtMs: known.get(name)?.usedAtMs ?? Number.NEGATIVE_INFINITY,
     };
     if (before === generation) {
       if (known.size >= maxKnown) known.clear();

@@ -12,8 +12,11 @@ type Limited =
   | 'team_invitations'
   | 'team_members';
 
-/** SQL: rows that do not count. Browser sessions have a limit of their own. */
-const uncounted: Readonly<Partial<Record<Limited, string>>> = { api_keys: 'AND minted_by IS NULL' };
+/** SQL: rows that do not count. Browser sessions have a limit of their own, and the schedules of automations those of automations. */
+const uncounted: Readonly<Partial<Record<Limited, string>>> = {
+  api_keys: 'AND minted_by IS NULL',
+  schedules: 'AND automation_uid IS NULL',
+};
 
 /**
  * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until

@@ -1,5 +1,6 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
 import type { EnvironmentLimits } from '@runyard/contract/environments';
 
 import { defineStatement, integer, json, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
@@ -31,6 +32,8 @@ export interface Assignment {
   readonly config: AmbientAgentConfig;
   /** Of its environment; null: it has none. */
   readonly limits: EnvironmentLimits | null;
+  /** Hosts that its environment allows; null: none. */
+  readonly network: EnvironmentNetwork | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   /** The raw run token. Only its hash is stored. */
@@ -91,7 +94,8 @@ const assignStatement = defineStatement({
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
     )
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
-      (SELECT e.config->'limits' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS limits, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
+      (SELECT e.config->'limits' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS limits,
+      (SELECT e.config->'network' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS network, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
   // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
   row: {
@@ -104,6 +108,7 @@ const assignStatement = defineStatement({
     model_id: text(),
     config: json<AmbientAgentConfig>(),
     limits: nullable(json<EnvironmentLimits>()),
+    network: nullable(json<EnvironmentNetwork>()),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -141,6 +146,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     modelId: row.model_id,
     config: row.config,
     limits: row.limits,
+    network: row.network,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     runToken,

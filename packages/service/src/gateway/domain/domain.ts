@@ -1,3 +1,4 @@
+import { systemNames } from '@runyard/contract/names/resolver';
 import type { Settings } from '@runyard/contract/settings';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
@@ -11,7 +12,6 @@ import { isUnpriced } from '../../models/is-unpriced.ts';
 import type { Models } from '../../models/models.ts';
 import { beginOutage, claimOutageProbes, endOutage } from '../../models/outages.ts';
 import type { ProviderName } from '../../models/providers.ts';
-import { systemNames } from '../../names/resolver.ts';
 import { type RunModels, readRunModels } from '../../runs/model-in-use/read-run-models.ts';
 import { switchModel } from '../../runs/model-in-use/switch-model.ts';
 import type { Vault } from '../../secrets/vault.ts';
@@ -59,6 +59,8 @@ function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
         const message = 'other requests of this run use what is left of its budget; send it again later';
         return { ok: false, status: 429, message, retryAfterSeconds: 5 };
       }
+      case 'ended':
+        return { ok: false, status: 401, message: 'the run of this sandbox has ended' };
       case 'over': {
         const { code, message } = admission;
         await endOverBudget(deps.executionDeps, holder, { code, message });
@@ -105,7 +107,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
     loops: async () => [
       { name: 'probing model providers', everyMs: probeEveryMs, work: () => probeOutages(deps) },
       { name: 'recording model requests again', everyMs: 2_000, work: () => recorder.retry() },
-      { name: 'model requests of dead processes', everyMs: 30_000, work: () => recordLostRequests(db) },
+      { name: 'model requests of dead processes', everyMs: 10_000, work: () => recordLostRequests(db) },
     ],
   };
 };

@@ -1,9 +1,9 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { Transform } from 'node:stream';
+import { systemNames } from '@runyard/contract/names/resolver';
 import { basicAuthorization, type CodeHostCredential } from '../../code-hosts/credential.ts';
 import { followed, withPath } from '../../code-hosts/url.ts';
-import { systemNames } from '../../names/resolver.ts';
 import type { GitRequest } from './git-path.ts';
 
 export interface CodeHostRequest {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { systemNames } from '@runyard/contract/names/resolver';
 import type { ProviderName, Upstream } from '../../models/providers.ts';
-import { systemNames } from '../../names/resolver.ts';
 import { credentialHeaders } from '../models/credentials.ts';
 
 const timeoutMs = 10_000;

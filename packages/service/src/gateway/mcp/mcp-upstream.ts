@@ -1,6 +1,6 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import type { AddressRules } from '../../subscriptions/addresses.ts';
+import type { AddressRules } from '@runyard/contract/address-rules';
 import { checkUrl } from '../../subscriptions/check-url.ts';
 import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../subscriptions/send.ts';
 

@@ -1,9 +1,9 @@
+import { makeAddressRules } from '@runyard/contract/address-rules';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import { mcpGatewayPath } from '../../mcp/gateway-path.ts';
 import type { RunMcpServer } from '../../mcp/of-run.ts';
-import { makeAddressRules } from '../../subscriptions/addresses.ts';
 import type { Resolve } from '../../subscriptions/send.ts';
 import type { RunTokenHolder } from '../../usage/model-usage.ts';
 import { trackInFlight } from '../in-flight.ts';

@@ -9,7 +9,7 @@ export type Admission =
   | { readonly ok: true }
   | {
       readonly ok: false;
-      readonly status: 403 | 429;
+      readonly status: 401 | 403 | 429;
       readonly message: string;
       readonly retryAfterSeconds?: number;
       /** Error code of the run that ends with this refusal. */

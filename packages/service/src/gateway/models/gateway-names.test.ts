@@ -1,8 +1,8 @@
+import { makeNameResolver } from '@runyard/contract/names/resolver';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type FakeNameServer, startFakeNameServer } from '../../../../../test/fakes/name-server.ts';
 import { startTestGateway, type TestGateway } from '../../../test/gateway.ts';
 import { all, protocols, send } from '../../../test/protocols.ts';
-import { makeNameResolver } from '../../names/resolver.ts';
 
 let names: FakeNameServer;
 let gateway: TestGateway;

@@ -2,8 +2,8 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { backoffMs, delay } from '@runyard/contract/backoff';
+import { systemNames } from '@runyard/contract/names/resolver';
 import { connectionReason } from '../../models/connection-reason.ts';
-import { systemNames } from '../../names/resolver.ts';
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {

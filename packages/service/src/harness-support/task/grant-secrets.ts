@@ -12,6 +12,8 @@ type GrantedSecrets =
       readonly secrets: NonNullable<AgentTask['secrets']>;
       /** All values that a sandbox of the run ever got. The agent gets no others. */
       readonly redact: readonly string[];
+      /** Those and the values that are withheld from the agent. */
+      readonly values: readonly string[];
     }
   | { readonly kind: 'refused'; readonly message: string };
 
@@ -41,5 +43,6 @@ export async function grantSecrets(
     kind: 'granted',
     secrets: secrets.map(({ name, variable, as, value }) => ({ name, variable, as, value })),
     redact: kept.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
+    values: kept.map(({ value }) => value),
   };
 }

@@ -1,4 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { RepositoryAnswer } from '../../code-hosts/ask-repositories.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { TaskRow } from './read-task-row.ts';
@@ -40,6 +41,7 @@ export function nameKeptObjects(
   const config = row.environment_config ?? {};
   const isWhole = known.length === (config.github_repos ?? []).length;
   const mayHaveSecrets = !isEmpty(row.config.secrets) || !isEmpty(Reflect.get(config, 'secrets'));
+  const allowedHosts = allowedHostsOf(config.network).sort();
   const hasSetup = known.length > 0 || !isEmpty(config.setup_commands);
   return {
     mirrorOf: ({ owner, repo }) => {
@@ -59,6 +61,7 @@ export function nameKeptObjects(
                 known.map(({ owner, repo, url, credentialId, head }) => [owner, repo, url, credentialId, head]),
                 config.setup_commands ?? [],
                 Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+                ...(allowedHosts.length > 0 ? [allowedHosts] : []),
               ]),
             },
           }

@@ -130,7 +130,7 @@ export async function resolveTask(
   );
   if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
   const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
-  const skills = await skillsOfTask(deps, session, row.config);
+  const skills = await skillsOfTask(deps, session, row.config, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };

@@ -1,6 +1,7 @@
 import type { AgentTask, TaskSkill } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { ErrorDetail } from '@runyard/contract/errors';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { recordSkills } from '../../runs/submit/record-skills.ts';
@@ -14,25 +15,30 @@ export type TaskSkills =
   | { readonly kind: 'skill_unfit' | 'skill_unavailable'; readonly message: string }
   | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail };
 
-/** Returns the skills of an execution's run, and records on the run where they were found. */
+/**
+ * Returns the skills of an execution's run, and records on the run where they were found. `values`: secrets of the run, which are
+ * removed from the skills: they would be stored with the run.
+ */
 export async function skillsOfTask(
   deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
   { runId, teamId, executionId }: RunSession,
   config: AmbientAgentConfig,
+  values: readonly string[],
 ): Promise<TaskSkills> {
-  const found = await resolveRunSkills(deps, { runId, teamId, executionId, specs: skillsOfRun(config) });
+  const found = await resolveRunSkills(deps, { runId, teamId, executionId, specs: skillsOfRun(config), values });
+  const clean = (message: string) => createRedactor(values).whole(message);
   switch (found.kind) {
     case 'skills':
       // Also if an earlier agent stored them and was killed before it recorded them.
       if (found.skills.length > 0) await recordSkills(deps.db, runId, found.skills);
       return found;
     case 'unfit':
-      return { kind: 'skill_unfit', message: found.message };
+      return { kind: 'skill_unfit', message: clean(found.message) };
     case 'unavailable':
-      return { kind: 'skill_unavailable', message: `${found.message} Start the run again when it does.` };
+      return { kind: 'skill_unavailable', message: `${clean(found.message)} Start the run again when it does.` };
     case 'refused': {
       const host = deps.codeHosts.hostOf(found.repository);
-      const message = `${found.message}\nStore a credential for ${host} with bin/runyard code-hosts add, or name another skill, and start the run again.`;
+      const message = `${clean(found.message)}\nStore a credential for ${host} with bin/runyard code-hosts add, or name another skill, and start the run again.`;
       return { kind: 'no_access', message, detail: detailOf(deps, found.repository, [found.repository]) };
     }
   }

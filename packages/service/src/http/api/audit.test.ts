@@ -35,8 +35,12 @@ const unrecorded: readonly RouteName[] = [
   // Sends what was enqueued; its log has each attempt.
   'testEventSubscription',
   'redeliverEvent',
+  // What it applies has an entry of the person who set the source.
+  'syncFactorySource',
   // Changes nothing.
   'testFilter',
+  'dryRunAutomation',
+  'simulateDelivery',
 ];
 
 const changing = (Object.entries(routes) as [RouteName, Route][]).filter(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Automation } from '@runyard/contract/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { at } from '../../../test/automations.ts';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 
@@ -83,11 +84,15 @@ describe('automations', () => {
     ],
     ['a webhook of nobody', { triggers: [triggerOf(undefined, 'A'.repeat(22))] }, 'triggers.0.filter.webhook_ids'],
     ['a NUL in a filter', { triggers: [triggerOf({ a: ['\u0000'] })] }, 'triggers.0'],
+    ['a schedule with seconds', { triggers: [at({ cron: '0 0 3 * * *' })] }, 'triggers.0.schedule.cron'],
+    ['a schedule that never fires', { triggers: [at({ cron: '0 0 31 2 *' })] }, 'triggers.0.schedule.cron'],
     [
-      'a schedule',
-      { triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '@daily' } }] },
-      'triggers.0.provider',
+      'a schedule of no time zone',
+      { triggers: [at({ cron: '@daily', timezone: 'Mars/Olympus' })] },
+      'triggers.0.schedule.timezone',
     ],
+    ['two schedules without a name', { triggers: [at(), at()] }, 'triggers.1.schedule'],
+    ['an agent of nobody', { agent: 'nobody' }, 'agent'],
     ['an unknown model', { config: { model_id: 'nothing' } }, 'config.model_id'],
     ['an unknown secret', { config: { secrets: [{ name: 'NOPE' }] } }, 'config.secrets'],
     ['an unknown environment', { config: { environment_id: 'B'.repeat(22) } }, 'config.environment_id'],

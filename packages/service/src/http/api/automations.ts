@@ -17,6 +17,7 @@ import {
 import { toItems } from '../../automations/items.ts';
 import { readFactory } from '../../factories/factories.ts';
 import { once } from '../../idempotency/once.ts';
+import { listFiresOfAutomation } from '../../schedules/history.ts';
 import { parsePayload } from '../../webhooks/ingest/parse-payload.ts';
 import { readPayloadOfDelivery } from '../../webhooks/log/deliveries.ts';
 import { addRoute } from '../server/add-route.ts';
@@ -66,9 +67,7 @@ export function registerAutomationRoutes(app: FastifyInstance, deps: ServiceDeps
   addRoute(app, routes.createAutomation, async (call) => {
     const { principal, params, body } = call;
     const outcome = await once<AutomationRow, AutomationFailure>(db, call.once, async (tx) => {
-      const factory = await readFactory(tx, principal.teamId, params.factoryUid);
-      if (!factory) return { kind: 'failed', failure: { kind: 'no_factory' } };
-      const made = await createAutomation(deps, tx, principal, factory, body);
+      const made = await createAutomation(deps, tx, principal, params.factoryUid, body);
       return made.kind === 'stored' ? { kind: 'done', response: made.automation } : { kind: 'failed', failure: made };
     });
     const row = answerOnce(outcome, (failure) => refuseFailure(failure, body.name));
@@ -82,12 +81,20 @@ export function registerAutomationRoutes(app: FastifyInstance, deps: ServiceDeps
 
   addRoute(app, routes.updateAutomation, async ({ principal, params, body }) => {
     const outcome = await db.transaction(async (tx) => {
-      const factory = await readFactory(tx, principal.teamId, params.factoryUid);
-      if (!factory) return noAutomation();
-      const made = await updateAutomation(deps, tx, principal, factory, params.automationUid, body);
+      const made = await updateAutomation(deps, tx, principal, params.factoryUid, params.automationUid, body);
+      if (made.kind === 'no_factory') return noAutomation();
       return made.kind === 'stored' ? made.automation : refuseFailure(made, body.name);
     });
     return outcome instanceof Refusal ? outcome : await itemOf(outcome);
+  });
+
+  addRoute(app, routes.listAutomationFires, async ({ principal: { teamId }, params, query }) => {
+    const row = await readAutomation(db, { teamId, ...params });
+    if (!row) return noAutomation();
+    const page = await listFiresOfAutomation(db, deps.signing, row, query);
+    return (
+      page ?? invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }])
+    );
   });
 
   addRoute(app, routes.testFilter, async ({ principal: { teamId }, params: { factoryUid }, body }) => {
@@ -99,7 +106,7 @@ export function registerAutomationRoutes(app: FastifyInstance, deps: ServiceDeps
       );
     if (body.delivery_id === undefined) return explained(parsed.filter, body.payload);
     const stored = await readPayloadOfDelivery(db, teamId, factoryUid, body.delivery_id);
-    const payload = stored && parsePayload(stored);
+    const payload = stored && parsePayload(stored.bytes);
     return payload?.ok ? explained(parsed.filter, payload.value) : notFound('delivery with a stored payload');
   });
 

@@ -153,17 +153,22 @@ test('an agent cannot start a run in an environment with a docker_image', async 
   expect(problem.detail).toContain('docker_image node:24');
 });
 
-test('an environment with hosts of its own or limits that no worker has is refused', async () => {
+test('an environment with hosts that are none or limits that no worker has is refused', async () => {
+  const many = Array.from({ length: 101 }, (_, index) => `h${index}.example.com`);
   for (const [member, value, path, says] of [
-    ['network', { allowed_hosts: ['registry.npmjs.org'] }, 'config.network', 'no other host can be allowed'],
+    ['network', { allowed_hosts: ['https://example.com/'] }, 'config.network.allowed_hosts.0', 'must be example.com'],
+    ['network', { allowed_hosts: ['*'] }, 'config.network.allowed_hosts.0', 'must be example.com'],
+    ['network', { allowed_hosts: many }, 'config.network.allowed_hosts', '100'],
+    ['network', { presets: ['gem'] }, 'config.network.presets.0', 'npm'],
     ['limits', { memory_mb: 64 }, 'config.limits.memory_mb', '128'],
   ] as const) {
     const body = { config: { name: 'Limited', [member]: value } };
     const problem = await service.problem(400, 'POST', '/agent/environments', { body });
     expect(problem.errors).toEqual([{ path, message: expect.stringContaining(says) }]);
   }
-  const body = { config: { name: 'Empty', network: { allowed_hosts: [] }, limits: {} } };
-  expect((await service.request('POST', '/agent/environments', { body })).status).toBe(201);
+  const network = { allowed_hosts: ['*.example.com', '[2001:db8::1]:8443'], presets: ['npm', 'go'] };
+  expect((await create({ name: 'Hosts', network })).config.network).toEqual(network);
+  expect((await create({ name: 'Empty', network: { allowed_hosts: [] }, limits: {} })).config.limits).toEqual({});
 });
 
 test('unknown members of an environment are named, and misspelt ones refused', async () => {

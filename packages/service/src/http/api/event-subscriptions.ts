@@ -1,3 +1,4 @@
+import { makeAddressRules } from '@runyard/contract/address-rules';
 import { maxSubscriptions } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
@@ -5,7 +6,6 @@ import type { Principal } from '../../access/keys/principal.ts';
 import type { Fault } from '../../fault.ts';
 import { once } from '../../idempotency/once.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import { makeAddressRules } from '../../subscriptions/addresses.ts';
 import { checkUrl } from '../../subscriptions/check-url.ts';
 import { enqueuePing, listDeliveries, redeliver } from '../../subscriptions/deliveries.ts';
 import {

@@ -49,7 +49,7 @@ describe('an apply', () => {
     expect(made).toMatchObject({
       name: 'look',
       prompt: 'Look at the alert.',
-      config: { model_id: 'runbook', worker_host: 'mac', base_prompt: 'Review.' },
+      agent: 'reviewer',
     });
     // Nothing was made anew.
     expect(await webhookUid()).toBe(uid);
@@ -65,19 +65,35 @@ describe('an apply', () => {
     expect((await factory()).agents?.map(({ name }) => name)).toEqual(['foreman']);
   });
 
-  test('gives the webhook the value of the secret, also after the secret has changed', async () => {
+  test('gives the webhook the secret of the team, whose changes act at once', async () => {
     await apply(baseFiles);
     const url = `/webhooks/w/${await webhookUid()}`;
     const send = async (token: string) =>
       (await service.request('POST', `${service.baseUrl}${url}`, { key: token, body: {} })).status;
     expect(await send('a/secret/of/alerts')).toBe(202);
     await setSecret('ALERTS', 'another/secret/of/alerts');
-    expect((await stored()).drift).toEqual([
-      { kind: 'webhook', name: 'alerts', action: 'change', members: [{ member: 'secret' }] },
-    ]);
-    await apply(baseFiles);
+    expect((await stored()).drift).toEqual([]);
     expect(await send('a/secret/of/alerts')).toBe(401);
     expect(await send('another/secret/of/alerts')).toBe(202);
+  });
+
+  test('gives agents and automations skills of repositories, the own ones in place of the inherited ones', async () => {
+    const files = {
+      ...baseFiles,
+      'factory.yaml': `${factoryFile}  skills: [acme/handbook:greet]\n`,
+      'agents/reviewer/agent.md': '---\nskills: [acme/handbook:review, acme/handbook:skills/b/SKILL.md]\n---\n',
+    };
+    await apply(files);
+    const own = ['acme/handbook:review', 'acme/handbook:skills/b/SKILL.md'];
+    expect(await factory()).toMatchObject({
+      agent_defaults: { skills: ['acme/handbook:greet'] },
+      agents: [{ name: 'foreman' }, { name: 'reviewer', config: { skills: own } }],
+    });
+    await apply({ ...files, 'automations/look/automation.md': automationFile(await webhookUid()) });
+    expect((await automations())[0]?.config).toMatchObject({ skills: own });
+    const run = await service.request<{ run_id: string }>('POST', `${path}/runs`, { body: { prompt: 'a' } });
+    const { body } = await service.request<{ agent_config: object }>('GET', `/agent/runs/${run.body.run_id}`);
+    expect(body.agent_config).toMatchObject({ skill_spec: 'acme/handbook:greet' });
   });
 
   test('leaves what was made without files', async () => {
@@ -131,6 +147,35 @@ describe('an apply', () => {
     expect((await stored()).drift).toEqual([]);
     expect(await automations()).toHaveLength(1);
   });
+
+  test('gives automations their schedules, keeps them while nothing changes, and enables what was paused again', async () => {
+    const file = (timezone: string) =>
+      `---\ntriggers:\n  - provider: schedule\n    event: cron_fired\n    schedule:\n      name: nightly\n      cron: 0 3 * * *\n      timezone: ${timezone}\n---\n\nTidy up.\n`;
+    const nightly = (timezone: string) => ({ ...baseFiles, 'automations/nightly/automation.md': file(timezone) });
+    await apply(nightly('UTC'));
+    const [made] = await automations();
+    expect(made?.schedules).toEqual([
+      expect.objectContaining({ name: 'nightly', timezone: 'UTC', next_run: expect.stringContaining('T03:00:00') }),
+    ]);
+    await apply(nightly('UTC'));
+    expect((await automations())[0]?.schedules).toEqual(made?.schedules);
+    await apply(nightly('Asia/Tokyo'));
+    const [moved] = await automations();
+    expect(moved?.schedules).toEqual([
+      expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Tokyo' }),
+    ]);
+    expect(moved?.schedules?.[0]?.next_run).toContain('T18:00:00');
+    // As ten failures in a row do.
+    await service.deps.db.query('UPDATE automations SET enabled = false, spawn_failures = 10');
+    expect((await stored()).drift).toMatchObject([{ name: 'nightly', members: [{ member: 'enabled' }] }]);
+    await apply(nightly('Asia/Tokyo'));
+    expect((await automations())[0]).toMatchObject({ enabled: true, schedules: moved?.schedules });
+    expect(await faultsOf(nightly('Mars/Olympus'))).toEqual([
+      expect.stringContaining('automations/nightly/automation.md:8: triggers[0].schedule.timezone is not the name of'),
+    ]);
+    await apply(baseFiles);
+    expect(await service.deps.db.query('SELECT id FROM schedules')).toEqual([]);
+  });
 });
 
 describe('a definition with faults', () => {
@@ -176,7 +221,21 @@ describe('a definition with faults', () => {
     [
       'with a runner',
       { ...baseFiles, 'runners/big.yaml': 'platform:\n  linux:\n    dockerImage: a\n' },
-      [expect.stringMatching(/^runners\/big\.yaml:1: runners are not available/)],
+      [
+        expect.stringMatching(
+          /^runners\/big\.yaml:3: no worker of this service can run container images, so runners are not available/,
+        ),
+      ],
+    ],
+    [
+      'with a runner that is a Mac',
+      { ...baseFiles, 'runners/mac.yaml': 'platform:\n  os: macos\n' },
+      [expect.stringMatching(/^runners\/mac\.yaml:2: no worker of this service runs macos/)],
+    ],
+    [
+      'with a skill that is no skill of a repository',
+      agentWith('skills: [greet]'),
+      [expect.stringMatching(/^agents\/reviewer\/agent\.md:2: .*must be owner\/repo:skill-name/)],
     ],
     [
       'with a skill',

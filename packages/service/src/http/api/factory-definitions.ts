@@ -25,6 +25,12 @@ export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: Serv
         return refuse('conflict', {
           detail: `expected_version: the definition has version ${outcome.version} now. Plan again with dry_run.`,
         });
+      case 'has_source':
+        return refuse('conflict', {
+          detail: `The factory takes its definition from ${outcome.repository}. Push the change there, or detach the factory with DELETE /factory/${params.factoryUid}/source.`,
+        });
+      case 'superseded':
+        throw new Error('only a sync is superseded');
       case 'faulty': {
         const errors = outcome.faults.map(({ file, ...fault }) => ({ path: file, ...fault }));
         const [first] = outcome.faults;

@@ -50,9 +50,13 @@ const creatingNothing = [
   'pauseSchedule',
   'resumeSchedule',
   'testFilter',
+  'dryRunAutomation',
+  'simulateDelivery',
   'rotateWebhookSecret',
   'enableWebhook',
   'disableWebhook',
+  // The same commit again changes nothing.
+  'syncFactorySource',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');

@@ -1,3 +1,4 @@
+import { makeAddressRules } from '@runyard/contract/address-rules';
 import { maxMcpServers } from '@runyard/contract/limits';
 import type { McpServer } from '@runyard/contract/mcp-servers';
 import { routes } from '@runyard/contract/routes';
@@ -6,7 +7,6 @@ import type { Fault } from '../../fault.ts';
 import { once } from '../../idempotency/once.ts';
 import { createMcpServer, deleteMcpServer, listMcpServers, readMcpServer, updateMcpServer } from '../../mcp/servers.ts';
 import { isUuid } from '../../store/database/uuid.ts';
-import { makeAddressRules } from '../../subscriptions/addresses.ts';
 import { checkUrl } from '../../subscriptions/check-url.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';

@@ -6,6 +6,7 @@ import { testSchedules } from '../../../test/schedules.ts';
 import { openTestService } from '../../../test/service.ts';
 import { probeOutages } from '../../gateway/domain/domain.ts';
 import { beginOutage } from '../../models/outages.ts';
+import { forgetModelChoices } from '../../models/team-models.ts';
 import { fireDueSchedules } from '../../schedules/fire.ts';
 
 const fake = await startFakeModels();
@@ -15,6 +16,7 @@ const { db } = service.deps;
 beforeEach(async () => {
   await db.query('DELETE FROM team_models');
   await db.query('DELETE FROM model_outages');
+  forgetModelChoices(db);
 });
 
 const path = '/agent/model-settings';
@@ -95,6 +97,13 @@ describe('the choices of a team', () => {
     await change({ disable: [opus], fallback_model_ids: [mini] }, service.otherKey);
     expect((await service.request(`GET`, path)).body).toEqual({ fallback_model_ids: [], disabled_model_ids: [] });
     expect(await reasonOf(opus)).toBeUndefined();
+  });
+
+  test('that another process changes count within a second for creates', async () => {
+    expect((await create({ model_id: opus })).status).toBe(200);
+    const teams = db.query(`INSERT INTO team_models (team_id, disabled_model_ids) SELECT id, $1 FROM teams`, [[opus]]);
+    expect(await teams).toEqual([]);
+    await expect.poll(async () => (await create({ model_id: opus })).status, { timeout: 3000 }).toBe(403);
   });
 
   test('are changed by administrators only', async () => {

@@ -5,6 +5,7 @@ import type { SecretScope } from '@runyard/contract/secrets';
 import type { FastifyInstance } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
 import { deleteSecret, listSecrets, putSecret } from '../../stored-secrets/stored-secrets.ts';
+import { faultOfWebhookSecret } from '../../webhooks/secrets/team-secret.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, refuse } from '../server/problem.ts';
@@ -14,6 +15,10 @@ export function registerSecretRoutes(app: FastifyInstance, { db, vault }: Servic
   addRoute(app, routes.listSecrets, async ({ principal }) => ({ secrets: await listSecrets(db, principal) }));
 
   addRoute(app, routes.putSecret, async ({ principal, params, body }) => {
+    if (body.scope === 'team') {
+      const message = await faultOfWebhookSecret(db, principal.teamId, params.name, body.value);
+      if (message !== null) return invalid([{ path: 'value', message }]);
+    }
     const stored = await db.transaction((tx) => putSecret(tx, vault, principal, { ...body, name: params.name }));
     if (stored !== 'too_many') return stored;
     const owner = body.scope === 'team' ? 'A team' : 'A person';

@@ -9,18 +9,30 @@ import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.t
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;
 const service = await openTestService({
-  startAutomations: async (_tx, delivery) => {
-    started.push(delivery);
+  startAutomations: async (_tx, deliveries) => {
+    started.push(...deliveries);
     if (failure) throw failure;
-    return { runs: ['run-1'], outcomes: [{ automation_id: 'a', matched: true, run_id: 'run-1' }] };
+    return deliveries.map(() => ({
+      runs: ['run-1'],
+      outcomes: [{ automation_id: 'a', matched: true, run_id: 'run-1' }],
+    }));
   },
 });
 const { db } = service.deps;
-const { base, create, send, log, labels, reset } = await testWebhooks(service);
+const { factory, base, create: createWebhook, send, log, labels, reset } = await testWebhooks(service);
+/** Creates a webhook that feeds an automation. */
+const create: typeof createWebhook = async (members) => {
+  const webhook = await createWebhook(members);
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook.uid] } }];
+  const body = { name: webhook.uid, prompt: 'Look.', triggers };
+  expect((await service.request('POST', `/factory/${factory.uid}/automations`, { body })).status).toBe(201);
+  return webhook;
+};
 const agent = await service.newKey({ kind: 'agent' });
 
 beforeEach(async () => {
   await reset();
+  await db.query('DELETE FROM automations');
   started.length = 0;
   failure = null;
 });

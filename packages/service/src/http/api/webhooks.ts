@@ -19,6 +19,7 @@ import { listWebhookDeliveries, readWebhookDelivery } from '../../webhooks/log/d
 import { type ReplayOutcome, replayDelivery } from '../../webhooks/log/replay.ts';
 import { isMadeByProvider, openWebhookSecret, secretFault } from '../../webhooks/secrets/secret.ts';
 import {
+  type BadSecret,
   createWebhook,
   deleteWebhook,
   listWebhooks,
@@ -37,7 +38,8 @@ const noWebhook = () => notFound('webhook');
 const noDelivery = () => notFound('delivery');
 const noSecret = () =>
   refuse('conflict', {
-    detail: 'The webhook has no secret yet. Store the secret of the provider with POST …/rotate-secret first.',
+    detail:
+      'The webhook has no secret yet. Store it with POST …/rotate-secret, or name a secret of the team with PATCH secret_name first.',
   });
 
 const addressOf = (
@@ -79,15 +81,17 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     const fault = faultOfCreate(body);
     if (fault) return invalid([fault]);
     // The answer stored for a repetition holds the secret sealed, as the table does.
-    const outcome = await once<SealedWebhook, 'no_factory' | 'too_many'>(db, call.once, async (tx) => {
+    const outcome = await once<SealedWebhook, 'no_factory' | 'too_many' | BadSecret>(db, call.once, async (tx) => {
       const made = await createWebhook(tx, vault, principal, params.factoryUid, body);
-      return typeof made === 'string' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
+      return 'webhook' in Object(made)
+        ? { kind: 'done', response: made as SealedWebhook }
+        : { kind: 'failed', failure: made as Exclude<typeof made, SealedWebhook> };
     });
-    const made = answerOnce(outcome, (failure) =>
-      failure === 'no_factory'
-        ? notFound('factory')
-        : refuse('conflict', { detail: `A factory has at most ${maxFactoryWebhooks} webhooks; delete one.` }),
-    );
+    const made = answerOnce(outcome, (failure) => {
+      if (failure === 'no_factory') return notFound('factory');
+      if (failure !== 'too_many') return invalid([failure.fault]);
+      return refuse('conflict', { detail: `A factory has at most ${maxFactoryWebhooks} webhooks; delete one.` });
+    });
     return 'webhook' in made ? withSecret(made) : made;
   });
 
@@ -98,9 +102,12 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
 
   type Params = Parameters<typeof addressOf>[1];
   const change = async (principal: Principal, params: Params, body: UpdateWebhookRequest) => {
-    const outcome = await db.transaction((tx) => updateWebhook(tx, principal, addressOf(principal, params), body));
+    const outcome = await db.transaction((tx) =>
+      updateWebhook(tx, vault, principal, addressOf(principal, params), body),
+    );
     if (outcome === null) return noWebhook();
-    return outcome === 'no_secret' ? noSecret() : toAnswer(outcome);
+    if (outcome === 'no_secret') return noSecret();
+    return 'kind' in outcome ? invalid([outcome.fault]) : toAnswer(outcome);
   };
 
   addRoute(app, routes.updateWebhook, ({ principal, params, body }) => change(principal, params, body));
@@ -117,6 +124,10 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     const webhook = await readWebhook(db, address);
     if (!webhook) return noWebhook();
     const { secret, grace_seconds: graceSeconds } = body;
+    if (webhook.secret_of_team)
+      return refuse('conflict', {
+        detail: `The secret of this webhook is the secret ${webhook.secret_name} of the team: change it with PUT /secrets/${webhook.secret_name}.`,
+      });
     if (secret === undefined && isMadeByProvider(webhook))
       return invalid([{ path: 'secret', message: 'is required: the provider makes the secret of this webhook' }]);
     const message = secret === undefined ? null : secretFault(webhook, secret);

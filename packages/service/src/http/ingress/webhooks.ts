@@ -5,12 +5,14 @@ import { isUid } from '../../access/teams/uid.ts';
 import { type BodyLimits, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../bodies/read-body.ts';
 import { holdBody } from '../../bodies/request-bodies.ts';
+import { makeDeliveryWriter } from '../../webhooks/ingest/delivery-writer.ts';
 import { makeGate } from '../../webhooks/ingest/gate.ts';
 import { type IngestOutcome, ingest } from '../../webhooks/ingest/ingest.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { tooBusy } from '../server/json-bodies.ts';
 import { type Refusal, refuse } from '../server/problem.ts';
+import { listUnprovedSenders } from './unproved.ts';
 
 const kb = 1024;
 const mb = 1024 * kb;
@@ -31,6 +33,8 @@ const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
 /** Requests that are being answered: in total, so that slow senders cannot take all memory, and for one webhook. */
 const maxInFlight = 1_000;
 const maxInFlightOfWebhook = 100;
+/** Of them, those whose sender has not proved itself and whose body is not here yet. */
+const maxUnproved = 500;
 
 /** Registers `POST /webhooks/w/{uid}[/{token}]`. */
 export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
@@ -38,13 +42,17 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const concurrent = Math.max(1, Math.floor(deps.settings.RUNYARD_DATABASE_CONNECTIONS / 4));
   const gate = makeGate({ concurrent, waiting: 256 });
+  const startingGate = makeGate({ concurrent: Math.max(1, concurrent - 1), waiting: 256 });
+  const write = makeDeliveryWriter(deps.db, deps.startAutomations, { gate, startingGate });
+  const unproved = listUnprovedSenders(maxUnproved);
   const inFlight = new Map<string, number>();
   let total = 0;
 
   /** Counts a request until its answer was sent. False: too many are being answered. */
   const enter = (uid: string, reply: FastifyReply): boolean => {
     const own = inFlight.get(uid) ?? 0;
-    if (total >= maxInFlight || own >= maxInFlightOfWebhook) return false;
+    if (own >= maxInFlightOfWebhook && !unproved.cutOldest(uid)) return false;
+    if (total >= maxInFlight && !unproved.cutOldest()) return false;
     total += 1;
     inFlight.set(uid, own + 1);
     reply.raw.once('close', () => {
@@ -62,20 +70,26 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     if (!enter(uid, reply)) return { kind: 'busy' };
     await refuseWhileFull();
     return await ingest(
-      { db: deps.db, directory: deps.webhooks, gate, startAutomations: deps.startAutomations },
+      { db: deps.db, directory: deps.webhooks, gate, write },
       {
         uid,
         urlToken: token,
         headers: request.raw.headers,
         announcedBytes: announcedBytes(request.raw.headers['content-length']),
-        readBody: (owner) =>
-          holdBody(bodies, {
-            request: request.raw,
-            response: reply.raw,
-            owner: { teamId: owner },
-            maxBytes: maxWebhookBytes,
-            pace,
-          }),
+        readBody: async (owner, isProved) => {
+          const leave = isProved ? undefined : unproved.add(uid, () => request.raw.destroy());
+          try {
+            return await holdBody(bodies, {
+              request: request.raw,
+              response: reply.raw,
+              owner: { teamId: owner },
+              maxBytes: maxWebhookBytes,
+              pace,
+            });
+          } finally {
+            leave?.();
+          }
+        },
       },
       Date.now,
     );

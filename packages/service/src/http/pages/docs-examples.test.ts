@@ -111,6 +111,10 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   },
   getWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
   replayWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
+  getFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  setFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  deleteFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  syncFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
   deleteRun: async () => {
     const runId = await service.newRun();
     await service.request('POST', `/agent/runs/${runId}/cancel`);
@@ -145,6 +149,7 @@ const ending: readonly RouteName[] = [
   'deleteAgentIdentity',
   'deleteAutomation',
   'deleteFactory',
+  'deleteFactorySource',
   'deleteWebhook',
   'disableWebhook',
   'updateAutomation',

@@ -66,6 +66,21 @@ const honestRefusals: Readonly<Record<string, number>> = {
   joinTeam: 409,
 };
 
+/** Removes the things of which a team and a person have a limited number. */
+async function removeLimited(own: Things['own']): Promise<void> {
+  await service.deps.db.query('DELETE FROM team_invitations');
+  await service.deps.db.query('DELETE FROM code_host_credentials');
+  const paths = [
+    own.subscriptionId && `/event-subscriptions/${own.subscriptionId}`,
+    own.serverId && `/agent/mcp-servers/${own.serverId}`,
+    own.factoryUid && `/factory/${own.factoryUid}`,
+    own.sourcedFactoryUid && `/factory/${own.sourcedFactoryUid}`,
+    own.identityUid && `/agent/identities/${own.identityUid}`,
+    own.scheduleId && `/agent/schedules/${own.scheduleId}`,
+  ];
+  for (const thing of paths) if (thing) await service.request('DELETE', thing);
+}
+
 async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
   const { route, name } = row;
   const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
@@ -95,14 +110,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
     ...(options.body === undefined ? {} : { body: JSON.stringify({ ...options.body, ...row.body }) }),
     ...(options.raw === undefined ? {} : { body: options.raw }),
   });
-  // A team and a person have a limited number of them.
-  if (isChanging) await service.deps.db.query('DELETE FROM team_invitations');
-  if (isChanging) await service.request('DELETE', `/event-subscriptions/${own.subscriptionId}`);
-  if (isChanging) await service.deps.db.query('DELETE FROM code_host_credentials');
-  if (isChanging) await service.request('DELETE', `/agent/mcp-servers/${own.serverId}`);
-  if (isChanging) await service.request('DELETE', `/factory/${own.factoryUid}`);
-  if (isChanging) await service.request('DELETE', `/agent/identities/${own.identityUid}`);
-  if (isChanging) await service.request('DELETE', `/agent/schedules/${own.scheduleId}`);
+  if (isChanging) await removeLimited(own);
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
   if (isStream) await answer.body?.cancel();
   return { status: answer.status, text: isStream ? '' : await answer.text() };

@@ -5,9 +5,11 @@ import type { KeyWatch } from '../../access/keys/watch.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { ContentPolicy } from '../../content-policy/content-policy.ts';
+import type { SourceReader } from '../../definitions/source/reader.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
 import type { Models } from '../../models/models.ts';
+import type { FireAutomations } from '../../schedules/fire-automations.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { SkillLibrary } from '../../skills/library.ts';
@@ -33,6 +35,7 @@ export interface ServiceDeps {
   readonly vault: Vault;
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;
+  readonly sourceReader: SourceReader;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
   /** Room for the bodies of requests. */
@@ -48,6 +51,8 @@ export interface ServiceDeps {
   webhookBaseUrl(): string;
   /** Starts the runs of an accepted delivery, in its transaction; absent: no delivery starts anything. */
   readonly startAutomations?: StartAutomations;
+  /** Fires the schedule triggers of automations that are due, in the transaction that moves them forward. */
+  readonly fireAutomations: FireAutomations;
   readonly freeSpace: FreeSpace;
   /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
   databaseProblem(): string | null;

@@ -1,6 +1,5 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { insertAttachments } from '../../files/attachments/insert.ts';
 import { type Attempt, isClientAttempt, once, onceWithin, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { unpricedMessage } from '../../usage/budget/admit.ts';
@@ -37,6 +36,10 @@ function refusedByBudget(team: TeamState, { unpricedId }: NewRun): BudgetRefusal
     : null;
 }
 
+/** Returns why the budget of the team admits no such run now; null: it does. */
+export const findBudgetRefusal = async (deps: ExecutionDeps, run: NewRun): Promise<BudgetRefusal | null> =>
+  refusedByBudget(await readTeamState(deps, deps.db, run), run);
+
 /** Options of a create: the request that may be repeated, and the caller's transaction. */
 export interface CreateOptions {
   readonly once?: RepeatableRequest | undefined;
@@ -70,12 +73,8 @@ export async function createRun(
       const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
       if (reason) return { kind: 'failed', failure: reason };
     }
-    if (batch && run.attachments.length === 0) {
-      batch.push(run);
-      return { kind: 'done', response };
-    }
-    await insertRuns(tx, [run]);
-    await insertAttachments(tx, { runId: run.id }, run.attachments);
+    if (batch) batch.push(run);
+    else await insertRuns(tx, [run]);
     return { kind: 'done', response };
   };
   const attempt = callers ? await onceWithin(callers, request, work) : await once(deps.db, request, work);

@@ -4,6 +4,7 @@ import { queueChannel } from '../../executions/channels.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
 import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
+import { insertAttachmentsOfRuns } from '../../files/attachments/insert.ts';
 import { type ClientAttempt, recordFirstAnswers } from '../../idempotency/client-answers.ts';
 import { batched } from '../../store/database/batched.ts';
 import type { Queryable } from '../../store/database/database.ts';
@@ -87,9 +88,11 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
 /** Runs that the caller of their submissions writes together with `insertRuns`, before its transaction ends. */
 export type RunBatch = NewRun[];
 
-/** Writes the runs, each with its first execution queued, in one statement. */
-export async function insertRuns(db: Queryable, runs: readonly NewRun[]): Promise<void> {
-  if (runs.length > 0) await db.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
+/** Writes the runs, each with its first execution queued, in one statement, and the rows of their attachments in another. */
+export async function insertRuns(tx: Queryable, runs: readonly NewRun[]): Promise<void> {
+  if (runs.length === 0) return;
+  await tx.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
+  await insertAttachmentsOfRuns(tx, runs);
 }
 
 /**

@@ -17,7 +17,7 @@ import { imageProblem } from '../../environments/image.ts';
 import type { Fault } from '../../fault.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import type { Models } from '../../models/models.ts';
-import { readModelChoices } from '../../models/team-models.ts';
+import { readRecentModelChoices } from '../../models/team-models.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
@@ -166,7 +166,7 @@ export async function checkRunRequest(
   const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,
-    await readModelChoices(db, teamId),
+    await readRecentModelChoices(db, teamId),
     { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait },
     faults,
   );

@@ -11,10 +11,10 @@ import type { Models } from '../../models/models.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { ChildLimits, ChildRefusal } from '../tree/admit-child.ts';
-import { type BudgetRefusal, createRun } from './create.ts';
+import { type BudgetRefusal, createRun, findBudgetRefusal } from './create.ts';
 import type { RunBatch } from './insert-runs.ts';
 import type { NewRun, ScheduleOfRun } from './new-run.ts';
-import { checkRunRequest } from './request.ts';
+import { checkRunRequest, type RequestOutcome } from './request.ts';
 import { readRerun } from './rerun.ts';
 
 export interface SubmitDeps {
@@ -122,6 +122,27 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
     case 'refused':
       return { kind: 'child_refused', reason: outcome.reason };
   }
+}
+
+/** A run that a submission would create, and why it would be refused after the checks of its request. */
+export interface PreviewedRun {
+  readonly kind: 'ok';
+  readonly run: NewRun;
+  readonly refusal: BudgetRefusal | Exclude<PolicyVerdict, { kind: 'allowed' }> | null;
+}
+
+/** Checks a submission as `submitRun` does, and creates and stores nothing. */
+export async function previewRun(
+  { executionDeps, models, contentPolicy }: SubmitDeps,
+  { actor, request, source }: Pick<RunSubmission, 'actor' | 'source'> & { readonly request: RunAgentRequest },
+): Promise<PreviewedRun | Exclude<RequestOutcome, { kind: 'ok' }>> {
+  const { db, vault } = executionDeps;
+  const checked = await checkRunRequest({ db, models, vault }, actor, request, source);
+  if (checked.kind !== 'ok') return checked;
+  const { run } = checked;
+  const verdict = await contentPolicy?.check(actor.teamId, textsOf(run));
+  const byPolicy = verdict && verdict.kind !== 'allowed' ? verdict : null;
+  return { kind: 'ok', run, refusal: (await findBudgetRefusal(executionDeps, run)) ?? byPolicy };
 }
 
 /** Returns the texts as the agent gets them: without the values of secrets, and with the configuration of its identity. */

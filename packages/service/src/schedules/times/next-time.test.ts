@@ -1,7 +1,7 @@
 import { parseExpression } from '@runyard/contract/cron-expression';
+import { findTimeZone } from '@runyard/contract/time-zone';
 import { describe, expect, test } from 'vitest';
 import { nextTimes } from './next-time.ts';
-import { findTimeZone } from './time-zone.ts';
 
 const iso = (ms: number) => new Date(ms).toISOString().replace(':00.000Z', 'Z');
 

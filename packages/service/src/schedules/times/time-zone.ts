@@ -2,16 +2,6 @@
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Returns the canonical name of an IANA time zone; null: there is none of this name. An offset such as +02:00 is none. */
-export function findTimeZone(name: string): string | null {
-  if (!/^[A-Za-z]/.test(name)) return null;
-  try {
-    return formatOf(name).resolvedOptions().timeZone;
-  } catch {
-    return null;
-  }
-}
-
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   const known = formats.get(timeZone);
   if (known) return known;

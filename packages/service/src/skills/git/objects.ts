@@ -9,11 +9,19 @@ export interface TreeEntry {
   readonly path: string;
 }
 
+/** An entry directly in a folder: `name` is without the folder. */
+export interface FolderEntry {
+  readonly kind: TreeEntry['kind'] | 'folder';
+  readonly name: string;
+}
+
 /** A bare repository in a folder of its own, without a working tree: nothing in it is ever checked out. */
 export interface GitObjects {
   addPack(pack: Buffer): Promise<void>;
   /** Lists the files below the paths, at any depth. */
   list(commit: string, paths: readonly string[]): Promise<TreeEntry[]>;
+  /** Lists the entries directly in a folder, '' for the root. A folder that is not there has none. */
+  children(commit: string, folder: string): Promise<FolderEntry[]>;
   /** Returns the sizes of objects; objects that are not there are not in it. */
   sizes(ids: readonly string[]): Promise<Map<string, number>>;
   /** Returns the contents of files that are there. */
@@ -56,14 +64,18 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
     },
     list: async (commit, paths) => {
       const output = await git(['ls-tree', '-r', '-z', '--full-tree', commit, '--', ...paths], maxListBytes);
-      return output
-        .toString('utf8')
-        .split('\0')
-        .flatMap((line): TreeEntry[] => {
-          const [, mode = '', id = '', name = ''] = /^(\d+) \w+ ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
-          const kind = kinds[mode];
-          return kind === undefined ? [] : [{ kind, id, path: name }];
-        });
+      return linesOf(output).flatMap(({ mode, id, path: name }): TreeEntry[] => {
+        const kind = kinds[mode];
+        return kind === undefined ? [] : [{ kind, id, path: name }];
+      });
+    },
+    children: async (commit, folder) => {
+      const within = folder === '' ? [] : ['--', `${folder}/`];
+      const output = await git(['ls-tree', '-z', '--full-tree', commit, ...within], maxListBytes);
+      return linesOf(output).flatMap(({ mode, path: name }): FolderEntry[] => {
+        const kind = mode === '040000' ? 'folder' : kinds[mode];
+        return kind === undefined ? [] : [{ kind, name: folder === '' ? name : name.slice(folder.length + 1) }];
+      });
     },
     sizes,
     read: async (ids, maxBytes) => {
@@ -74,6 +86,16 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }),
   };
 }
+
+/** Reads the output of `git ls-tree -z`. */
+const linesOf = (output: Buffer): { readonly mode: string; readonly id: string; readonly path: string }[] =>
+  output
+    .toString('utf8')
+    .split('\0')
+    .flatMap((line) => {
+      const [, mode = '', id = '', name = ''] = /^(\d+) \w+ ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
+      return mode === '' ? [] : [{ mode, id, path: name }];
+    });
 
 /** Reads the output of `git cat-file --batch`: a line with id, type and size, the content and a line feed, for each object. */
 function contentsOf(output: Buffer): Map<string, Buffer> {

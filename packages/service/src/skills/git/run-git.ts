@@ -75,7 +75,7 @@ export function runGit(
     if (signal.aborted) onAbort();
     child.stdout.on('data', (part: Buffer) => {
       size += part.length;
-      if (size > maxOutputBytes) kill('has more files than are searched for skills');
+      if (size > maxOutputBytes) kill('has more files than are read');
       else parts.push(part);
     });
     child.stderr.on('data', (part: Buffer) => {

@@ -13,8 +13,8 @@ import { Unreadable } from './unreadable.ts';
 
 /** A repository on its code host. */
 export interface RemoteRepository {
-  /** Returns the commit of the default branch. */
-  readHead(): Promise<string>;
+  /** Returns the commit of a branch; without a name, of the default branch. */
+  readHead(branch?: string): Promise<string>;
   /** Returns a pack with a commit and its folders, without older commits, and without the files where the host can leave them out. */
   fetchTree(commit: string): Promise<Buffer>;
   /** Returns a pack with these objects. Null: they are larger than `maxBytes`. */
@@ -115,13 +115,15 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
   }
 
   return {
-    readHead: async () => {
-      const answer = await ask(['command=ls-refs', 'delimiter', 'ref-prefix HEAD', 'flush'], maxCapabilityBytes);
+    readHead: async (branch) => {
+      const wanted = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
+      const answer = await ask(['command=ls-refs', 'delimiter', `ref-prefix ${wanted}`, 'flush'], maxCapabilityBytes);
       const lines = asGit(() => [...readPktLines(answer ?? Buffer.alloc(0))]);
       const heads = lines.flatMap((line) => (typeof line === 'string' ? [] : [lineText(line).split(' ')]));
-      const [id = ''] = heads.find(([, ref]) => ref === 'HEAD') ?? [];
+      const [id = ''] = heads.find(([, ref]) => ref === wanted) ?? [];
       if (objectId.test(id)) return id;
-      throw new Unreadable('unsuitable', `${name} has no default branch with a commit.`);
+      const missing = branch === undefined ? 'default branch with a commit' : `branch ${branch}`;
+      throw new Unreadable('unsuitable', `${name} has no ${missing}.`);
     },
     fetchTree: async (commit) => {
       const filter = features.includes('filter') ? ['filter blob:none'] : [];
@@ -129,10 +131,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
       if (pack !== null) return pack;
       const limit = maxPackBytes / 1024 / 1024;
       const why = filter.length === 0 ? ', and its code host cannot leave out the files' : '';
-      throw new Unreadable(
-        'unsuitable',
-        `${name} is too large to be searched for skills: more than ${limit} MB${why}.`,
-      );
+      throw new Unreadable('unsuitable', `${name} is too large to be read: more than ${limit} MB${why}.`);
     },
     fetchObjects: (ids, maxBytes) => fetchPack(ids, [], maxBytes),
   };

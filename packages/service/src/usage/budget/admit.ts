@@ -23,11 +23,15 @@ export interface BudgetedRequest {
   isAtWork(): Promise<boolean>;
 }
 
-/** `over`: the budget is used up, or cannot be kept; `busy`: other requests of the run are not accounted for in time. */
+/**
+ * `over`: the budget is used up, or cannot be kept; `busy`: other requests of the run are not accounted for in time; `ended`: the run
+ * has ended while the request waited.
+ */
 export type BudgetAdmission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'over'; readonly code: ErrorCode; readonly message: string }
-  | { readonly kind: 'busy' };
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'ended' };
 
 export interface AdmissionDeps {
   readonly db: Database;
@@ -97,7 +101,7 @@ export async function admitToBudgets(
     if (refusal) return refusal;
     if (performance.now() > giveUpAt || request.signal.aborted) return { kind: 'busy' };
     await sleep(pauseMs, undefined, { signal: request.signal }).catch(() => undefined);
-    if (!(await request.isAtWork())) return { kind: 'busy' };
+    if (!(await request.isAtWork())) return { kind: 'ended' };
   }
 }
 

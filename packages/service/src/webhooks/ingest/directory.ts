@@ -2,7 +2,17 @@
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
-import { bytes, defineStatement, float, integer, nullable, type RowOf, text } from '../../store/database/statement.ts';
+import {
+  bytes,
+  defineStatement,
+  float,
+  integer,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../store/database/statement.ts';
+import { purposeOfSecret } from '../../stored-secrets/seal-purpose.ts';
 import { openWebhookSecret } from '../secrets/secret.ts';
 
 /** Channel that notifies all processes of a changed or deleted webhook; the payload is its UID. A trigger sends it. */
@@ -23,9 +33,13 @@ export interface KnownWebhook {
   secrets(): readonly string[];
   /** Times in milliseconds until which the database has no room for another delivery or rejection. */
   readonly fullUntil: { deliveries: number; rejections: number };
+  /** `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this saves a statement. */
+  readonly hints: { feedsAutomations: boolean };
 }
 
 export interface WebhookDirectory {
+  /** Returns an enabled webhook that the process has read lately; undefined: it has not. */
+  known(uid: string): KnownWebhook | undefined;
   /** Returns the enabled webhook; null: unknown, disabled or deleted, which takes the same statement each. */
   find(uid: string): Promise<KnownWebhook | null>;
   /** Removes what is known of a webhook, because the database has another version of it. */
@@ -36,10 +50,11 @@ export interface WebhookDirectory {
 const readEnabled = defineStatement({
   name: 'read_enabled_webhook',
   text: `
-    SELECT uid, factory_uid, team_id::text AS team_id, name, auth_mode, signature_scheme, delivery_id_header, version, sealed_secret,
+    SELECT w.uid, w.factory_uid, w.team_id::text AS team_id, w.name, w.auth_mode, w.signature_scheme, w.delivery_id_header, w.version,
+      w.sealed_secret, w.team_secret_id, s.sealed_value,
       CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret,
       extract(epoch FROM previous_secret_until - clock_timestamp())::float8 * 1000 AS previous_ms
-    FROM webhooks WHERE uid = $1 AND enabled`,
+    FROM webhooks w LEFT JOIN stored_secrets s ON s.id = w.team_secret_id WHERE w.uid = $1 AND w.enabled`,
   row: {
     uid: text(),
     factory_uid: text(),
@@ -50,13 +65,22 @@ const readEnabled = defineStatement({
     delivery_id_header: nullable(text()),
     version: integer,
     sealed_secret: nullable(bytes),
+    team_secret_id: nullable(uuid),
+    sealed_value: nullable(bytes),
     previous_sealed_secret: nullable(bytes),
     previous_ms: nullable(float),
   },
 });
 
+/** Returns the secret of the webhook, or the team's that it takes. */
+function currentSecrets(vault: Vault, row: RowOf<typeof readEnabled>): string[] {
+  if (row.team_secret_id !== null && row.sealed_value !== null)
+    return [vault.open(purposeOfSecret(row.team_secret_id), row.sealed_value)];
+  return row.sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.sealed_secret)];
+}
+
 function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number): KnownWebhook {
-  const current = row.sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.sealed_secret)];
+  const current = currentSecrets(vault, row);
   const previous =
     row.previous_sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.previous_sealed_secret)];
   const previousUntil = now() + (row.previous_ms ?? 0);
@@ -71,6 +95,7 @@ function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number
     version: row.version,
     secrets: () => (now() < previousUntil ? [...current, ...previous] : current),
     fullUntil: { deliveries: 0, rejections: 0 },
+    hints: { feedsAutomations: false },
   };
 }
 
@@ -116,10 +141,16 @@ export async function openWebhookDirectory(
     return webhook;
   };
 
+  const fresh = (uid: string): KnownWebhook | undefined => {
+    const entry = known.get(uid);
+    return entry && now() - entry.readAtMs < knownMs ? entry.webhook : undefined;
+  };
+
   return {
+    known: fresh,
     find: async (uid) => {
-      const entry = known.get(uid);
-      if (entry && now() - entry.readAtMs < knownMs) return entry.webhook;
+      const webhook = fresh(uid);
+      if (webhook) return webhook;
       const running = reads.get(uid);
       if (running) return await running;
       const reading = read(uid, db);

@@ -1,22 +1,22 @@
-/** Takes a delivery: the checks in the order of completions.md, and one transaction that writes it. */
+/** Takes a delivery: the checks in the order of completions.md, and one transaction that writes it, alone or with others. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { Database } from '../../store/database/database.ts';
 import { schemes } from '../schemes/schemes.ts';
 import { authenticate, type Credentials, checkToken } from './authenticate.ts';
+import type { DeliveryWriter } from './delivery-writer.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
 import type { Gate } from './gate.ts';
 import { eventOf, identify } from './identity.ts';
 import { parsePayload } from './parse-payload.ts';
-import type { StartAutomations } from './start-automations.ts';
-import { type NotWritten, writeDelivery, writeRejection } from './write-delivery.ts';
+import type { NotWritten } from './write-deliveries.ts';
+import { writeRejection } from './write-rejection.ts';
 
 export interface IngestDeps {
   readonly db: Database;
   readonly directory: WebhookDirectory;
   readonly gate: Gate;
-  /** Absent: no delivery starts anything. */
-  readonly startAutomations?: StartAutomations | undefined;
+  readonly write: DeliveryWriter;
 }
 
 /** The result of reading a body. `too_slow`, `cut`: it did not come whole. `busy`: there is no room for it now. */
@@ -29,8 +29,8 @@ export interface IngestRequest extends Credentials {
   readonly uid: string;
   /** Bytes that the sender has announced; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
-  /** Reads the body, at most 256 KB of it. `owner` names whose room it takes. */
-  readBody(owner: string): Promise<DeliveredBody>;
+  /** Reads the body, at most 256 KB of it. `owner` names whose room it takes; `isProved`: the sender has shown the token. */
+  readBody(owner: string, isProved: boolean): Promise<DeliveredBody>;
 }
 
 /** `accepted`, `duplicate`: 202. `challenge`: 200 with the text, by which a provider checks the URL. All others are refusals. */
@@ -59,25 +59,21 @@ const maxRounds = 5;
 export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
   let body: DeliveredBody | undefined;
   for (let round = 0; round < maxRounds; round += 1) {
-    const webhook = await deps.gate(() => deps.directory.find(request.uid));
+    const webhook = deps.directory.known(request.uid) ?? (await deps.gate(() => deps.directory.find(request.uid)));
     if (webhook === 'busy') return { kind: 'busy' };
     if (webhook === null) return { kind: 'not_found' };
     const waitMs = webhook.fullUntil.deliveries - nowMs();
     if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
-    body ??= await request.readBody(roomOf(webhook, request));
+    if (!body) {
+      const hasToken = checkToken(webhook, request);
+      // Senders with the token have the room of the webhook. Those with a wrong one share another, and cannot keep the first out.
+      body = await request.readBody(hasToken === false ? 'unauthenticated' : webhook.uid, hasToken === true);
+    }
     const outcome = await take(deps, webhook, request, body, nowMs);
     if (outcome !== 'changed') return outcome;
     deps.directory.forget(request.uid);
   }
   return { kind: 'busy' };
-}
-
-/**
- * Names whose room the body takes. Senders with the token have the room of the webhook, and those with a wrong one share another, so
- * that they cannot keep the first out.
- */
-function roomOf(webhook: KnownWebhook, request: IngestRequest): string {
-  return checkToken(webhook, request) === false ? 'unauthenticated' : webhook.uid;
 }
 
 async function take(
@@ -100,17 +96,15 @@ async function take(
     return refusalOf(refused) ?? { kind: 'invalid_json', why: payload.why };
   }
   const challenge = challengeOf(webhook, payload.value);
-  const written = await deps.gate(() =>
-    writeDelivery(deps.db, deps.startAutomations, {
-      webhook,
-      id,
-      body: bytes,
-      payload: payload.value,
-      identity: identify(webhook, request.headers, bytes),
-      event: eventOf(webhook, request.headers),
-      ...(challenge === undefined ? {} : { startsNothing: true }),
-    }),
-  );
+  const written = await deps.write({
+    webhook,
+    id,
+    body: bytes,
+    payload: payload.value,
+    identity: identify(webhook, request.headers, bytes),
+    event: eventOf(webhook, request.headers),
+    ...(challenge === undefined ? {} : { startsNothing: true }),
+  });
   if (written === 'busy' || written.kind === 'changed' || written.kind === 'full')
     return refusalOf(written) ?? { kind: 'busy' };
   return challenge === undefined ? { kind: written.kind, deliveryId: id } : { kind: 'challenge', challenge };

@@ -26,7 +26,11 @@ export interface StartedAutomations {
 }
 
 /**
- * Starts the runs of the automations that a delivery matches, all of them in the transaction. It may be called again for the same
- * delivery after the transaction was rolled back. What it throws rolls the delivery back, and its sender gets an error.
+ * Starts the runs of the automations that deliveries of one team match, all of them in the transaction, and returns one outcome for
+ * each delivery. It may be called again for the same deliveries after the transaction was rolled back. What it throws rolls the
+ * deliveries back, and their senders get an error.
  */
-export type StartAutomations = (tx: Queryable, delivery: AcceptedDelivery) => Promise<StartedAutomations>;
+export type StartAutomations = (
+  tx: Queryable,
+  deliveries: readonly AcceptedDelivery[],
+) => Promise<readonly StartedAutomations[]>;

@@ -51,9 +51,9 @@ const readOne = defineStatement({
 const readPayload = defineStatement({
   name: 'read_payload_of_factory_delivery',
   text: `
-    SELECT d.payload FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
+    SELECT d.webhook_uid, d.payload, d.provider_event FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
     WHERE d.id = $3 AND w.team_id = $1 AND w.factory_uid = $2 AND d.payload IS NOT NULL`,
-  row: { payload: nullable(bytes) },
+  row: { webhook_uid: text(), payload: nullable(bytes), provider_event: nullable(text()) },
 });
 
 const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
@@ -114,13 +114,21 @@ export async function readWebhookDelivery(
   return found ? { delivery: toDelivery(found), payload: found.payload, event: found.provider_event } : null;
 }
 
-/** Returns the bytes of a delivery to any webhook of a factory; null: there is none with this id, or its payload is not stored. */
+/** The payload of a delivery, and the webhook that took it. */
+export interface StoredPayload {
+  readonly webhookUid: string;
+  readonly bytes: Buffer;
+  readonly event: string | null;
+}
+
+/** Returns the payload of a delivery to any webhook of a factory; null: there is none with this id, or its payload is not stored. */
 export async function readPayloadOfDelivery(
   db: Queryable,
   teamId: string,
   factoryUid: string,
   deliveryId: string,
-): Promise<Buffer | null> {
+): Promise<StoredPayload | null> {
   const [found] = await db.query(readPayload, [teamId, factoryUid, deliveryId]);
-  return found?.payload ?? null;
+  if (!found?.payload) return null;
+  return { webhookUid: found.webhook_uid, bytes: found.payload, event: found.provider_event };
 }

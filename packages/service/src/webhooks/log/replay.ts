@@ -2,10 +2,11 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookDelivery } from '@runyard/contract/webhooks';
 import { type Author, recordChange } from '../../access/audit/record.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import type { WebhookDirectory } from '../ingest/directory.ts';
 import { identityOfReplay } from '../ingest/identity.ts';
-import type { IngestDeps } from '../ingest/ingest.ts';
 import { parsePayload } from '../ingest/parse-payload.ts';
-import { writeWithin } from '../ingest/write-delivery.ts';
+import type { StartAutomations } from '../ingest/start-automations.ts';
+import { writeWithin } from '../ingest/write-deliveries.ts';
 import { readWebhookDelivery } from './deliveries.ts';
 
 /** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook takes no deliveries. */
@@ -14,10 +15,16 @@ export type ReplayOutcome =
   | { readonly kind: 'not_found' | 'no_payload' | 'disabled' }
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number };
 
+export interface ReplayDeps {
+  readonly directory: WebhookDirectory;
+  /** Absent: no delivery starts anything. */
+  readonly startAutomations?: StartAutomations | undefined;
+}
+
 /** Evaluates a delivery again, as a new one that passes all checks but authentication, in the transaction of the caller. */
 export async function replayDelivery(
   tx: Queryable,
-  { directory, startAutomations }: Pick<IngestDeps, 'directory' | 'startAutomations'>,
+  { directory, startAutomations }: ReplayDeps,
   by: Author,
   webhookUid: string,
   deliveryId: string,
@@ -32,15 +39,17 @@ export async function replayDelivery(
     const webhook = await directory.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };
     const id = randomUUIDv7();
-    const written = await writeWithin(tx, startAutomations, {
-      webhook,
-      id,
-      body: original.payload,
-      payload: payload.value,
-      identity: identityOfReplay(id),
-      event: original.event,
-      replayOf: deliveryId,
-    });
+    const [written = { kind: 'changed' as const }] = await writeWithin(tx, startAutomations, [
+      {
+        webhook,
+        id,
+        body: original.payload,
+        payload: payload.value,
+        identity: identityOfReplay(id),
+        event: original.event,
+        replayOf: deliveryId,
+      },
+    ]);
     if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };
     if (written.kind === 'changed') directory.forget(webhookUid);
     else {

@@ -1,11 +1,16 @@
 import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
-import { agentProgram } from '../../runtime/agent-program.ts';
+import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';
+import type { Gvisor } from '../gvisor/find-gvisor.ts';
 import { inside, runTokenDescriptor } from './arguments.ts';
 
-/** Returns the command of the agent program inside a sandbox. */
-export function agentCommand(args: readonly string[]): string[] {
-  return [...agentProgram(inside.runtime), ...args];
+/**
+ * Returns the command of the agent program inside a sandbox. gVisor reads a program with the rights of the sandbox's user, so it cannot
+ * start a file that this user cannot read. Its kernel lets a process trace only its own descendants instead.
+ */
+export function agentCommand(args: readonly string[], gvisor: Gvisor | undefined): string[] {
+  const program = gvisor === undefined ? agentProgram(inside.runtime) : readableAgentProgram(inside.runtime);
+  return [...program, ...args];
 }
 
 /** Returns the agent's whole environment: `env` and what every program expects. */

@@ -7,6 +7,7 @@ export const inside = {
   workspace: '/workspace',
   home: '/home/agent',
   relaySocket: '/run/runyard/relay.sock',
+  egressSocket: '/run/runyard/egress.sock',
   runtime: '/opt/runyard',
 } as const;
 
@@ -15,6 +16,8 @@ export interface SandboxView {
   readonly shared: readonly string[];
   readonly folders: SandboxFolders;
   readonly relaySocket?: string;
+  /** Socket of the proxy to the hosts that the environment allows. */
+  readonly egressSocket?: string;
   /** Host folder that is /opt/runyard. */
   readonly runtime?: string;
   /** Set only during the rehearsal, which writes the compile cache. */
@@ -45,6 +48,7 @@ export function bubblewrapOptions(view: SandboxView): string[] {
     ...(view.runtime === undefined ? [] : ['--ro-bind', view.runtime, inside.runtime]),
     ...(view.writableCache === undefined ? [] : ['--bind', view.writableCache.from, view.writableCache.to]),
     ...(view.relaySocket === undefined ? [] : ['--ro-bind', view.relaySocket, inside.relaySocket]),
+    ...(view.egressSocket === undefined ? [] : ['--ro-bind', view.egressSocket, inside.egressSocket]),
     // The root and /dev are in memory and have no size limit.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...['--chdir', inside.workspace],

@@ -22,9 +22,14 @@ export function bubblewrapBackend(
       const { limits } = specification;
       const sandbox = await (sameLimits(limits, ownLimits) ? pool.take() : make(limits));
       sandbox.assign?.(specification);
-      if (!signal.aborted) return sandbox;
-      await sandbox.dispose();
-      throw signal.reason;
+      try {
+        if (specification.egress !== undefined) await sandbox.openEgress(specification.egress);
+        signal.throwIfAborted();
+        return sandbox;
+      } catch (error) {
+        await sandbox.dispose();
+        throw error;
+      }
     },
     close: () => pool.close(),
   };

@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type ImageSupport, probeImages } from '../../state/disk-image.ts';
 import { type CgroupHierarchy, type CgroupSearch, findCgroups } from '../cgroups/hierarchy.ts';
+import type { Gvisor } from '../gvisor/find-gvisor.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
@@ -10,6 +11,8 @@ import { sharedFilesystem, writeEtc } from './filesystem.ts';
 export interface BubblewrapGround {
   /** Path of bwrap. */
   readonly program: string;
+  /** Kernel of the programs in the sandboxes; absent: that of the machine. */
+  readonly gvisor?: Gvisor;
   readonly stateRoot: string;
   /** Prefix of the label of each sandbox's first process. Names the data folder and the worker's process. */
   readonly labelPrefix: string;
@@ -40,6 +43,7 @@ async function nofileLimit(): Promise<number> {
 
 export interface GroundRequest {
   readonly program: string;
+  readonly gvisor?: Gvisor | undefined;
   readonly stateRoot: string;
   /** From `chooseStateRoot`; labels cgroups and processes. */
   readonly owner: string;
@@ -68,6 +72,7 @@ export async function makeGround(request: GroundRequest): Promise<{ ground: Bubb
   ]);
   const ground: BubblewrapGround = {
     program: request.program,
+    ...(request.gvisor === undefined ? {} : { gvisor: request.gvisor }),
     stateRoot: request.stateRoot,
     labelPrefix: `${ownerLabel(request.owner)}${request.instanceId.slice(0, 8)}:`,
     variablePrefix: ownerVariable(request.owner),

@@ -1,8 +1,16 @@
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
-import { type BackendKind, type OpenRequest, optOut, unavailable } from '../backend-kind.ts';
+import {
+  type BackendKind,
+  type OpenRequest,
+  optBack,
+  optOut,
+  type SweepRequest,
+  unavailable,
+} from '../backend-kind.ts';
 import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
+import { findGvisor, type Gvisor } from '../gvisor/find-gvisor.ts';
 import type { SandboxLimits } from '../limits.ts';
 import type { SandboxBackend } from '../sandbox.ts';
 import type { PooledSandbox, SandboxSupervisors } from '../supervisors.ts';
@@ -16,54 +24,72 @@ import { marksOf, newSandboxId, prepareSandbox } from './prepare.ts';
 import { rehearseAgent } from './rehearse.ts';
 import { openTemporaryGround } from './temporary-ground.ts';
 
-/** Sandboxes by bubblewrap: a file system, processes, users and an empty network of their own. */
-export const bubblewrap: BackendKind = {
-  async probe(limits) {
-    const found = await findProgram();
-    if (!found.ok) return unavailable('bubblewrap', found.reason);
-    const { ground, cgroups, close } = await openTemporaryGround({
-      program: found.program,
-      limits,
-      log: { warn: () => {} },
-    });
-    try {
-      return await probeBubblewrap(ground, cgroups);
-    } finally {
-      await close();
-    }
-  },
-  open,
-  async sweep({ owner, kept, onSlow, log }) {
-    const cgroups = await findWorkerCgroups(owner);
-    if (!cgroups.ok) return 0;
-    const names = (await listGroups(cgroups.hierarchy)).filter((name) => !kept.has(name));
-    for (const name of names) {
-      const group = await openCgroup(cgroups.hierarchy, name);
-      await group.remove(onSlow).catch((error: Error) => {
-        log.warn({ error: error.message }, 'an empty leftover cgroup could not be removed');
-      });
-    }
-    return names.length;
-  },
-};
+const gvisorMissing = `gVisor is not installed: install runsc (https://gvisor.dev/docs/user_guide/install; Debian: package \`runsc\`), ${optBack}`;
 
-async function findProgram(): Promise<{ ok: true; program: string } | { ok: false; reason: string }> {
+/** Sandboxes by bubblewrap: a file system, processes, users and an empty network of their own. */
+export const bubblewrap = kindOf('bubblewrap');
+
+/** Sandboxes by bubblewrap in which programs run on gVisor, a kernel of their own. */
+export const gvisor = kindOf('gvisor');
+
+function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
+  return {
+    async probe(limits) {
+      const found = await findPrograms(backend);
+      if (!found.ok) return unavailable(backend, found.reason);
+      const { ground, cgroups, close } = await openTemporaryGround({ ...found, limits, log: { warn: () => {} } });
+      try {
+        return await probeBubblewrap(ground, cgroups);
+      } finally {
+        await close();
+      }
+    },
+    open: (request) => open(backend, request),
+    sweep: backend === 'bubblewrap' ? sweep : async () => 0,
+  };
+}
+
+/** Removes leftover cgroups, also those around gVisor. Nothing else is left: gVisor keeps its state in the memory of the sandbox. */
+async function sweep({ owner, kept, onSlow, log }: SweepRequest): Promise<number> {
+  const cgroups = await findWorkerCgroups(owner);
+  if (!cgroups.ok) return 0;
+  const names = (await listGroups(cgroups.hierarchy)).filter((name) => !kept.has(name));
+  for (const name of names) {
+    const group = await openCgroup(cgroups.hierarchy, name);
+    await group.remove(onSlow).catch((error: Error) => {
+      log.warn({ error: error.message }, 'an empty leftover cgroup could not be removed');
+    });
+  }
+  return names.length;
+}
+
+type Programs = { ok: true; program: string; gvisor: Gvisor | undefined } | { ok: false; reason: string };
+
+async function findPrograms(backend: 'bubblewrap' | 'gvisor'): Promise<Programs> {
   if (process.platform !== 'linux') {
     const reason = `bubblewrap needs Linux, and this is ${process.platform}: run the worker on Linux, ${optOut}`;
     return { ok: false, reason };
   }
   const program = await findBubblewrap();
-  if (program !== undefined) return { ok: true, program };
-  const install = 'install it (Debian, Ubuntu, Fedora, Arch: package `bubblewrap`)';
-  return { ok: false, reason: `bubblewrap is not installed: ${install}, ${optOut}` };
+  if (program === undefined) {
+    const install = 'install it (Debian, Ubuntu, Fedora, Arch: package `bubblewrap`)';
+    return { ok: false, reason: `bubblewrap is not installed: ${install}, ${optOut}` };
+  }
+  if (backend === 'bubblewrap') return { ok: true, program, gvisor: undefined };
+  try {
+    const gvisor = await findGvisor();
+    return gvisor === undefined ? { ok: false, reason: gvisorMissing } : { ok: true, program, gvisor };
+  } catch (error) {
+    return { ok: false, reason: `runsc does not run on this machine: ${(error as Error).message}; ${optBack}` };
+  }
 }
 
-async function open(request: OpenRequest): Promise<SandboxBackend> {
+async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promise<SandboxBackend> {
   const { limits, harnessDir, state, instanceId, agentEntry, supervisors, log } = request;
-  const found = await findProgram();
+  const found = await findPrograms(kind);
   if (!found.ok) throw new Error(found.reason);
   const { ground, cgroups } = await makeGround({
-    program: found.program,
+    ...found,
     stateRoot: state.folder,
     owner: state.owner,
     instanceId,

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import os from 'node:os';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { type ProbeResult, unavailable } from '../backend-kind.ts';
 import type { CgroupSearch } from '../cgroups/hierarchy.ts';
@@ -17,11 +18,19 @@ const probeScript = [
   'h=0; for f in /root /home/*/.ssh /etc/shadow /var/lib /boot; do [ -e "$f" ] && h=1; done; echo hostfiles=$h',
   '(: >/rootfile) 2>/dev/null && echo rootwrite=1 || echo rootwrite=0',
   ': >/workspace/probe && echo workspace=1',
+  'echo "kernel=$(uname -rv)"',
+  // Some versions of gVisor do not have it in the status.
+  'case $(setpriv --dump 2>/dev/null) in *"no_new_privs: 1"*) echo nonewprivs=1;; esac',
+  'ls -d /workspace >/dev/null 2>&1 && echo ls=1 || echo ls=0',
 ].join('\n');
+
+const longestMs = 20_000;
 
 /** Starts a small sandbox and checks from inside how well it isolates. */
 export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupSearch): Promise<ProbeResult> {
-  const failed = (...reasons: string[]): ProbeResult => unavailable('bubblewrap', ...reasons);
+  const { gvisor } = ground;
+  const backend = gvisor === undefined ? 'bubblewrap' : 'gvisor';
+  const failed = (...reasons: string[]): ProbeResult => unavailable(backend, ...reasons);
   let outcome: { exitCode: number; outputTail: string };
   let hostUid: number | undefined;
   try {
@@ -29,7 +38,7 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
     try {
       hostUid = (await stat(sandbox.workspace)).uid;
       const running = sandbox.run(['/bin/sh', '-c', probeScript], { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' });
-      const tooLong = setTimeout(() => running.kill('kill'), 10_000);
+      const tooLong = setTimeout(() => running.kill('kill'), longestMs);
       outcome = await running.ended;
       clearTimeout(tooLong);
     } finally {
@@ -42,14 +51,19 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
     outcome.outputTail.split('\n').map((line) => line.split('=', 2) as [string, string | undefined]),
   );
   if (outcome.exitCode !== 0 || facts.get('workspace') !== '1') {
-    return failed(await explainFailure(outcome.outputTail.trim(), outcome.exitCode));
+    const why = await explainFailure(outcome.outputTail.trim(), outcome.exitCode);
+    return failed(
+      gvisor === undefined ? why : `gVisor (${gvisor.program}) does not work in a bubblewrap sandbox: ${why}`,
+    );
   }
   const checks: [string, boolean, string][] = [
     ['pid-namespace', Number(facts.get('processes')) < 8, 'processes of the machine are visible inside'],
     ['no-network', facts.get('interfaces') === '0', 'a network interface of the machine is visible inside'],
     ['no-capabilities', /^0+$/.test(facts.get('capabilities') ?? ''), 'the sandbox holds capabilities'],
     ['no-new-privileges', facts.get('nonewprivs') === '1', 'setuid programs work inside'],
-    ['no-user-namespaces', facts.get('userns') !== '1', 'the sandbox can make user namespaces'],
+    gvisor === undefined
+      ? ['no-user-namespaces', facts.get('userns') !== '1', 'the sandbox can make user namespaces']
+      : ['own-kernel', facts.get('kernel') !== hostKernel(), 'programs inside run on the kernel of the machine'],
     [
       'files',
       facts.get('hostfiles') === '0' && facts.get('rootwrite') === '0',
@@ -60,25 +74,46 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   const broken = checks.filter(([, holds]) => !holds).map(([feature, , reason]) => `${feature}: ${reason}`);
   if (broken.length > 0) return failed(...broken);
   const features = checks.map(([feature]) => feature).filter((feature) => feature !== 'inside-user');
-  const missing: SandboxLevel['missing'] = [];
   if (ground.ownUsers && hostUid !== 0) features.push('user');
-  else
-    missing.push({
-      feature: 'user',
-      reason: 'sandboxes share the worker’s user, because only root can give each one its own; run the worker as root',
-    });
   if (cgroups.ok) features.push('cgroup');
-  else missing.push({ feature: 'cgroup', reason: `memory is limited per process, not per sandbox: ${cgroups.reason}` });
   if (ground.disks.ok) features.push('disk-quota');
-  else {
-    const reason = `disk use is watched every few seconds, not limited by the kernel: ${ground.disks.reason}`;
-    missing.push({ feature: 'disk-quota', reason });
+  const missing = missingFeatures(ground, cgroups, features, facts.get('ls') === '1');
+  return { ok: true, reasons: [], level: { backend, features, missing } };
+}
+
+/** Returns the kernel of the machine as `uname -rv` prints it. */
+const hostKernel = (): string => `${os.release()} ${os.version()}`;
+
+/** Returns the features that the sandboxes of this ground do not have, each with its reason. */
+function missingFeatures(
+  { gvisor, disks }: BubblewrapGround,
+  cgroups: CgroupSearch,
+  features: readonly string[],
+  listsFiles: boolean,
+): SandboxLevel['missing'] {
+  const missing: SandboxLevel['missing'] = [];
+  const add = (feature: string, reason: string) => void missing.push({ feature, reason });
+  if (!features.includes('user'))
+    add(
+      'user',
+      'sandboxes share the worker’s user, because only root can give each one its own; run the worker as root',
+    );
+  if (!cgroups.ok) {
+    const how = gvisor === undefined ? 'memory is limited per process, not per sandbox' : 'memory is not limited';
+    add('cgroup', `${how}: ${cgroups.reason}`);
   }
-  missing.push({
-    feature: 'kernel',
-    reason: 'sandboxes share the machine’s kernel: not a boundary against exploits of it',
-  });
-  return { ok: true, reasons: [], level: { backend: 'bubblewrap', features, missing } };
+  if (!disks.ok) add('disk-quota', `disk use is watched every few seconds, not limited by the kernel: ${disks.reason}`);
+  if (gvisor === undefined) {
+    add('kernel', 'sandboxes share the machine’s kernel: not a boundary against exploits of it');
+    return missing;
+  }
+  add('no-user-namespaces', 'programs can make user namespaces of gVisor’s kernel, which give no right on the machine');
+  if (!listsFiles)
+    add(
+      'programs',
+      `\`ls\` of this machine fails: ${gvisor.program} is older than the system’s programs; install a newer one (https://gvisor.dev/docs/user_guide/install)`,
+    );
+  return missing;
 }
 
 const readFlag = async (file: string): Promise<string> => (await readFile(file, 'utf8').catch(() => '')).trim();

@@ -1,18 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { type Cgroup, openCgroup } from '../cgroups/group.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
-import { processesBeside } from '../disk/unlinked-files.ts';
+import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
+import { containerCommand, hostProcesses } from '../gvisor/command.ts';
 import { endMarked, logSlow } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
-import { bubblewrapOptions, commandSetting, initCommand, leastDataBytes, type SandboxView } from './arguments.ts';
+import {
+  bubblewrapOptions,
+  commandSetting,
+  initCommand,
+  inside,
+  leastDataBytes,
+  type SandboxView,
+} from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
 import { takeIdentity } from './identities.ts';
+import { containerStart } from './in-gvisor.ts';
 import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 
 /** bwrap and init, which count as processes of the sandbox's cgroup. */
@@ -38,6 +48,8 @@ export interface SandboxContents {
 /** A sandbox that can run any command: the agent, or the script of the probe. */
 export interface RawSandbox extends Sandbox {
   run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): BubblewrapProcess;
+  /** Gives it the proxy to the hosts of its environment. Before `run`. */
+  openEgress(egress: SandboxEgress): Promise<void>;
   /** False if its process ended, which before `run` only an outsider can cause. */
   readonly isAlive: () => boolean;
 }
@@ -57,13 +69,16 @@ export async function prepareSandbox(
   contents: SandboxContents,
   id = newSandboxId(),
 ): Promise<RawSandbox> {
-  const { limits } = ground;
+  const { limits, gvisor } = ground;
+  const processLimits = { nproc: limits.processes, nofile: ground.nofile, fileBytes: limits.diskMb * megabyte };
+  const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const { label, variable } = marksOf(ground, id);
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
   let made = false;
   let folders: SandboxFolders | undefined;
   let relay: Relay | undefined;
+  let egress: Relay | undefined;
   let cgroup: Cgroup | undefined;
   let process: BubblewrapProcess | undefined;
   let verdict: SandboxVerdict | undefined;
@@ -82,6 +97,7 @@ export async function prepareSandbox(
     if (cgroup === undefined) await endMarked({ labels: [label], variable }, onSlow);
     await attempt('cgroup', cgroup?.remove(onSlow));
     await attempt('relay', relay?.close());
+    await attempt('egress', egress?.close());
     await attempt('folders', made ? removeFolders(ground.stateRoot, id) : undefined);
     // If processes of this user may still live, no other sandbox may get the user.
     if (problems.length === 0) identity?.release();
@@ -104,50 +120,61 @@ export async function prepareSandbox(
         memory: async () => ({ oom_kills: (await cgroup?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
       }),
       ground.cgroups &&
-        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: limits.processes + ownProcesses }),
+        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: processesOnHost + ownProcesses }),
     ]);
     process = await startBubblewrap({
       program: ground.program,
       label,
-      command: initCommand(label, {
-        nproc: limits.processes,
-        nofile: ground.nofile,
-        fileBytes: limits.diskMb * megabyte,
-        ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
-      }),
+      command:
+        gvisor === undefined
+          ? initCommand(label, {
+              ...processLimits,
+              ...(cgroup === undefined ? { dataBytes: Math.max(limits.memoryMb * megabyte, leastDataBytes) } : {}),
+            })
+          : containerCommand(gvisor, label, ground.nofile),
       ...(uid === undefined ? {} : { uid }),
       ...(cgroup === undefined ? {} : { cgroup }),
     });
   } catch (error) {
     await dispose();
     if (error instanceof SandboxError) throw error;
-    throw new SandboxError(
-      'prepare',
-      'sandbox_not_prepared',
-      `the sandbox could not be prepared: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    );
+    throw notPrepared(error as Error);
   }
   const hostFolders = folders;
   const [variableName = '', variableValue = ''] = variable.split('=');
   const started = process;
+  const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
   const run: RawSandbox['run'] = (command, env, runToken) => {
     tokenOfRun = runToken ?? '';
-    started.release(
-      bubblewrapOptions({
-        shared: ground.shared,
-        folders: hostFolders,
-        limits,
-        env: { ...env, ...commandSetting(command), [variableName]: variableValue },
-        ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
-        ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
-        ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
-      }),
-      runToken,
-    );
+    const view = {
+      shared: ground.shared,
+      folders: hostFolders,
+      limits,
+      ...(egress === undefined ? {} : { egressSocket }),
+      ...(relay === undefined ? {} : { relaySocket: path.join(hostFolders.top, 'relay.sock') }),
+      ...(contents.runtime === undefined ? {} : { runtime: contents.runtime }),
+      ...(contents.writableCache === undefined ? {} : { writableCache: contents.writableCache }),
+    };
+    const marker = { [variableName]: variableValue };
+    const known = { ...env, ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }) };
+    if (gvisor === undefined) {
+      started.release(
+        bubblewrapOptions({ ...view, env: { ...known, ...commandSetting(command), ...marker } }),
+        runToken,
+      );
+    } else {
+      const marked = { ...known, ...marker };
+      const { options, specification } = containerStart({
+        gvisor,
+        view,
+        command,
+        env: marked,
+        outerEnv: marker,
+        limits: processLimits,
+      });
+      started.release(options, specification + (runToken ?? ''));
+    }
     watch = watchDisk({
       measure: async (signal) =>
         ground.disks.ok
@@ -156,7 +183,8 @@ export async function prepareSandbox(
               [hostFolders.workspace, hostFolders.home],
               async () => {
                 const init = started.init();
-                return init === undefined ? [] : await processesBeside(init);
+                if (init === undefined) return [];
+                return await (gvisor === undefined ? processesBeside(init) : processesBelow(init));
               },
               signal,
             ),
@@ -179,12 +207,20 @@ export async function prepareSandbox(
     id,
     workspace: hostFolders.workspace,
     run,
+    async openEgress(opening) {
+      egress = await opening.open(egressSocket, uid).catch((error: Error) => {
+        throw notPrepared(error);
+      });
+    },
     isAlive: started.isAlive,
     async spawn(launch: AgentLaunch) {
-      run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
+      run(agentCommand(launch.args, gvisor), agentEnvironment(launch.env), launch.runToken);
     },
     ended,
     kill: (how) => process?.kill(how),
     dispose,
   };
 }
+
+const notPrepared = (cause: Error): SandboxError =>
+  new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });

@@ -31,7 +31,7 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string): 
   const root = 'http://localhost';
   const args = ['run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
   const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
-  await runOnce(ground, runtime, agentCommand(['agent', ...args]), agentEnvironment(env), 'rehearsal');
+  await runOnce(ground, runtime, agentCommand(['agent', ...args], ground.gvisor), agentEnvironment(env), 'rehearsal');
   const node = [`${inside.runtime}/node`, '--input-type=module', '--eval', loadAllParts];
   await runOnce(ground, runtime, node, agentEnvironment({}));
 }

@@ -14,7 +14,7 @@ export interface TemporaryGround {
 
 /** Makes a ground without a worker: in a temporary folder, with its own users and cgroups. */
 export async function openTemporaryGround(
-  request: Pick<GroundRequest, 'program' | 'limits' | 'log'>,
+  request: Pick<GroundRequest, 'program' | 'gvisor' | 'limits' | 'log'>,
 ): Promise<TemporaryGround> {
   const stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-probe-'));
   const remove = () => rm(stateRoot, { recursive: true, force: true });

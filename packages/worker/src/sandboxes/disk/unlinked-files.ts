@@ -1,4 +1,4 @@
-import { readdir, readlink, stat } from 'node:fs/promises';
+import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 
 const gone = (): undefined => undefined;
 
@@ -31,6 +31,18 @@ export async function processesBeside(pid: number): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {
     if (/^\d+$/.test(name) && (await namespaceOf(name)) === own) found.push(Number(name));
+  }
+  return found;
+}
+
+/** Returns the process and all processes below it, which gVisor puts into namespaces of their own. */
+export async function processesBelow(pid: number): Promise<number[]> {
+  const found = [pid];
+  for (const parent of found) {
+    for (const thread of await readdir(`/proc/${parent}/task`).catch(() => [])) {
+      const children = await readFile(`/proc/${parent}/task/${thread}/children`, 'utf8').catch(() => '');
+      found.push(...children.split(' ').filter(Boolean).map(Number));
+    }
   }
   return found;
 }

@@ -18,11 +18,16 @@ const words = {
   execution_retried: 'tried again',
   output_limit_reached: 'output limit reached',
   model_switched: 'model changed',
+  connection_denied: 'connection denied',
 };
 
 /** Returns a duration as people read it. */
 export const durationText = (ms) =>
   ms < 1000 ? `${Math.round(ms)} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+
+/** One connection, or the number of all. */
+const deniedDetails = ({ host, port, message, total }) =>
+  total ? [`${total} times in total`] : [port ? `${host}:${port}` : host, message].filter(Boolean);
 
 /** Returns the words for a timeline event; the wire's names speak of containers that need not exist. */
 function describe({ event_type: type, payload = {} }) {
@@ -30,6 +35,9 @@ function describe({ event_type: type, payload = {} }) {
   if (payload.backend) details.push(payload.backend === 'none' ? 'no isolation' : payload.backend);
   if (type === 'agent_started') details.push(...[payload.harness, payload.model_id].filter(Boolean));
   if (payload.exit_code) details.push(`exit code ${payload.exit_code}`);
+  if (type === 'connection_denied') details.push(...deniedDetails(payload));
+  const refused = payload.network?.refused_hosts ?? [];
+  if (refused.length > 0) details.push(`not allowed by the worker: ${refused.join(' ')}`);
   const ms = payload.duration_ms ?? payload.spawn_ms;
   if (typeof ms === 'number') details.push(durationText(ms));
   const name = payload.name ? `: ${payload.name}` : '';

@@ -1,4 +1,7 @@
-/** Decides which addresses a delivery may go to. Users choose the URL: without these rules it could reach the internal network. */
+/**
+ * Decides which addresses a connection to a host that users chose may go to: deliveries, MCP servers, sandboxes. Without these
+ * rules it could reach the internal network.
+ */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 /** `public`: on the internet. `allowed`: not public, but the operator allows it. */
@@ -10,6 +13,8 @@ const specialIpv4 = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // Virtual public address of the services of Azure's hosts (learn.microsoft.com, “What is IP address 168.63.129.16?”).
+  '168.63.129.16/32',
   // Link-local, with the metadata services of the clouds.
   '169.254.0.0/16',
   '172.16.0.0/12',
@@ -48,8 +53,11 @@ const global = blockList(globalIpv6);
 /** Returns the kind of an address. Anything other than a plain IP address is refused. */
 export type AddressRules = (address: string) => AddressKind;
 
-/** Makes rules that also allow the given networks (CIDR). */
-export function makeAddressRules(allowedNetworks: readonly string[]): AddressRules {
+/** Makes rules that also allow the given networks (CIDR). `isOwn`: addresses that count as not public, too. */
+export function makeAddressRules(
+  allowedNetworks: readonly string[],
+  isOwn: (address: string) => boolean = () => false,
+): AddressRules {
   const allowed = blockList(allowedNetworks);
   return (address) => {
     const version = isIP(address);
@@ -57,7 +65,8 @@ export function makeAddressRules(allowedNetworks: readonly string[]): AddressRul
     if (version === 0 || address.includes('%')) return 'refused';
     const family = version === 6 ? 'ipv6' : 'ipv4';
     // An IPv4-mapped address is never public: it is a second spelling of the IPv4 addresses.
-    const isPublic = !special.check(address, family) && (family === 'ipv4' || global.check(address, family));
+    const isPublic =
+      !special.check(address, family) && (family === 'ipv4' || global.check(address, family)) && !isOwn(address);
     if (isPublic) return 'public';
     return allowed.check(address, family) ? 'allowed' : 'refused';
   };

@@ -1,0 +1,50 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type EgressForwarder, startEgressForwarder } from './forwarder.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'runyard-egress-'));
+let proxy: Server;
+let forwarder: EgressForwarder;
+beforeAll(async () => {
+  proxy = createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket));
+  proxy.listen(join(folder, 'egress.sock'));
+  await once(proxy, 'listening');
+  forwarder = await startEgressForwarder(join(folder, 'egress.sock'));
+});
+afterAll(() => {
+  forwarder.close();
+  proxy.close();
+  rmSync(folder, { recursive: true });
+});
+
+const port = (): number => Number(new URL(forwarder.variables.HTTPS_PROXY ?? '').port);
+
+test('passes bytes on in both directions until both sides have ended', async () => {
+  const socket = connect(port(), '127.0.0.1');
+  const sent = Buffer.alloc(3 * 1024 * 1024, 'bytes');
+  socket.end(sent);
+  const got: Buffer[] = [];
+  for await (const chunk of socket) got.push(chunk as Buffer);
+  expect(Buffer.concat(got).equals(sent)).toBe(true);
+});
+
+test('names the proxy in every spelling, and leaves loopback out', () => {
+  const { variables } = forwarder;
+  for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']) {
+    expect(variables[name]).toBe(`http://127.0.0.1:${port()}`);
+    expect(variables[name.toLowerCase()]).toBe(variables[name]);
+  }
+  expect(variables.NO_PROXY?.split(',')).toContain('127.0.0.1');
+});
+
+test('closes a connection when the proxy is gone', async () => {
+  const gone = await startEgressForwarder(join(folder, 'missing.sock'));
+  const socket = connect(Number(new URL(gone.variables.HTTP_PROXY ?? '').port), '127.0.0.1');
+  socket.resume();
+  await once(socket, 'close');
+  gone.close();
+});

@@ -1,0 +1,63 @@
+import type { Socket } from 'node:net';
+
+/**
+ * The hosts that programs of the run reach. `open`: all, as on the machine; `allow_list`: those of the environment, through the proxy
+ * that their variables name; `none`.
+ */
+export type NetworkAccess = 'open' | 'allow_list' | 'none';
+
+/** A loopback port that leads to the worker's proxy. */
+export interface EgressForwarder {
+  /** Variables by which programs find the proxy. */
+  readonly variables: Readonly<Record<string, string>>;
+  close(): void;
+}
+
+/**
+ * Listens on loopback and passes every byte on to the proxy on a Unix socket, because programs know only proxies with a port. It checks
+ * nothing: the proxy does.
+ */
+export async function startEgressForwarder(proxySocket: string): Promise<EgressForwarder> {
+  const net = process.getBuiltinModule('node:net');
+  const open = new Set<Socket>();
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const proxy = net.connect({ path: proxySocket, allowHalfOpen: true });
+    for (const [one, other] of [
+      [client, proxy],
+      [proxy, client],
+    ] as const) {
+      open.add(one);
+      one.on('error', () => one.destroy());
+      one.once('close', () => {
+        open.delete(one);
+        other.destroySoon();
+      });
+      one.pipe(other);
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  server.unref();
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    variables: proxyVariables(`http://127.0.0.1:${port}`),
+    close() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+/** Programs differ in the spelling that they read. Loopback is reached directly: the forwarders of models and git are there. */
+function proxyVariables(url: string): Record<string, string> {
+  const direct = '127.0.0.1,localhost,::1';
+  return {
+    ...{ HTTPS_PROXY: url, HTTP_PROXY: url, ALL_PROXY: url, NO_PROXY: direct },
+    ...{ https_proxy: url, http_proxy: url, all_proxy: url, no_proxy: direct },
+    // Node's own fetch reads the variables only with this one (nodejs.org/api/cli.html).
+    NODE_USE_ENV_PROXY: '1',
+  };
+}

@@ -1,0 +1,109 @@
+/** Manages the repository that a factory takes its definition from. */
+import type { FactorySource, FactorySync, SetFactorySourceRequest } from '@runyard/contract/factory-sources';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { printFaults, showPlan } from '../factory/print-plan.ts';
+import { Failure } from '../failure.ts';
+import { isConfirmed } from '../live/confirm.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+
+type Json = { readonly json?: true };
+
+export interface SetOptions extends Json {
+  readonly branch?: string;
+  readonly folder?: string;
+  readonly every?: number;
+  readonly dryRun?: true;
+  readonly yes?: true;
+}
+
+/**
+ * Shows what the repository would change in a factory, asks, and sets it as the source.
+ * @throws Failure with exit code 1 if it cannot be read or has faults, 2 if nobody can be asked
+ */
+export async function setFactorySource(
+  context: Context,
+  factoryUid: string,
+  repository: string,
+  { branch, folder, every, dryRun, yes, json }: SetOptions,
+): Promise<void> {
+  const client = connect(context);
+  const wanted: Omit<SetFactorySourceRequest, 'dry_run' | 'poll_interval_seconds'> & {
+    poll_interval_seconds?: number;
+  } = {
+    repository,
+    ...(branch === undefined ? {} : { branch }),
+    ...(folder === undefined ? {} : { folder }),
+    ...(every === undefined ? {} : { poll_interval_seconds: every }),
+  };
+  const put = (dry_run: boolean) => client.setFactorySource({ params: { factoryUid }, body: { ...wanted, dry_run } });
+  const plan = await put(true);
+  if (dryRun && json) context.out(`${harmlessJson(plan, 2)}\n`);
+  else if (!json) showPlan(context, folder ?? '', plan.sync);
+  throwUnlessApplied(context, folder ?? '', plan.sync);
+  if (dryRun) return;
+  if (!yes && !(await isConfirmed())) throw new Failure('the source was not set');
+  const set = await put(false);
+  if (json) context.out(`${harmlessJson(set, 2)}\n`);
+  throwUnlessApplied(context, folder ?? '', set.sync);
+  if (!json) context.out(`${appliedLine(set.sync)}\n`);
+}
+
+/** Shows the source of a factory and its last sync. */
+export async function showFactorySource(context: Context, factoryUid: string, { json }: Json): Promise<void> {
+  const source = await connect(context).getFactorySource({ params: { factoryUid } });
+  if (json) return context.out(`${harmlessJson(source, 2)}\n`);
+  for (const line of sourceLines(source)) context.out(`${line}\n`);
+}
+
+/**
+ * Syncs a factory with its repository now; with `dryRun`, only shows what that would change.
+ * @throws Failure if nothing could be applied
+ */
+export async function syncFactorySource(
+  context: Context,
+  factoryUid: string,
+  { dryRun, json }: Json & { readonly dryRun?: true },
+): Promise<void> {
+  const client = connect(context);
+  const sync = await client.syncFactorySource({ params: { factoryUid }, body: { dry_run: dryRun ?? false } });
+  if (json) context.out(`${harmlessJson(sync, 2)}\n`);
+  else showPlan(context, '', sync);
+  throwUnlessApplied(context, '', sync);
+  if (!json && !dryRun) context.out(`${appliedLine(sync)}\n`);
+}
+
+/** Detaches a factory from its repository. */
+export async function removeFactorySource(context: Context, factoryUid: string): Promise<void> {
+  await connect(context).deleteFactorySource({ params: { factoryUid } });
+  context.out(`${harmlessLine(factoryUid, 100)} has no source now; its definition stays\n`);
+}
+
+function throwUnlessApplied(context: Context, folder: string, { outcome, message, errors }: FactorySync): void {
+  if (outcome === 'applied') return;
+  throw outcome === 'faulty'
+    ? printFaults(context, folder, errors)
+    : new Failure(harmlessLine(message ?? `the sync ended as ${outcome}`, 1_000));
+}
+
+const appliedLine = ({ version, commit }: FactorySync): string =>
+  harmlessLine(`version ${version ?? 0} is applied, of the commit ${commit ?? ''}`, 200);
+
+function sourceLines(source: FactorySource): string[] {
+  const { repository, branch, folder, poll_interval_seconds, applied_commit, checked_at, last_sync } = source;
+  const rows: [string, string | undefined][] = [
+    ['repository', repository],
+    ['branch', branch ?? 'the default branch'],
+    ['folder', folder ?? 'the root'],
+    ['looked at', `every ${poll_interval_seconds} seconds; last ${checked_at ?? 'never'}`],
+    ['set by', source.set_by.display_name ?? source.set_by.uid],
+    ['in force', applied_commit ?? 'no commit'],
+    ['last sync', last_sync && `${last_sync.outcome} at ${last_sync.at}, commit ${last_sync.commit ?? 'not found'}`],
+    ['', last_sync?.message],
+    ...(last_sync?.errors ?? []).map((fault): [string, string] => [
+      '',
+      `${fault.path}:${fault.line}:${fault.column}: ${fault.message}`,
+    ]),
+  ];
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [name.padEnd(12) + harmlessLine(value, 1_000)]));
+}

@@ -1,0 +1,62 @@
+/** Shows what deliveries would start. Nothing is created. */
+import type { SimulatedStart } from '@runyard/contract/automations';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { findAutomation, jsonFrom } from './automations.ts';
+import { findWebhook } from './webhooks.ts';
+
+/** A refusal may name several members of the request. */
+const maxLine = 2_000;
+
+export interface SimulationOptions {
+  readonly payload?: string;
+  readonly delivery?: string;
+  readonly event?: string;
+  readonly json?: true;
+}
+
+function bodyOf({ payload, delivery, event }: SimulationOptions) {
+  if ((payload === undefined) === (delivery === undefined)) throw new Failure('give one of --payload and --delivery');
+  return {
+    ...(payload === undefined ? { delivery_id: delivery } : { payload: jsonFrom(payload) }),
+    ...(event === undefined ? {} : { event }),
+  };
+}
+
+/** Prints `+` and the automation where a run would start, `-` and why where none would, and the prompt of the run. */
+function show(
+  context: Context,
+  { automation_id: uid, name, matched, reason, refusals = [], run }: SimulatedStart,
+): void {
+  const line = (text: string) => context.out(`${harmlessLine(text, maxLine)}\n`);
+  if (!matched) line(`- ${uid} ${name}: ${reason ?? 'does not match'}`);
+  else line(refusals.length > 0 ? `- ${uid} ${name}: ${refusals.join('; ')}` : `+ ${uid} ${name}: would start a run`);
+  for (const text of run?.prompt.split('\n') ?? []) context.out(`    ${harmless(text)}\n`);
+}
+
+/** Shows what a delivery to a webhook would start. */
+export async function simulateDelivery(context: Context, uid: string, options: SimulationOptions): Promise<void> {
+  const client = connect(context);
+  const body = bodyOf(options);
+  const answer = await client.simulateDelivery({ params: await findWebhook(client, uid), body });
+  if (options.json) return void context.out(`${harmlessJson(answer)}\n`);
+  if (!answer.would_accept) context.report('the webhook is disabled: its senders get 404');
+  if (answer.automations.length === 0) context.out('no automation selects the webhook\n');
+  for (const each of answer.automations) show(context, each);
+}
+
+/** Shows the run that an automation would start for a delivery. */
+export async function dryRunAutomation(
+  context: Context,
+  uid: string,
+  { webhook, ...options }: SimulationOptions & { readonly webhook?: string },
+): Promise<void> {
+  const client = connect(context);
+  const body = { ...bodyOf(options), ...(webhook === undefined ? {} : { webhook_uid: webhook }) };
+  const { factoryUid } = await findAutomation(client, uid);
+  const answer = await client.dryRunAutomation({ params: { factoryUid, automationUid: uid }, body });
+  if (options.json) return void context.out(`${harmlessJson(answer)}\n`);
+  show(context, answer);
+}

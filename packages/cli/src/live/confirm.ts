@@ -1,0 +1,13 @@
+import { createInterface } from 'node:readline/promises';
+import { Failure } from '../failure.ts';
+
+/** Asks at the terminal. @throws Failure with exit code 2 if there is none */
+export async function isConfirmed(): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new Failure('there is no terminal to ask at; apply the plan with --yes', 2);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question('Apply? [y/N] ')).trim());
+  } finally {
+    terminal.close();
+  }
+}

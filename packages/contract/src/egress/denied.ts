@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { maxDeniedShown } from '../limits.ts';
+import { type DeniedReason, deniedReasons } from './denied-reasons.ts';
+
+export const deniedReasonNames = Object.keys(deniedReasons) as [DeniedReason, ...DeniedReason[]];
+
+/** A connection that the proxy of a sandbox denied, with the number of tries. */
+export const DeniedConnection = z.object({
+  /** Host as the program named it, shortened. */
+  host: z.string().max(300),
+  /** 0: the program named none. */
+  port: z.int().min(0).max(65_535),
+  reason: z.enum(deniedReasonNames),
+  count: z.int().positive(),
+});
+export type DeniedConnection = z.infer<typeof DeniedConnection>;
+
+/** Denied connections of an execution: one message for each new host, port and reason up to `maxDeniedShown`, and one with all counts. */
+export const DeniedConnections = z.object({
+  /** 1 to `maxDeniedShown`: the first try to a host. The number after it: the counts at the end of the sandbox. */
+  number: z
+    .int()
+    .min(1)
+    .max(maxDeniedShown + 1),
+  connections: z.array(DeniedConnection).max(maxDeniedShown),
+  /** Tries in total, also those that `connections` leaves out. */
+  total: z.int().positive(),
+});
+export type DeniedConnections = z.infer<typeof DeniedConnections>;

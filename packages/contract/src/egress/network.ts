@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { maxAllowedHosts } from '../limits.ts';
+import { hostRulePattern, readHostRule } from './host-rules.ts';
+import { networkPresetNames, networkPresets } from './presets.ts';
+
+const form = 'example.com, *.example.com, 203.0.113.7 or [2001:db8::1], each with or without :port';
+
+const AllowedHost = z
+  .string()
+  .max(280)
+  .regex(hostRulePattern, { error: `must be ${form}; write international names as xn--…` })
+  .refine((text) => !hostRulePattern.test(text) || readHostRule(text) !== undefined, { error: `must be ${form}` });
+
+/** Package managers whose registries an environment can allow. */
+const NetworkPreset = z
+  .enum(networkPresetNames)
+  .meta({ id: 'NetworkPreset', description: 'Package managers whose public registries can be allowed by name' });
+
+/** Hosts that the sandboxes of an environment may reach. */
+export const EnvironmentNetwork = z
+  .object({
+    allowed_hosts: z
+      .array(AllowedHost)
+      .max(maxAllowedHosts)
+      .nullable()
+      .optional()
+      .describe(
+        `Hosts, at most ${maxAllowedHosts}: \`example.com\`, or \`*.example.com\` for all names below it and not itself, or an IP address. Without \`:port\` it is 443 and 80. Private addresses are denied unless the operator of the worker allows them`,
+      ),
+    presets: z
+      .array(NetworkPreset)
+      .max(networkPresetNames.length)
+      .nullable()
+      .optional()
+      .describe('Package managers whose public registries are allowed too'),
+  })
+  .meta({
+    id: 'EnvironmentNetwork',
+    description:
+      'Hosts that a sandbox may reach, through the proxy that its variables HTTPS_PROXY and HTTP_PROXY name. Absent or empty: none. A worker may allow fewer',
+  });
+export type EnvironmentNetwork = z.infer<typeof EnvironmentNetwork>;
+
+/** Returns the rules of an environment, those of its presets included, each once. */
+export function allowedHostsOf(network: EnvironmentNetwork | null | undefined): string[] {
+  const ofPresets = (network?.presets ?? []).flatMap((name) => networkPresets[name].hosts);
+  return [...new Set([...(network?.allowed_hosts ?? []), ...ofPresets])];
+}

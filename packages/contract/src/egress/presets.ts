@@ -1,0 +1,36 @@
+/** Names of the presets. */
+export const networkPresetNames = ['npm', 'pip', 'apt', 'cargo', 'go'] as const;
+export type NetworkPresetName = (typeof networkPresetNames)[number];
+
+/** Hosts from which a package manager installs, so that environments can allow them by one name. */
+interface NetworkPreset {
+  /** Rules as in `allowed_hosts`. */
+  readonly hosts: readonly string[];
+  /** Page that names the hosts. */
+  readonly source: string;
+}
+
+/** The hosts of the public registries. Whoever may publish on such a registry can receive data there, too. */
+export const networkPresets: Readonly<Record<NetworkPresetName, NetworkPreset>> = {
+  npm: {
+    hosts: ['registry.npmjs.org:443', 'registry.yarnpkg.com:443'],
+    source: 'https://docs.npmjs.com/cli/using-npm/registry',
+  },
+  pip: {
+    hosts: ['pypi.org:443', 'files.pythonhosted.org:443'],
+    source: 'https://docs.pypi.org/api/',
+  },
+  apt: {
+    hosts: ['deb.debian.org', 'security.debian.org', 'archive.ubuntu.com', 'security.ubuntu.com', 'ports.ubuntu.com'],
+    source: 'https://wiki.debian.org/SourcesList',
+  },
+  cargo: {
+    hosts: ['index.crates.io:443', 'static.crates.io:443', 'crates.io:443'],
+    source: 'https://doc.rust-lang.org/cargo/reference/registry-index.html',
+  },
+  // The proxy redirects to its storage for large modules.
+  go: {
+    hosts: ['proxy.golang.org:443', 'sum.golang.org:443', 'storage.googleapis.com:443'],
+    source: 'https://proxy.golang.org/',
+  },
+};

@@ -1,0 +1,43 @@
+/** Runs that could not be created: an automation that always fails is disabled. */
+import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
+import type { Queryable } from '../store/database/database.ts';
+import { boolean, defineStatement, text } from '../store/database/statement.ts';
+import type { AutomationRow } from './automation-row.ts';
+
+/** $3: 1 for a failure that counts, 0 for one that passes by itself. Guards: after ten failures in a row, no run is tried. */
+const recordFailure = defineStatement({
+  name: 'record_failure_of_automation',
+  text: `
+    UPDATE automations SET
+      spawn_failures = spawn_failures + $3::int,
+      enabled = enabled AND spawn_failures + $3::int < ${maxSpawnFailures},
+      last_spawn_error = CASE WHEN spawn_failures + $3::int >= ${maxSpawnFailures} THEN '${pausedBecause} ' ELSE '' END || $2
+    WHERE uid = $1 RETURNING enabled`,
+  row: { enabled: boolean },
+});
+
+const recordSuccess = defineStatement({
+  name: 'record_success_of_automation',
+  text: `
+    UPDATE automations SET spawn_failures = 0, last_spawn_error = NULL
+    WHERE uid = $1 AND last_spawn_error IS NOT NULL RETURNING uid`,
+  row: { uid: text() },
+});
+
+/** Counts a failure. `passing`: it ends without a change of the automation, such as an outage. Returns whether the automation is enabled still. */
+export async function noteFailure(tx: Queryable, uid: string, reason: string, passing: boolean): Promise<boolean> {
+  const [row] = await tx.query(recordFailure, [uid, reason, passing ? 0 : 1]);
+  return row?.enabled ?? false;
+}
+
+/** Begins a new count of failures, if there were any when the automation was read. */
+export async function noteSuccess(
+  tx: Queryable,
+  { uid, last_spawn_error: error }: Pick<AutomationRow, 'uid' | 'last_spawn_error'>,
+): Promise<void> {
+  if (error !== null) await tx.query(recordSuccess, [uid]);
+}
+
+/** Returns why a disabled automation starts nothing. */
+export const disabledReason = ({ last_spawn_error: error }: Pick<AutomationRow, 'last_spawn_error'>): string =>
+  `the automation is disabled${error === null ? '' : `. ${error}`}`;

@@ -1,0 +1,13 @@
+import type { Domain } from '../../domain.ts';
+import { type SyncDeps, syncDueSources } from './sync.ts';
+
+export const definitionsDomain = (deps: SyncDeps): Domain => ({
+  name: 'definitions of factories',
+  loops: async () => [
+    {
+      name: 'syncing factories with their repositories',
+      everyMs: 1_000,
+      work: (signal) => syncDueSources(deps, signal),
+    },
+  ],
+});

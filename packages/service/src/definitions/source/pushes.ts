@@ -1,0 +1,45 @@
+/** Brings syncs forward when a repository tells the service of a push. */
+import { z } from 'zod';
+import type { AcceptedDelivery, StartAutomations } from '../../webhooks/ingest/start-automations.ts';
+import { bringSyncForward, type Push } from './records.ts';
+
+/** The parts of GitHub's payload of `push` that say what was pushed to. */
+const PushPayload = z.object({
+  ref: z.string().startsWith('refs/heads/').max(500),
+  repository: z.object({
+    name: z.string().max(200),
+    full_name: z.string().max(400),
+    default_branch: z.string().max(300).optional(),
+  }),
+});
+
+/** Returns the push that a delivery reports; null: it reports none. It only says where to look: the commit comes from the code host. */
+export function pushOf({
+  scheme,
+  event,
+  payload,
+}: Pick<AcceptedDelivery, 'scheme' | 'event' | 'payload'>): Push | null {
+  if (scheme !== 'github' || event !== 'push') return null;
+  const read = PushPayload.safeParse(payload);
+  if (!read.success) return null;
+  const { ref, repository } = read.data;
+  const [owner, repo, ...more] = repository.full_name.split('/');
+  if (!owner || !repo || more.length > 0 || /\0/.test(repository.full_name + ref)) return null;
+  const branch = ref.slice('refs/heads/'.length);
+  return { owner, repo, branch, isDefaultBranch: branch === (repository.default_branch ?? branch) };
+}
+
+/** Returns the function that starts the runs of deliveries, and makes the source of a factory due where one reports a push. */
+export const noticePushes =
+  (start: StartAutomations): StartAutomations =>
+  async (tx, deliveries) => {
+    const started = await start(tx, deliveries);
+    const pushes = deliveries.flatMap((delivery) => {
+      const push = pushOf(delivery);
+      return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
+    });
+    // Last, because a sync locks the source last too; in the order of the UIDs, because others do so at the same time.
+    for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
+      await bringSyncForward(tx, factoryUid, push);
+    return started;
+  };

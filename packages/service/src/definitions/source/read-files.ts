@@ -1,0 +1,107 @@
+/** Reads the files of a definition from one commit. Throws `Unreadable` where the repository cannot be read. */
+import { collectFaults, type DefinitionFault, start } from '@runyard/contract/factory-files/faults';
+import { isDefinitionFolder, placeOf } from '@runyard/contract/factory-files/layout';
+import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
+import { maxDefinitionBytes, maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
+import { type GitObjects, makeObjects, type TreeEntry } from '../../skills/git/objects.ts';
+import type { RemoteRepository } from '../../skills/git/upload-pack.ts';
+
+export interface ReadOptions {
+  readonly remote: RemoteRepository;
+  readonly commit: string;
+  /** Folder with factory.yaml, '' for the root. */
+  readonly folder: string;
+  /** Folder of this machine for repositories that exist only while they are read. */
+  readonly parent: string;
+  readonly signal: AbortSignal;
+}
+
+/** The files of a definition, or what is wrong with them before they are parsed. */
+export type ReadFiles =
+  | { readonly ok: true; readonly files: readonly DefinitionFile[] }
+  | { readonly ok: false; readonly faults: readonly DefinitionFault[] };
+
+/** A file of the definition in the commit. `path`: below the folder of the definition. */
+interface Found {
+  readonly path: string;
+  readonly kind: TreeEntry['kind'];
+  readonly id: string;
+}
+
+/** A pack compresses its files, but a file of random bytes grows a little. */
+const packBytes = maxDefinitionBytes + 64 * 1024;
+const pointerStart = 'version https://git-lfs.github.com/spec/';
+
+/** Reads the files beside factory.yaml that a definition may have, and no others. Nothing is checked out. */
+export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> {
+  const pack = await options.remote.fetchTree(options.commit);
+  const objects = await makeObjects(options.parent, options.signal);
+  try {
+    await objects.addPack(pack);
+    const found = await findFiles(options, objects);
+    if (found.length > maxDefinitionFiles)
+      return faulty('factory.yaml', `the definition has more than ${maxDefinitionFiles} files`);
+    const odd = oddEntries(found);
+    if (odd !== null) return odd;
+    return await readContents(options, objects, found);
+  } finally {
+    await objects.remove();
+  }
+}
+
+async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): Promise<Found[]> {
+  const prefix = folder === '' ? '' : `${folder}/`;
+  const children = await objects.children(commit, folder);
+  const wanted = children
+    .filter(({ name }) => isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name))
+    .map(({ name }) => prefix + name);
+  if (wanted.length === 0) return [];
+  const entries = await objects.list(commit, wanted);
+  return entries
+    .map(({ kind, id, path }) => ({ kind, id, path: path.slice(prefix.length) }))
+    .filter(({ path }) => placeOf(path).kind !== 'other');
+}
+
+/** A link could lead to any file, and the files of a submodule are in another repository. */
+function oddEntries(found: readonly Found[]): ReadFiles | null {
+  const faults = collectFaults();
+  for (const { path, kind } of found) {
+    if (kind === 'link') faults.add(path, start, 'is a symbolic link; definitions have only files');
+    if (kind === 'submodule') faults.add(path, start, 'is a submodule; definitions have only files');
+  }
+  return faults.count() === 0 ? null : { ok: false, faults: faults.list() };
+}
+
+async function readContents({ remote }: ReadOptions, objects: GitObjects, found: readonly Found[]): Promise<ReadFiles> {
+  const ids = [...new Set(found.map(({ id }) => id))];
+  const there = await objects.sizes(ids);
+  const missing = ids.filter((id) => !there.has(id));
+  if (missing.length > 0) {
+    const pack = await remote.fetchObjects(missing, packBytes);
+    if (pack === null) return tooLarge;
+    await objects.addPack(pack);
+  }
+  const sizes = await objects.sizes(ids);
+  const faults = collectFaults();
+  for (const { path, id } of found)
+    if ((sizes.get(id) ?? Number.POSITIVE_INFINITY) > maxDefinitionFileBytes)
+      faults.add(path, start, `is too large; a file has at most ${maxDefinitionFileBytes} bytes`);
+  if (faults.count() > 0) return { ok: false, faults: faults.list() };
+  // A file that is at two paths counts twice.
+  if (found.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0) > maxDefinitionBytes) return tooLarge;
+  const contents = await objects.read(ids, maxDefinitionBytes);
+  const files = found.map(({ path, id }) => ({ path, content: contents.get(id) ?? Buffer.alloc(0) }));
+  for (const { path, content } of files)
+    if (content.toString('latin1', 0, pointerStart.length) === pointerStart)
+      faults.add(path, start, 'is stored with Git LFS; store definition files in git itself');
+  return faults.count() > 0 ? { ok: false, faults: faults.list() } : { ok: true, files };
+}
+
+function faulty(file: string, message: string): Extract<ReadFiles, { ok: false }> {
+  return { ok: false, faults: [{ file, ...start, message }] };
+}
+
+const tooLarge = faulty(
+  'factory.yaml',
+  `the files of the definition have more than ${maxDefinitionBytes / 1024 / 1024} MB together`,
+);

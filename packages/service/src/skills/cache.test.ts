@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { makeCache } from './cache.ts';
+
+test('holds so many bytes at most, and drops what was used longest ago', () => {
+  const cache = makeCache<string>(100);
+  cache.set('a', 'A', 40);
+  cache.set('b', 'B', 40);
+  expect(cache.get('a')).toBe('A');
+  cache.set('c', 'C', 40);
+  expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual(['A', undefined, 'C']);
+  // A new value takes the place of the old one, with its size.
+  cache.set('c', 'C2', 60);
+  expect([cache.get('a'), cache.get('c')]).toEqual(['A', 'C2']);
+  cache.set('d', 'D', 100);
+  expect([cache.get('a'), cache.get('c'), cache.get('d')]).toEqual([undefined, undefined, 'D']);
+});
+
+test('keeps nothing that is larger than itself, and no older value of the name either', () => {
+  const cache = makeCache<string>(100);
+  cache.set('a', 'A', 1);
+  cache.set('b', 'B', 1);
+  cache.set('a', 'A2', 101);
+  expect([cache.get('a'), cache.get('b')]).toEqual([undefined, 'B']);
+});

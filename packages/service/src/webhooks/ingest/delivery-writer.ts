@@ -1,0 +1,116 @@
+/** Writes deliveries that arrive together in one transaction: a commit, a lock and a round trip cost more than a row. */
+import type { Database } from '../../store/database/database.ts';
+import { StoreUnavailable } from '../../store/database/unavailable.ts';
+import type { Gate } from './gate.ts';
+import type { StartAutomations } from './start-automations.ts';
+import { type CheckedDelivery, insertAll, type NotWritten, type Written, writeWithin } from './write-deliveries.ts';
+
+/** Writes a delivery; it is committed when the promise resolves. `busy`: too much waits already. */
+export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
+
+/** Batches of one queue that are written at a time: while one waits for files and disks, the other uses the database. */
+const batchesAtOnce = 2;
+/** Deliveries of one transaction, and bytes of their bodies. */
+const maxDeliveries = 64;
+const maxBytes = 1024 * 1024;
+/** Deliveries that wait for a batch: those of one team that start runs, or all others. */
+const maxWaiting = 512;
+
+interface Waiting<Result> {
+  readonly delivery: CheckedDelivery;
+  readonly resolve: (result: Result | 'busy') => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Write<Result> = (deliveries: readonly CheckedDelivery[]) => Promise<readonly (Result | undefined)[]>;
+
+/** Takes the first deliveries that fit into one transaction; at least one. */
+function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
+  let bytes = 0;
+  const end = waiting.findIndex(({ delivery }, index) => {
+    bytes += delivery.body.length;
+    return index > 0 && (index >= maxDeliveries || bytes > maxBytes);
+  });
+  return waiting.splice(0, end === -1 ? waiting.length : end);
+}
+
+/**
+ * Makes a queue whose deliveries are written in batches without a delay: a batch begins when `gate` has room, and takes what has come
+ * until then. When one fails, its deliveries are written one by one, so that only the bad one fails.
+ */
+function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void) {
+  const waiting: Waiting<Result>[] = [];
+  let writing = 0;
+
+  const writeBatch = async (batch: readonly Waiting<Result>[]): Promise<void> => {
+    if (batch.length === 0) return;
+    try {
+      const results = await write(batch.map(({ delivery }) => delivery));
+      for (const [index, each] of batch.entries()) {
+        const result = results[index];
+        if (result === undefined) each.reject(new Error('a delivery of a batch has no result'));
+        else each.resolve(result);
+      }
+    } catch (error) {
+      if (batch.length === 1 || error instanceof StoreUnavailable) for (const each of batch) each.reject(error);
+      else for (const each of batch) await writeBatch([each]);
+    }
+  };
+  const drain = async (): Promise<void> => {
+    while (waiting.length > 0)
+      // The other batch may have taken all while this one waited for the gate.
+      if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
+        for (const each of waiting.splice(0)) each.resolve('busy');
+    writing -= 1;
+    if (writing === 0) onEmpty();
+  };
+
+  return (delivery: CheckedDelivery): Promise<Result | 'busy'> =>
+    new Promise((resolve, reject) => {
+      if (waiting.length >= maxWaiting) {
+        resolve('busy');
+        return;
+      }
+      waiting.push({ delivery, resolve, reject });
+      if (writing >= batchesAtOnce) return;
+      writing += 1;
+      void drain();
+    });
+}
+
+/**
+ * Makes the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, take one statement. Those that may start
+ * runs have a queue for each team, so that no team waits for the runs of another. `startingGate` bounds these below `gate`.
+ */
+export function makeDeliveryWriter(
+  db: Database,
+  startAutomations: StartAutomations | undefined,
+  { gate, startingGate }: { readonly gate: Gate; readonly startingGate: Gate },
+): DeliveryWriter {
+  const holds = startAutomations !== undefined;
+  const writeOnly = makeQueue(
+    gate,
+    (deliveries) => insertAll(db, deliveries, holds),
+    () => undefined,
+  );
+  const starting = new Map<string, DeliveryWriter>();
+  const startingOf = (teamId: string): DeliveryWriter => {
+    const known = starting.get(teamId);
+    if (known) return known;
+    const made = makeQueue(
+      async (work) => await startingGate(async () => await gate(work)),
+      (deliveries) => db.transaction((tx) => writeWithin(tx, startAutomations, deliveries)),
+      () => starting.delete(teamId),
+    );
+    starting.set(teamId, made);
+    return made;
+  };
+  return async (delivery) => {
+    const { teamId, hints } = delivery.webhook;
+    if (!hints.feedsAutomations || delivery.startsNothing) {
+      const written = await writeOnly(delivery);
+      if (written === 'busy' || written.kind !== 'held') return written;
+    }
+    return await startingOf(teamId)(delivery);
+  };
+}

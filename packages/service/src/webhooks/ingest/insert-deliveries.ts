@@ -1,0 +1,74 @@
+/** The statement that checks webhooks, takes from their budgets and writes deliveries, many at once. */
+import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
+import { defineStatement, float, nullable, text } from '../../store/database/statement.ts';
+
+const perMinute = maxWebhookDeliveriesPerMinute;
+
+/**
+ * SQL: whether an automation's trigger selects a webhook. The automation is `a`; `isGithub` says whether GitHub signs for the webhook.
+ * A delivery that starts nothing needs no transaction besides this statement.
+ */
+export const selectsWebhook = (webhookUid: string, isGithub: string): string => `
+  EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE
+    t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? ${webhookUid} OR t -> 'filter' -> 'webhook_ids' -> 'in' ? ${webhookUid})
+    OR t ->> 'provider' = 'github' AND ${isGithub})`;
+
+/** `HELD`: automations select the webhook, or the delivery reports a push to a factory with a source. `CHANGED`: it has another version by now. `FULL`: its budget is used up. */
+type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
+
+/**
+ * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions by which the deliveries were
+ * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial
+ * unique index decides which of several deliveries with one identity is accepted. $11: deliveries that may start something are not
+ * written, unless they are duplicates. One row for each delivery, in their order.
+ */
+export const insertDeliveries = defineStatement({
+  name: 'insert_webhook_deliveries',
+  text: `
+    WITH input AS (
+      SELECT * FROM unnest($1::text[], $2::integer[], $3::uuid[], $4::bigint[], $5::text[], $6::bytea[], $7::uuid[], $8::bytea[],
+          $9::text[], $10::boolean[]) WITH ORDINALITY
+        AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, n)
+    ), locked AS (
+      SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ($1)
+      ORDER BY uid FOR NO KEY UPDATE
+    ), webhook AS (
+      SELECT *, (SELECT count(*) FROM unnest(recent) t WHERE t > clock_timestamp() - interval '1 minute') AS used,
+        $11 AND (SELECT true FROM automations a WHERE a.factory_uid = locked.factory_uid
+          AND ${selectsWebhook('locked.uid', "locked.signature_scheme = 'github'")} LIMIT 1) IS TRUE AS feeds,
+        $11 AND signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
+      FROM locked
+    ), checked AS (
+      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current,
+        (w.feeds OR w.has_source AND i.event = 'push') AND NOT i.starts_nothing AND (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid
+          AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AS is_held
+      FROM input i LEFT JOIN webhook w ON w.uid = i.webhook_uid
+    ), placed AS (
+      SELECT *, is_current AND NOT is_held
+        AND row_number() OVER (PARTITION BY webhook_uid, is_current AND NOT is_held ORDER BY n) <= ${perMinute} - used AS is_taken
+      FROM checked
+    ), budget AS (
+      SELECT webhook_uid, sum(size_bytes) AS bytes, recent || array_fill(clock_timestamp(), ARRAY[count(*)::integer]) AS recent
+      FROM placed WHERE is_taken GROUP BY webhook_uid, recent
+    ), counted AS (
+      UPDATE webhooks w SET recent = b.recent[greatest(1, cardinality(b.recent) - ${perMinute - 1}):],
+        payload_bytes = w.payload_bytes + b.bytes
+      FROM budget b WHERE w.uid = b.webhook_uid
+    ), accepted AS (
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event)
+      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event FROM placed
+      WHERE is_taken ORDER BY n
+      ON CONFLICT (webhook_uid, identity_hash) WHERE label = 'ACCEPTED' DO NOTHING RETURNING id
+    ), duplicate AS (
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of)
+      SELECT id, webhook_uid, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of FROM placed p
+      WHERE is_taken AND NOT EXISTS (SELECT FROM accepted a WHERE a.id = p.id)
+    )
+    SELECT CASE WHEN a.id IS NOT NULL THEN 'ACCEPTED' WHEN p.is_taken THEN 'DUPLICATE' WHEN p.is_current IS NOT TRUE THEN 'CHANGED'
+        WHEN p.is_held THEN 'HELD' ELSE 'FULL' END AS outcome,
+      extract(epoch FROM (SELECT r.recent[cardinality(r.recent) - ${perMinute - 1}] FROM (SELECT coalesce(b.recent, p.recent) AS recent) r)
+        + interval '1 minute' - clock_timestamp())::float8 * 1000 AS wait_ms
+    FROM placed p LEFT JOIN accepted a ON a.id = p.id LEFT JOIN budget b ON b.webhook_uid = p.webhook_uid
+    ORDER BY p.n`,
+  row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
+});

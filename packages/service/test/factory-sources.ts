@@ -1,0 +1,48 @@
+/** Test support: factories that take their definition from a private repository on a real git host. */
+import { FactorySource, FactorySync, SetFactorySourceResponse } from '@runyard/contract/factory-sources';
+import { afterAll, beforeEach, expect } from 'vitest';
+import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
+import { syncDueSources } from '../src/definitions/source/sync.ts';
+import { type Files, filesOf, testDefinitions } from './definitions.ts';
+import { startTestService } from './service.ts';
+
+/** Returns the faults of a sync as lines. */
+export const faultsOf = (sync: FactorySync) =>
+  sync.errors?.map((each) => `${each.path}:${each.line}:${each.column}: ${each.message}`);
+
+/** Starts a service and a git host for the tests of a file; each test has an empty factory. */
+export async function testSources() {
+  const host = await startFakeGitHost({ accepts: (_name, password) => password === 'of-team' });
+  const service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+  const definitions = testDefinitions(service);
+  await service.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token: 'of-team' } });
+  afterAll(async () => {
+    await service.close();
+    await host.close();
+  });
+  const factory = { path: '' };
+  beforeEach(async () => {
+    factory.path = await definitions.open();
+  });
+
+  /** Makes the branch one commit with these files. */
+  const push = (content: Files, branch = 'main') =>
+    host.replace('acme', 'factories', { branch, files: filesOf(content) });
+  const set = async (more: object = {}, key = service.key): Promise<SetFactorySourceResponse> => {
+    const body = { repository: 'acme/factories', ...more };
+    const answer = await service.request('PUT', `${factory.path}/source`, { key, body });
+    expect(answer.status, answer.text).toBe(200);
+    return SetFactorySourceResponse.parse(answer.body);
+  };
+  const source = async () => FactorySource.parse((await service.request('GET', `${factory.path}/source`)).body);
+  const syncNow = async (body?: object) => {
+    const answer = await service.request('POST', `${factory.path}/source/sync`, body ? { body } : {});
+    expect(answer.status, answer.text).toBe(200);
+    return FactorySync.parse(answer.body);
+  };
+  const going = new AbortController().signal;
+  /** One round of the loop of a process. */
+  const round = (deps: Partial<typeof service.deps> = {}) => syncDueSources({ ...service.deps, ...deps }, going);
+  const makeDue = () => service.deps.db.query('UPDATE factory_sources SET due_at = now()');
+  return { host, service, definitions, factory, push, set, source, syncNow, round, makeDue };
+}

@@ -1,0 +1,39 @@
+import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egress/denied';
+import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
+import { maxDeniedShown } from '@runyard/contract/limits';
+
+/** Denied connections of one sandbox: each new one is reported at once, up to a limit, and the counts in the end. */
+export interface DeniedLog {
+  add(host: string, port: number, reason: DeniedReason): void;
+  /** Reports the counts if there were more tries than reports. Once. */
+  close(): void;
+}
+
+/** Makes the log of an execution. It calls `report` at most `maxDeniedShown` times, and once when it is closed. */
+export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLog {
+  const shown = new Map<string, DeniedConnection>();
+  let total = 0;
+  let isClosed = false;
+  return {
+    add(hostText, port, reason) {
+      if (isClosed) return;
+      total += 1;
+      const host = harmless(hostText);
+      const key = `${host} ${port} ${reason}`;
+      const known = shown.get(key);
+      if (known !== undefined) shown.set(key, { ...known, count: known.count + 1 });
+      if (known !== undefined || shown.size >= maxDeniedShown) return;
+      const connection = { host, port, reason, count: 1 };
+      shown.set(key, connection);
+      report({ number: shown.size, connections: [connection], total });
+    },
+    close() {
+      if (!isClosed && total > shown.size)
+        report({ number: maxDeniedShown + 1, connections: [...shown.values()], total });
+      isClosed = true;
+    },
+  };
+}
+
+/** Programs in the sandbox choose the text: nothing but visible ASCII, shortened. */
+const harmless = (text: string): string => text.replace(/[^\x21-\x7e]/g, '?').slice(0, 260);

@@ -1,0 +1,70 @@
+import { connect as connectSocket, type Socket, type TcpNetConnectOpts } from 'node:net';
+import type { AddressRules } from '@runyard/contract/address-rules';
+import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
+import type { Host } from '@runyard/contract/egress/host-name';
+import type { NameResolver } from '@runyard/contract/names/resolver';
+
+export interface Dialling {
+  readonly resolve: NameResolver['resolve'];
+  readonly addresses: AddressRules;
+  /** Default: `connect` of `node:net`. */
+  readonly connect?: (options: TcpNetConnectOpts) => Socket;
+}
+
+export type DialOutcome =
+  | { readonly kind: 'connected'; readonly socket: Socket }
+  | { readonly kind: 'denied'; readonly reason: DeniedReason }
+  /** The host is allowed and cannot be reached. */
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Addresses of a name that are tried, and the limit for each. */
+const maxTries = 4;
+const connectTimeoutMs = 5_000;
+
+/**
+ * Looks a host up and connects to one of its addresses. If one address of the name may not be reached, none is. The connection goes to
+ * the checked address, without another look-up, which could give another answer (DNS rebinding).
+ */
+export async function dial(
+  target: Host,
+  port: number,
+  { resolve, addresses, connect = connectSocket }: Dialling,
+  signal: AbortSignal,
+): Promise<DialOutcome> {
+  let found: readonly string[];
+  try {
+    // With the dot, the name is looked up as it is, without the search domains of the machine.
+    found =
+      target.kind === 'address'
+        ? [target.host]
+        : (await resolve(`${target.host}.`, signal)).map((each) => each.address);
+  } catch (error) {
+    const isUnknown = (error as NodeJS.ErrnoException).code === 'ENOTFOUND';
+    return { kind: 'failed', message: `${target.host} ${isUnknown ? 'does not exist' : 'could not be looked up'}` };
+  }
+  if (found.some((address) => addresses(address) === 'refused')) return { kind: 'denied', reason: 'private_address' };
+  for (const address of found.slice(0, maxTries)) {
+    if (signal.aborted) break;
+    const socket = await connected(connect({ host: address, port, allowHalfOpen: true, noDelay: true }), signal);
+    if (socket !== undefined) return { kind: 'connected', socket };
+  }
+  return { kind: 'failed', message: `${target.host} does not take connections on port ${port}` };
+}
+
+/** Returns the socket when it is connected; undefined: it could not be, or not in time. */
+function connected(socket: Socket, signal: AbortSignal): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const giveUp = (): void => void socket.destroy();
+    const timer = setTimeout(giveUp, connectTimeoutMs);
+    signal.addEventListener('abort', giveUp, { once: true });
+    const settle = (result: Socket | undefined): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
+      resolve(result);
+    };
+    socket.once('connect', () => settle(socket));
+    socket.once('close', () => settle(undefined));
+    // Each user of the socket handles its end by `close`.
+    socket.on('error', () => {});
+  });
+}

@@ -1,0 +1,66 @@
+import type { DeniedConnections } from '@runyard/contract/egress/denied';
+import { maxEgressBytes } from '@runyard/contract/limits';
+import { type NameResolver, systemNames } from '@runyard/contract/names/resolver';
+import type { Settings } from '@runyard/contract/settings';
+import type { Relay } from '../relay/socket-server.ts';
+import { deniedLog } from './denied-log.ts';
+import { type EgressPolicy, egressAddresses, egressPolicy } from './policy.ts';
+import { openProxy, type ProxyLimits } from './proxy.ts';
+
+/** The rules of one sandbox, as JSON for the process that holds it. */
+export interface EgressOrder {
+  readonly hosts: readonly string[];
+  readonly settings: EgressSettings;
+}
+
+/** The way of one sandbox to the hosts that its environment allows. */
+export interface SandboxEgress {
+  readonly order: EgressOrder;
+  /** Takes the denied connections of a proxy that another process opened by `order`. */
+  readonly report: (denied: DeniedConnections) => void;
+  /** Opens its proxy on a socket that only `uid` (default: our own user) can connect to. */
+  open(socketPath: string, uid?: number): Promise<Relay>;
+}
+
+/** The egress of one execution. */
+export interface ExecutionEgress extends SandboxEgress {
+  readonly policy: EgressPolicy;
+  /** Reports the counts of denied connections. */
+  end(): void;
+}
+
+/** The egress of all sandboxes of a worker. */
+export interface Egress {
+  /** Makes the egress of an execution whose environment allows `hosts`. `report` is called for denied connections, boundedly. */
+  ofExecution(hosts: readonly string[], report: (denied: DeniedConnections) => void): ExecutionEgress;
+}
+
+const proxyLimits: ProxyLimits = {
+  maxBytes: maxEgressBytes,
+  idleMs: 10 * 60_000,
+  longestMs: 6 * 60 * 60_000,
+  countMs: 1_000,
+  headersMs: 10_000,
+};
+
+export type EgressSettings = Pick<Settings, 'RUNYARD_EGRESS' | 'RUNYARD_EGRESS_PRIVATE_NETWORKS'>;
+
+/** Makes the egress of a worker from its settings. */
+export function makeEgress(settings: EgressSettings, resolve: NameResolver['resolve'] = systemNames.resolve): Egress {
+  const addresses = egressAddresses(settings.RUNYARD_EGRESS_PRIVATE_NETWORKS);
+  return {
+    ofExecution(hosts, report) {
+      const policy = egressPolicy(hosts, settings.RUNYARD_EGRESS);
+      const denied = deniedLog(report);
+      const options = { policy, denied, resolve, addresses, limits: proxyLimits };
+      const order = { hosts, settings };
+      return {
+        order,
+        report,
+        policy,
+        open: (socketPath, uid) => openProxy(socketPath, uid, options),
+        end: denied.close,
+      };
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
+import { bodyFraming, forwardedHeaders, hasBody } from '../relay/forwarding.ts';
+
+/** Host and port that a request is for, as the client wrote them and as they are compared. */
+export interface PlainTarget {
+  readonly written: string;
+  readonly target: (Host & { readonly port: number }) | undefined;
+  readonly path: string;
+}
+
+const plainPort = 80;
+
+/**
+ * Returns the target of a request to a proxy (absolute form, RFC 9112 section 3.2.2), or of one in a tunnel to `tunnel`. Undefined:
+ * it is neither.
+ */
+export function plainTarget(
+  url: string,
+  tunnel: (Host & { readonly port: number }) | undefined,
+): PlainTarget | undefined {
+  const [, written, rest = ''] = /^http:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
+  if (written !== undefined)
+    return { written, target: readAuthority(written, plainPort), path: rest.startsWith('/') ? rest : `/${rest}` };
+  if (tunnel === undefined || !url.startsWith('/')) return undefined;
+  return { written: tunnel.host, target: tunnel, path: url };
+}
+
+/** Returns true if the only Host header of the request names the target. */
+export function hostMatches({ headersDistinct }: IncomingMessage, target: Host & { readonly port: number }): boolean {
+  const [host, ...more] = headersDistinct.host ?? [];
+  const named = more.length === 0 && host !== undefined ? readAuthority(host, plainPort) : undefined;
+  return named !== undefined && named.host === target.host && named.port === target.port;
+}
+
+/** Sends the request to the server at the other end of `socket`, with the checked host and without what is for the proxy. */
+export function forwardPlain(
+  message: IncomingMessage,
+  response: ServerResponse,
+  { host, port, path }: { readonly host: string; readonly port: number; readonly path: string },
+  socket: Socket,
+): void {
+  const name = host.includes(':') ? `[${host}]` : host;
+  const request = http.request({
+    createConnection: () => socket,
+    method: message.method ?? 'GET',
+    path,
+    headers: {
+      ...forwardedHeaders(message),
+      ...bodyFraming(message),
+      host: port === plainPort ? name : `${name}:${port}`,
+    },
+    setHost: false,
+  });
+  request.on('error', () => refuse(response, 502, 'the server closed the connection without an answer'));
+  request.on('response', (reply) => {
+    response.writeHead(reply.statusCode ?? 502, forwardedHeaders(reply));
+    response.flushHeaders();
+    reply.pipe(response);
+    reply.on('error', () => response.destroy());
+    reply.on('aborted', () => response.destroy());
+  });
+  response.once('close', () => socket.destroy());
+  message.on('error', () => request.destroy());
+  if (hasBody(message)) message.pipe(request);
+  else request.end();
+}
+
+/** Answers that the request was not carried out, and closes the connection: the rest of the request would be read as the next one. */
+export function refuse(response: ServerResponse, status: number, reason: string): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`Runyard: ${reason}\n`);
+}

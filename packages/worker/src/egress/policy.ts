@@ -1,0 +1,50 @@
+import os from 'node:os';
+import { type AddressRules, makeAddressRules } from '@runyard/contract/address-rules';
+import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
+import type { Host } from '@runyard/contract/egress/host-name';
+import { covers, formatRule, type HostRule, intersectRules, readHostRule } from '@runyard/contract/egress/host-rules';
+import type { OperatorRules } from '@runyard/contract/settings/egress';
+
+/** The rules of one sandbox. */
+export interface EgressPolicy {
+  /** Rules of the environment, narrowed to those of the operator. */
+  readonly allowed: readonly string[];
+  /** Rules of the environment of which the operator allows nothing. */
+  readonly refused: readonly string[];
+  /** Returns why a connection to the host is denied before its name is looked up; undefined: it is not. */
+  refusal(host: Host, port: number): DeniedReason | undefined;
+}
+
+/** Makes the rules of a sandbox from those of its environment and the operator. Rules that this version cannot read allow nothing. */
+export function egressPolicy(hosts: readonly string[], operator: OperatorRules): EgressPolicy {
+  const wanted = hosts.map((text) => ({ text, rule: readHostRule(text) }));
+  const narrowed = wanted.map(({ text, rule }) => ({ text, rules: rule === undefined ? [] : narrow(rule, operator) }));
+  const effective = narrowed.flatMap(({ rules }) => rules);
+  const isCovered = (rules: readonly (HostRule | undefined)[], { host }: Host, port: number): boolean =>
+    rules.some((rule) => rule !== undefined && covers(rule, host, port));
+  return {
+    allowed: [...new Set(effective.map(formatRule))],
+    refused: narrowed.filter(({ rules }) => rules.length === 0).map(({ text }) => text),
+    refusal(host, port) {
+      if (isCovered(effective, host, port)) return undefined;
+      const ofEnvironment = wanted.map(({ rule }) => rule);
+      return isCovered(ofEnvironment, host, port) ? 'operator' : 'host_not_allowed';
+    },
+  };
+}
+
+function narrow(rule: HostRule, operator: OperatorRules): HostRule[] {
+  if (operator === 'any') return [rule];
+  if (operator === 'none') return [];
+  return operator.flatMap((other) => intersectRules(rule, other) ?? []);
+}
+
+/**
+ * Makes the rules for addresses: public ones, and the networks of the operator. The addresses of this machine count as private,
+ * because its firewall does not protect the machine's services from the machine itself.
+ */
+export function egressAddresses(networks: readonly string[]): AddressRules {
+  const isOwn = (address: string): boolean =>
+    Object.values(os.networkInterfaces()).some((found) => found?.some((each) => each.address === address));
+  return makeAddressRules(networks, isOwn);
+}

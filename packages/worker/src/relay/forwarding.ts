@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+
+/** Headers of one hop (RFC 9110 section 7.6.1), and headers with which a sandbox could pose as a proxy or choose a host. */
+const notForwarded = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'expect',
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]);
+
+/** Returns the headers to forward. A repeated name keeps all its values. Names listed in `Connection` are per hop too. */
+export function forwardedHeaders(message: IncomingMessage): Record<string, string[]> {
+  const perHop = new Set(
+    (message.headers.connection ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
+  const headers: Record<string, string[]> = {};
+  for (const [name, values] of Object.entries(message.headersDistinct)) {
+    if (values !== undefined && !notForwarded.has(name) && !perHop.has(name)) headers[name] = values;
+  }
+  return headers;
+}
+
+/**
+ * Returns the header that delimits the body. It is explicit because Node sends the body of a GET or DELETE without framing if its
+ * length is unknown: the service would read it as the next request, on a connection that other sandboxes share.
+ */
+export function bodyFraming(message: IncomingMessage): Record<string, string> {
+  return message.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
+}
+
+/** Returns true if a body follows the headers. */
+export function hasBody(message: IncomingMessage): boolean {
+  return message.headers['transfer-encoding'] !== undefined || message.headers['content-length'] !== undefined;
+}

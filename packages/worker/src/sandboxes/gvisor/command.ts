@@ -1,0 +1,46 @@
+import type { Gvisor } from './find-gvisor.ts';
+
+/** Where runsc and its files are in the outer sandbox. The container sees none of them. */
+export const outside = { runsc: '/run/runsc', bundle: '/run/bundle', state: '/run/state' } as const;
+
+/** Variable with the length of the specification, which comes before the run token on descriptor 4. */
+export const specificationBytesVariable = 'RUNYARD_SPECIFICATION_BYTES';
+
+/**
+ * First process of the outer sandbox: writes the specification, starts the container with the rest of descriptor 4 as its standard
+ * input, forwards SIGTERM to the container's init, and exits with its exit code.
+ */
+const runScript = [
+  'umask 077',
+  `head -c "$${specificationBytesVariable}" <&4 >${outside.bundle}/config.json`,
+  'trap \'t=1; "$@" kill sandbox TERM 2>/dev/null\' TERM',
+  `"$@" run --bundle ${outside.bundle} sandbox <&4 & p=$!`,
+  'exec 4<&-',
+  'wait "$p"; s=$?',
+  'while [ "$t" ]; do t=; wait "$p"; r=$?; [ "$r" = 127 ] || s=$r; done',
+  'exit "$s"',
+].join('\n');
+
+/**
+ * Options of runsc. `--rootless`: in the outer sandbox root is the run's own user, with rights in its own namespaces only.
+ * `--host-uds=open`: programs may connect to sockets in the files that they see, which are those of the relay and of the egress
+ * proxy; they cannot make sockets that others see. `--ignore-cgroups`: the outer sandbox is in its cgroup already.
+ */
+const options = ['--rootless', '--network=none', '--ignore-cgroups', '--host-uds=open', '--oci-seccomp'];
+
+/** Threads of gVisor's kernel and of its file server. */
+const ownThreads = 256;
+
+/** Threads of the machine for one thread of the container, at most as measured. With `ptrace` each thread of gVisor's kernel needs one per process. */
+const threadsPerThread: Readonly<Record<Gvisor['platform'], number>> = { systrap: 3, ptrace: 16 };
+
+/** Returns how many processes and threads of the machine a container with `processes` processes may need. */
+export function hostProcesses({ platform }: Gvisor, processes: number): number {
+  return threadsPerThread[platform] * processes + ownThreads;
+}
+
+/** Returns the command of an outer sandbox. `label` marks its first process. */
+export function containerCommand({ platform }: Gvisor, label: string, nofile: number): string[] {
+  const runsc = [outside.runsc, `--root=${outside.state}`, `--platform=${platform}`, ...options];
+  return ['/usr/bin/prlimit', `--nofile=${nofile}`, '--core=0', '/bin/sh', '-c', runScript, label, ...runsc];
+}

@@ -1,0 +1,101 @@
+/** Specification of a gVisor container, in the format of the Open Container Initiative (runtime-spec 1.0). */
+
+/** A folder or file of the outer sandbox that the container may write to, at the same path. */
+export interface WritableFolder {
+  /** Path below the container's root, which is also its path in the container. */
+  readonly path: string;
+}
+
+/** A file system in the memory of the container. */
+export interface MemoryFolder {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface ContainerView {
+  /** Folder of the outer sandbox that is the container's root, read-only. */
+  readonly root: string;
+  readonly writable: readonly WritableFolder[];
+  readonly memory: readonly MemoryFolder[];
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingFolder: string;
+  /** Uid and gid that the processes see. */
+  readonly uid: number;
+  readonly limits: { readonly nproc: number; readonly nofile: number; readonly fileBytes: number };
+}
+
+/**
+ * First process of the container: as init of a bubblewrap sandbox it starts the command, forwards SIGTERM to it, reaps orphans, and
+ * exits with its exit code. The run token arrives on standard input, the only descriptor that every gVisor passes on.
+ */
+const initScript = [
+  'exec 4<&0 </dev/null',
+  'trap \'t=1; kill -TERM "$p" 2>/dev/null\' TERM',
+  '"$@" & p=$!',
+  'exec 4<&-',
+  'wait "$p"; s=$?',
+  'while [ "$t" ]; do t=; wait "$p"; r=$?; [ "$r" = 127 ] || s=$r; done',
+  'exit "$s"',
+].join('\n');
+
+/** init, and `unshare` before it, count as processes of the user. */
+const ownProcesses = 1;
+
+/** Calls with which a program could uncover the file that is covered below. */
+const refusedCalls = ['mount', 'umount2', 'pivot_root', 'chroot', 'move_mount', 'fsopen', 'fsmount', 'open_tree'];
+
+/**
+ * Returns the specification. The container's root user is the user of the outer sandbox, because that user owns workspace and home.
+ * The command runs in a user namespace of gVisor's kernel, in which this user has the uid `uid` and no capabilities.
+ */
+export function containerSpecification(view: ContainerView): object {
+  const { limits, uid } = view;
+  const rlimits = {
+    RLIMIT_NPROC: limits.nproc + ownProcesses,
+    RLIMIT_NOFILE: limits.nofile,
+    RLIMIT_FSIZE: limits.fileBytes,
+    RLIMIT_CORE: 0,
+  };
+  const asUser = ['/usr/bin/unshare', '--user', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
+  // A namespace whose map contains root needs this capability (user_namespaces(7)); it is gone once the namespace is there.
+  const mapping = ['CAP_SETFCAP'];
+  return {
+    ociVersion: '1.0.2',
+    hostname: 'sandbox',
+    root: { path: view.root, readonly: true },
+    process: {
+      user: { uid: 0, gid: 0 },
+      args: [...asUser, '/bin/sh', '-c', initScript, 'init', ...view.command],
+      env: Object.entries(view.env).map(([name, value]) => `${name}=${value}`),
+      cwd: view.workingFolder,
+      noNewPrivileges: true,
+      capabilities: { bounding: mapping, effective: mapping, permitted: mapping },
+      rlimits: Object.entries(rlimits).map(([type, limit]) => ({ type, hard: limit, soft: limit })),
+    },
+    mounts: [
+      { destination: '/proc', type: 'proc', source: 'proc' },
+      // A program that could write 0 to ptrace_scope could read the memory of the agent.
+      memoryMount('/proc/sys/kernel/yama', 4096, 'ro', 'mode=555'),
+      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755'] },
+      ...view.memory.map(({ path, bytes }) => memoryMount(path, bytes, 'nosuid', 'nodev', 'mode=1777')),
+      ...view.writable.map(({ path }) => ({
+        destination: path,
+        type: 'bind',
+        source: `${view.root}${path}`,
+        options: ['rbind', 'rw', 'nosuid', 'nodev'],
+      })),
+    ],
+    linux: {
+      namespaces: ['pid', 'ipc', 'uts', 'mount', 'network'].map((type) => ({ type })),
+      seccomp: {
+        defaultAction: 'SCMP_ACT_ALLOW',
+        syscalls: [{ names: refusedCalls, action: 'SCMP_ACT_ERRNO', errnoRet: 1 }],
+      },
+    },
+  };
+}
+
+function memoryMount(destination: string, bytes: number, ...options: readonly string[]) {
+  return { destination, type: 'tmpfs', source: 'tmpfs', options: [`size=${bytes}`, ...options] };
+}

@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+/** How gVisor takes over the system calls of a program. Older versions have only `ptrace`. */
+type Platform = 'systrap' | 'ptrace';
+
+/** The gVisor of this machine. */
+export interface Gvisor {
+  /** Path of runsc. */
+  readonly program: string;
+  readonly platform: Platform;
+}
+
+/** Folders after those of `PATH`: services often have a short one. */
+const places = ['/usr/local/bin', '/usr/bin'];
+
+/** Returns the path of runsc, the first one on `PATH`; `undefined` if it is not installed. */
+async function findRunsc(pathVariable: string): Promise<string | undefined> {
+  for (const folder of [...pathVariable.split(path.delimiter), ...places]) {
+    if (!path.isAbsolute(folder)) continue;
+    const file = path.join(folder, 'runsc');
+    const isThere = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return await realpath(file);
+  }
+  return undefined;
+}
+
+/** Finds gVisor and its best platform. `undefined`: it is not installed. Rejects if runsc does not run on this machine. */
+export async function findGvisor(pathVariable = process.env.PATH ?? ''): Promise<Gvisor | undefined> {
+  const program = await findRunsc(pathVariable);
+  if (program === undefined) return undefined;
+  const { stdout } = await promisify(execFile)(program, ['help', 'platforms'], { env: {}, timeout: 20_000 });
+  return { program, platform: /^\s*systrap$/m.test(stdout) ? 'systrap' : 'ptrace' };
+}

@@ -1,0 +1,32 @@
+/** Makes first messages of TLS as clients send them, and as they must not. */
+export interface HelloParts {
+  /** Names of the extension `server_name`; absent: the message has no such extension. */
+  readonly names?: readonly string[];
+  /** Further extensions, by type. */
+  readonly extensions?: readonly (readonly [type: number, data: Buffer])[];
+  /** Bytes of each record; absent: all in one. */
+  readonly recordBytes?: number;
+}
+
+const uint16 = (value: number): Buffer => Buffer.from([value >> 8, value & 255]);
+const sized = (data: Buffer): Buffer => Buffer.concat([uint16(data.length), data]);
+
+export function clientHello({ names, extensions = [], recordBytes = 16_384 }: HelloParts): Buffer {
+  const list = names?.map((name) => Buffer.concat([Buffer.from([0]), sized(Buffer.from(name, 'latin1'))]));
+  const all = [...(list ? [[0, sized(Buffer.concat(list))] as const] : []), ...extensions];
+  const body = Buffer.concat([
+    ...[
+      Buffer.from([3, 3]),
+      Buffer.alloc(32, 7),
+      Buffer.from([0]),
+      sized(Buffer.from([0x13, 0x01])),
+      Buffer.from([1, 0]),
+    ],
+    sized(Buffer.concat(all.map(([type, data]) => Buffer.concat([uint16(type), sized(data)])))),
+  ]);
+  const message = Buffer.concat([Buffer.from([1, body.length >> 16]), uint16(body.length & 0xffff), body]);
+  const records: Buffer[] = [];
+  for (let at = 0; at < message.length; at += recordBytes)
+    records.push(Buffer.from([22, 3, 1]), sized(message.subarray(at, at + recordBytes)));
+  return Buffer.concat(records);
+}

@@ -1,0 +1,201 @@
+/**
+ * Three service processes on one database, whose clocks differ: a team spends through all of them, and keys end in all of them, while
+ * one is killed.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { recordLostRequests } from '../packages/service/src/usage/budget/lost-requests.ts';
+import { askModel, opus } from '../packages/service/test/budgets.ts';
+import { acceptedWorker, rawHello } from '../packages/service/test/process.ts';
+import { openTestService } from '../packages/service/test/service.ts';
+import { followStream } from '../packages/service/test/stream.ts';
+import { startFakeModels } from './fakes/models.ts';
+import { type OneService, startService } from './support/service-process.ts';
+import { eventually } from './support/system.ts';
+
+interface OneProcess extends OneService {
+  /** Its row in `service_instances`. */
+  readonly instanceId: string;
+}
+
+const fake = await startFakeModels();
+afterAll(() => fake.close());
+const service = await openTestService({ env: fake.env });
+const { db } = service.deps;
+const clocksMs = [0, 60_000, -60_000];
+const services: OneProcess[] = [];
+beforeAll(async () => {
+  for (const clockAheadMs of clocksMs) services.push(await start(clockAheadMs));
+}, 120_000);
+afterAll(async () => {
+  for (const each of services) await each.stop();
+});
+
+const instances = async () => (await db.query<{ id: string }>('SELECT id FROM service_instances')).map(({ id }) => id);
+
+async function start(clockAheadMs: number): Promise<OneProcess> {
+  const before = await instances();
+  const one = await startService({ databaseUrl: service.database.url, key: service.key, clockAheadMs, env: fake.env });
+  const instanceId = (await instances()).find((id) => !before.includes(id));
+  if (instanceId === undefined) throw new Error('the process gave no sign of life');
+  return { ...one, instanceId };
+}
+
+/** Kills a process, and moves what it left behind two minutes into the past. */
+async function kill(place: number): Promise<void> {
+  const killed = services[place];
+  await killed?.stop();
+  await db.query(
+    `WITH moved AS (UPDATE service_instances SET seen_at = seen_at - interval '2 minutes' WHERE id = $1)
+     UPDATE open_model_requests SET created_at = created_at - interval '2 minutes' WHERE service_instance_id = $1`,
+    [killed?.instanceId],
+  );
+}
+
+const originOf = (place: number): string => services[place % services.length]?.origin ?? '';
+const sumOf = async (sql: string) => (await db.query<{ sum: number }>(`SELECT (${sql})::float8 AS sum`))[0]?.sum ?? 0;
+
+const statusAt = async (place: number, key: string): Promise<number> => {
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = await fetch(`${originOf(place)}/api/v1/agent/environments`, { headers });
+  await answer.arrayBuffer();
+  return answer.status;
+};
+
+/** Opens a live stream and the connection of a worker at two processes. Each promise resolves when one of them has ended. */
+async function openConnections(key: string): Promise<Promise<number>[]> {
+  const ends: Promise<number>[] = [];
+  for (const place of [1, 2]) {
+    const baseUrl = originOf(place);
+    const reader = await followStream({ ...service, baseUrl }, '/agent/runs/events', undefined, key);
+    ends.push(reader.ended.then(() => performance.now()));
+    const worker = await acceptedWorker(baseUrl, key, 'box');
+    worker.say(rawHello({ worker_id: 'box' }));
+    await worker.roundTrip();
+    const closedAt = () => worker.closedAt() ?? Promise.reject(new Error('the socket is open'));
+    ends.push(vi.waitFor(closedAt, { timeout: 15_000, interval: 10 }));
+  }
+  return ends;
+}
+
+/** Returns how long after `from` the process refuses the key, milliseconds. */
+async function refusedAfter(place: number, key: string, from: number): Promise<number> {
+  await vi.waitFor(async () => expect(await statusAt(place, key)).toBe(401), { timeout: 15_000, interval: 5 });
+  return performance.now() - from;
+}
+
+test('a key expires in all processes at one time, whatever their clocks say', async () => {
+  const key = await service.newKey({ expiresIn: '3 seconds' });
+  const [left] = await db.query<{ ms: number }>(
+    `SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::float8 AS ms FROM api_keys WHERE last_four = $1`,
+    [key.slice(-4)],
+  );
+  const expiresAt = performance.now() + (left?.ms ?? 0);
+  for (const place of [0, 1, 2]) expect(await statusAt(place, key)).toBe(200);
+  const ends = await openConnections(key);
+  const refused = await Promise.all([0, 1, 2].map((place) => refusedAfter(place, key, expiresAt)));
+  const ended = (await Promise.all(ends)).map((endedAt) => endedAt - expiresAt);
+  for (const afterMs of [...refused, ...ended]) {
+    expect(afterMs).toBeGreaterThan(-500);
+    expect(afterMs).toBeLessThan(1_000);
+  }
+}, 60_000);
+
+test('a key that one process makes works in all, and ends in all when that process is killed after the deletion', async () => {
+  const { body } = await service.request<{ key: string; uid: string }>('POST', `${originOf(0)}/api/v1/keys`, {
+    body: { name: 'Short', kind: 'personal', expires_in: '1d' },
+  });
+  for (const place of [0, 1, 2]) expect(await statusAt(place, body.key)).toBe(200);
+  const ends = await openConnections(body.key);
+  const answer = service.request('DELETE', `${originOf(0)}/api/v1/keys/${body.uid}`).catch(() => null);
+  await vi.waitUntil(async () => (await db.query('SELECT FROM api_keys WHERE id = $1', [body.uid])).length === 0, {
+    timeout: 15_000,
+    interval: 1,
+  });
+  const deletedAt = performance.now();
+  const killed = services[0]?.stop();
+  for (const place of [1, 2]) expect(await refusedAfter(place, body.key, deletedAt)).toBeLessThan(1_000);
+  for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(1_000);
+  await killed;
+  await answer;
+  services[0] = await start(clocksMs[0] ?? 0);
+}, 60_000);
+
+test('a team spends what its model answers cost, with one process after the other killed', async () => {
+  const runCount = 6;
+  const lanes = 2;
+  // 1,000 tokens at $4 and 40,000 at $20 a million.
+  const answerUsd = 0.804;
+  fake.script(() => ({
+    text: ['a', 'b', 'c'],
+    usage: { input: 1_000, output: 40_000, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
+    misbehaviour: { kind: 'slow', delayMs: 40 },
+  }));
+  let limit = 10_000;
+  const setLimit = () => service.request('PATCH', '/budget', { body: { monthly_limit_usd: limit } });
+  await setLimit();
+  const runs = await Promise.all(
+    Array.from({ length: runCount }, () => service.startExecution({ config: { model_id: opus } })),
+  );
+  // The worker of these runs exists only as a row. Without a living process behind it, the runs would go to another worker.
+  await db.query(
+    `INSERT INTO service_instances (id, seen_at) SELECT service_instance_id, now() + interval '1 hour' FROM worker_connections`,
+  );
+  const spent = () => sumOf('SELECT sum(spent_usd) FROM team_spend');
+  let whole = 0;
+  let broken = 0;
+  const wrong: string[] = [];
+  const spend = async (runToken: string, lane: number): Promise<void> => {
+    for (let n = lane; ; n += 1) {
+      const answer = await askModel(originOf(n), runToken, { stream: true }).catch(() => null);
+      if (answer === null) {
+        broken += 1;
+        await delay(50);
+      } else if (answer.status === 200 && answer.text.includes('message_stop')) whole += 1;
+      else {
+        // The run of a lane that was refused has ended, so its other lane has no valid run token.
+        const isOver = (await spent()) >= limit;
+        if (!isOver || (answer.code !== 'budget_exceeded' && answer.status !== 401)) wrong.push(JSON.stringify(answer));
+        return;
+      }
+    }
+  };
+  const spending = runs.flatMap(({ runToken }) => Array.from({ length: lanes }, (_, lane) => spend(runToken, lane)));
+  let lost = 0;
+  const killAfter = async (place: number, answers: number) => {
+    const before = whole;
+    await eventually('answers', async () => whole >= before + answers || null, 30_000);
+    await kill(place);
+    // Beside the loops of the processes.
+    lost += await recordLostRequests(db);
+  };
+  await killAfter(1, 15);
+  services[1] = await start(clocksMs[1] ?? 0);
+  // Near the end of the budget, where each run has one open request at a time.
+  limit = (await spent()) + answerUsd * 30.5;
+  await setLimit();
+  await killAfter(2, 6);
+  await Promise.all(spending);
+  await eventually('the accounts', async () => (await sumOf('SELECT count(*) FROM open_model_requests')) === 0 || null);
+
+  expect(wrong).toEqual([]);
+  const answered = await sumOf('SELECT count(*) FROM model_requests WHERE status = 200');
+  const cut = await sumOf('SELECT count(*) FROM model_requests WHERE status = 502 AND output_tokens = 0');
+  expect(cut).toBeGreaterThanOrEqual(lost);
+  expect(cut, 'the kills met requests').toBeGreaterThan(0);
+  expect(await sumOf('SELECT count(*) FROM model_requests'), 'each is accounted for in one way').toBe(answered + cut);
+  // A process can be killed between the end of an answer and its account.
+  expect(answered + cut, 'no answer was free').toBeGreaterThanOrEqual(whole);
+  expect(answered).toBeLessThanOrEqual(whole + broken);
+  // A process can be killed between the admission of a request and its way to the provider.
+  // The others are probes of the local endpoint at the start of each process.
+  const asked = fake.requests.filter(({ provider }) => provider === 'anthropic').length;
+  expect(asked).toBeGreaterThanOrEqual(answered);
+  expect(asked).toBeLessThanOrEqual(answered + cut);
+  const promptsOfCut = await sumOf('SELECT coalesce(sum(input_cost_usd), 0) FROM model_requests WHERE status = 502');
+  expect(await spent()).toBeCloseTo(answered * answerUsd + promptsOfCut, 6);
+  expect(await sumOf('SELECT sum(spent_usd) FROM run_spend')).toBeCloseTo(await spent(), 9);
+  expect(await sumOf('SELECT sum(cost_usd) FROM usage_days')).toBeCloseTo(await spent(), 9);
+  expect(await spent()).toBeGreaterThanOrEqual(limit);
+  expect(await spent()).toBeLessThanOrEqual(limit + runCount * answerUsd);
+}, 180_000);

@@ -1,0 +1,121 @@
+/** Runs in the whole system, whose environment allows one server of this machine: programs reach it, and nothing else. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TimelineEvent } from '@runyard/contract/timeline';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasEnded } from './support/run-kinds.ts';
+import { type System, sandboxProblem, startSystem } from './support/system.ts';
+
+let system: System;
+const seen: string[] = [];
+async function serve(name: string, location?: string): Promise<{ server: Server; url: string; authority: string }> {
+  const server = createServer((request, response) => {
+    seen.push(`${name} ${request.url}`);
+    if (request.url === '/away' && location !== undefined) response.writeHead(302, { location });
+    response.end(`answer of ${name}\n`);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { server, authority, url: `http://${authority}` };
+}
+
+interface Ended {
+  readonly output: string;
+  readonly state: string | undefined;
+  readonly timeline: TimelineEvent[];
+}
+
+/** Programs leave loopback out of the proxy, and the servers of the test are there. */
+const proxied = 'export NO_PROXY= no_proxy=;';
+const fetchOf = (url: string): string =>
+  `node -e 'fetch("${url}").then(async (r) => console.log(r.status, await r.text()), (e) => console.log("failed", e.cause?.message))'`;
+
+describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environment allows', () => {
+  let allowed: Awaited<ReturnType<typeof serve>>;
+  let other: Awaited<ReturnType<typeof serve>>;
+  let number = 0;
+
+  beforeAll(async () => {
+    other = await serve('other');
+    allowed = await serve('allowed', other.url);
+    system = await startSystem({
+      env: {
+        RUNYARD_EGRESS: `${allowed.authority},10.9.8.7`,
+        RUNYARD_EGRESS_PRIVATE_NETWORKS: '127.0.0.1/32',
+      },
+    });
+  });
+  afterAll(async () => {
+    await system.stop();
+    for (const { server } of [allowed, other]) server.close();
+  });
+
+  async function run(script: string, environment: object): Promise<Ended> {
+    const config = { name: `Hosts ${++number}`, ...environment };
+    const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201);
+    const prompt = `\`\`\`sh\n${script}\n\`\`\``;
+    const id = await system.createRun(prompt, { config: { environment_id: uid } });
+    const { state } = await system.until(id, hasEnded);
+    // The worker reports the counts after the end of the sandbox.
+    const timelineOf = async () =>
+      (await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`)).events;
+    let timeline = await timelineOf();
+    while (!timeline.some((event) => event.event_type === 'vm_shutdown')) timeline = await timelineOf();
+    const conversation = await system.call<object>('GET', `/agent/runs/${id}/conversation`);
+    return { output: JSON.stringify(conversation), state, timeline };
+  }
+  const denied = (timeline: readonly TimelineEvent[]) =>
+    timeline.filter(({ event_type }) => event_type === 'connection_denied').map(({ payload }) => payload ?? {});
+
+  test('reaches them from setup commands and from the run, and each denied host is on the timeline', async () => {
+    const redirected = `${proxied} ${fetchOf(`${allowed.url}/away`)}`;
+    const direct = `node -e 'require("net").connect(${new URL(other.url).port}, "127.0.0.1").on("error", (e) => console.log("direct", e.code))'`;
+    const script = [
+      `${proxied} ${fetchOf(`${allowed.url}/run`)}`,
+      redirected,
+      `${proxied} ${fetchOf('http://10.9.8.7/')}`,
+      fetchOf('http://name.example/'),
+      direct,
+      `cat > flood.mjs <<'END'\nimport net from 'node:net';\nconst port = new URL(process.env.HTTPS_PROXY).port;\nfor (let n = 0; n < 60; n++) await new Promise((done) => net.connect(port, '127.0.0.1', function () { this.write('CONNECT h' + n + '.example:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); this.resume(); }).on('close', done));\nEND\nnode flood.mjs`,
+      'echo sockets: $(ls /run/runyard)',
+    ].join('\n');
+    const ended = await run(script, {
+      setup_commands: [`${proxied} ${fetchOf(`${allowed.url}/setup`)} | grep answer`],
+      network: { allowed_hosts: [allowed.authority, '10.9.8.7', 'unknown.example'], presets: ['cargo'] },
+    });
+    expect(ended.state).toBe('SUCCEEDED');
+    expect(seen).toEqual(['allowed /setup', 'allowed /run', 'allowed /away']);
+    expect(ended.output).toContain('200 answer of allowed');
+    expect(ended.output).toContain('direct ECONNREFUSED');
+    expect(ended.output).not.toContain('answer of other');
+    expect(ended.output).toMatch(/sockets: egress\.sock relay\.sock/);
+
+    const ready = ended.timeline.find(({ event_type }) => event_type === 'worker_container_ready');
+    expect(ready?.payload?.network).toEqual({
+      allowed_hosts: [allowed.authority, '10.9.8.7'],
+      refused_hosts: ['unknown.example', 'index.crates.io:443', 'static.crates.io:443', 'crates.io:443'],
+      is_enforced: true,
+    });
+    const events = denied(ended.timeline);
+    expect(events.slice(0, 3)).toMatchObject([
+      { number: 1, host: '127.0.0.1', port: Number(new URL(other.url).port), reason: 'host_not_allowed' },
+      { number: 2, host: '10.9.8.7', port: 80, reason: 'private_address' },
+      { number: 3, host: 'name.example', port: 80, reason: 'host_not_allowed' },
+    ]);
+    expect(events[1]?.message).toContain('not public');
+    // 20 one by one, and the counts.
+    expect(events.map((event) => event.number)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
+    expect(events[20]).toMatchObject({ total: 63 });
+  });
+
+  test('has no proxy where the environment allows none', async () => {
+    const ended = await run('env | grep -ci _proxy; ls /run/runyard', {});
+    expect(ended.output).not.toContain('egress.sock');
+    expect(
+      ended.timeline.find(({ event_type }) => event_type === 'worker_container_ready')?.payload,
+    ).not.toHaveProperty('network');
+    expect(denied(ended.timeline)).toEqual([]);
+  });
+});

@@ -1,0 +1,44 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { keepPackages } from './support/kept-packages.ts';
+
+let caches: string;
+beforeEach(() => {
+  caches = mkdtempSync(path.join(tmpdir(), 'runyard-caches-'));
+  vi.stubEnv('XDG_CACHE_HOME', caches);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(caches, { recursive: true });
+});
+
+const writing = (content: string) => async (folder: string) => writeFileSync(path.join(folder, 'a'), content);
+
+test('installs once for the same inputs, and again for others', async () => {
+  const contents: string[] = [];
+  for (const [input, content] of [['x', 'first'] as const, ['x', 'second'] as const, ['y', 'third'] as const]) {
+    const { folder, remove } = await keepPackages([input], writing(content));
+    await remove();
+    contents.push(readFileSync(path.join(folder, 'a'), 'utf8'));
+  }
+  expect(contents).toEqual(['first', 'first', 'third']);
+});
+
+test('keeps nothing of an installation that fails', async () => {
+  const failing = keepPackages(['x'], async (folder) => {
+    await writing('part')(folder);
+    throw new Error('no registry');
+  });
+  await expect(failing).rejects.toThrow('no registry');
+  expect(readdirSync(path.join(caches, 'runyard-tests'))).toEqual([]);
+});
+
+test('installs in a temporary folder where the folder of caches cannot be written', async () => {
+  writeFileSync(path.join(caches, 'runyard-tests'), '');
+  const { folder, remove } = await keepPackages(['x'], writing('here'));
+  expect(readFileSync(path.join(folder, 'a'), 'utf8')).toBe('here');
+  await remove();
+  expect(() => readdirSync(folder)).toThrow('ENOENT');
+});
