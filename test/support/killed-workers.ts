@@ -113,8 +113,10 @@ async function judge(system: System, ids: readonly string[], seenTwice: Readonly
     const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
     if (events.filter(({ event_type }) => event_type === 'agent_started').length !== 1) twice.add(runId);
     if (events.filter(({ event_type }) => event_type === 'oz_run_done').length > 1) twice.add(runId);
-    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
-    if (!['one', 'two', 'three'].every((word) => conversation.includes(word))) incomplete.push(runId);
+    // A run that ended before its agent said anything has no conversation.
+    const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
+    const said = JSON.stringify(conversation);
+    if (!['one', 'two', 'three'].every((word) => said.includes(word))) incomplete.push(runId);
   }
   return { states, failures, twice: [...twice], incomplete };
 }
