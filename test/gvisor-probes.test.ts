@@ -107,12 +107,13 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
     expect(failure_reason).toBe('disk_limit');
   });
 
-  test('does not survive when its worker is killed', async () => {
+  test('ends with a killed worker where sandboxes are not adopted', async () => {
     const dataDir = await temporaryDataDir();
     // That of tests with bubblewrap is the same.
     await giveRuntime(dataDir, 'runtime-fixture-agent.ts-auto');
     const service = await startFakeWorkerService();
-    const worker = await spawnTestWorker(service, dataDir, { RUNYARD_SANDBOX: 'gvisor' });
+    const settings = { RUNYARD_SANDBOX: 'gvisor', RUNYARD_ADOPT_SECONDS: '0' };
+    const worker = await spawnTestWorker(service, dataDir, settings);
     const before = new Set(await gvisorProcesses());
     service.send(fakeAssignment('survivor', ['--fixture', 'sh', 'setsid sleep 4715 & sleep 4715']));
     let pids: number[] = [];
@@ -127,7 +128,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
       return !pids.some((pid) => left.includes(pid));
     });
     // Removes the disks that the killed worker left.
-    await (await spawnTestWorker(service, dataDir, { RUNYARD_SANDBOX: 'gvisor' }))[Symbol.asyncDispose]();
+    await (await spawnTestWorker(service, dataDir, settings))[Symbol.asyncDispose]();
     expect(await readdir(path.join(dataDir, 'worker/state/s'))).toEqual([]);
     await service.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });

@@ -220,6 +220,9 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       return uids.size >= 2;
     });
     expect([...uids].every((uid) => uid >= 70_000)).toBe(true);
+    // A sandbox that waits for a run has a user too.
+    for (const name of ['one', 'two'])
+      await probe.it.service.waitFor('sandbox_ready', (data) => data.execution_id === name);
     await tellToGo();
     for (const name of ['one', 'two'])
       await probe.it.service.waitFor('task_failed', (data) => data.execution_id === name);
