@@ -175,7 +175,7 @@ test('refuses folders that repeat each other without end', async () => {
   });
   expect(await open().list(from('bomb'), false)).toMatchObject({
     kind: 'unreadable',
-    message: expect.stringContaining('has more files than are searched for skills'),
+    message: expect.stringContaining('has more files than are read'),
   });
   expect(await readdir(folder)).toEqual([]);
 }, 60_000);

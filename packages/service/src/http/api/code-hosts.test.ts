@@ -27,7 +27,7 @@ test('stores, lists and deletes a credential, and no answer, row or log line hol
   });
   expect(answer.text).not.toContain(secret);
   const made = CodeHostCredential.parse(answer.body);
-  expect(made).toMatchObject({ scope: 'team', host: 'github.com', owner: 'acme', username: 'x-access-token' });
+  expect(made).toMatchObject({ scope: 'team', host: '127.0.0.1:9', owner: 'acme', username: 'x-access-token' });
   expect(await list()).toContain(made.id);
   const rows = await service.deps.db.query<{ text: string }>(
     `SELECT c::text || encode(c.sealed_secret, 'escape') AS text FROM code_host_credentials c`,

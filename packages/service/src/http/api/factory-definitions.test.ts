@@ -1,3 +1,4 @@
+import type { SimulatedStart } from '@runyard/contract/automations';
 import type { Factory } from '@runyard/contract/factories';
 import type { Webhook } from '@runyard/contract/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -90,7 +91,9 @@ describe('an apply', () => {
       agents: [{ name: 'foreman' }, { name: 'reviewer', config: { skills: own } }],
     });
     await apply({ ...files, 'automations/look/automation.md': automationFile(await webhookUid()) });
-    expect((await automations())[0]?.config).toMatchObject({ skills: own });
+    const dryRun = `${path}/automations/${(await automations())[0]?.uid}/dry-run`;
+    const { body: dry } = await service.request<SimulatedStart>('POST', dryRun, { body: { payload: {} } });
+    expect(dry.run?.config).toMatchObject({ skill_spec: own[0] });
     const run = await service.request<{ run_id: string }>('POST', `${path}/runs`, { body: { prompt: 'a' } });
     const { body } = await service.request<{ agent_config: object }>('GET', `/agent/runs/${run.body.run_id}`);
     expect(body.agent_config).toMatchObject({ skill_spec: 'acme/handbook:greet' });
