@@ -149,12 +149,6 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
   });
 
-  test('starts no run twice and loses none while the worker is killed again and again', async () => {
-    const found = await killWorkers(system, { runs: 8, seconds: 2, everyMs: 2500 });
-    expect(found).toMatchObject({ states: { SUCCEEDED: 8 }, failures: [], twice: [], incomplete: [] });
-    expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);
-  }, 120_000);
-
   test('hides every supervisor and its folder from the sandboxes', async () => {
     const { runId: other, workspace } = await begin('watched');
     const folder = path.resolve(workspace, '../../../v');
@@ -174,4 +168,13 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     await goOn(workspace);
     await endedWell(other);
   });
+});
+
+// On a busy machine the next worker may need longer than the short time of the tests above.
+describeSystem('adoption with the time of the default', {}, (system) => {
+  test('starts no run twice and loses none while the worker is killed again and again', async () => {
+    const found = await killWorkers(system, { runs: 8, seconds: 2, everyMs: 2500 });
+    expect(found).toMatchObject({ states: { SUCCEEDED: 8 }, failures: [], twice: [], incomplete: [] });
+    expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);
+  }, 120_000);
 });
