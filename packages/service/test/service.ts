@@ -7,7 +7,7 @@ import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { parseSettings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
-import pino, { type Logger } from 'pino';
+import pino from 'pino';
 import { afterAll } from 'vitest';
 import { bootstrap } from '../src/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../src/access/keys/directory.ts';
@@ -102,10 +102,6 @@ export interface TestServiceOptions {
   readonly bodyLimits?: BodyLimits;
 }
 
-function captureLog(lines: string[]): Logger {
-  return pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-}
-
 /** The domains without the endpoint of workers: tests open their own. */
 export const domainsWithoutWorkers = (deps: ServiceDeps): Domain[] =>
   listDomains(deps).filter(({ name }) => name !== 'workers');
@@ -132,7 +128,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       })
     : database.db;
   const logged: string[] = [];
-  const log = captureLog(logged);
+  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) });
   const parsed = parseSettings({ RUNYARD_DATA_DIR: folder, RUNYARD_CODE_HOST_URL: nowhere, ...options.env });
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
   const models = await openModels(parsed.settings);
@@ -192,7 +188,6 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const teamId = team?.id ?? '';
   const otherTeamId = randomUUIDv7();
   await db.query(`INSERT INTO teams (id, uid, name) VALUES ($1, $2, 'Other')`, [otherTeamId, newUid()]);
-
   const newKey = (key: KeyOptions = {}) => insertKey(db, teamId, key);
   const otherKey = await newKey({ teamId: otherTeamId });
 
@@ -282,8 +277,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       const answer = await request(method, path, given);
       if (answer.status !== status)
         throw new Error(`${method} ${path} answered ${answer.status}, not ${status}: ${answer.text}`);
-      if (!answer.headers.get('content-type')?.startsWith('application/problem+json'))
-        throw new Error('not a problem document');
+      const type = answer.headers.get('content-type');
+      if (!type?.startsWith('application/problem+json')) throw new Error(`the answer is ${type}`);
       const problem = Problem.parse(answer.body);
       if (problem.status !== status) throw new Error(`the problem says ${problem.status}, the answer ${status}`);
       return problem;

@@ -3,11 +3,7 @@ import { teamReads, teamWrites } from '../access.ts';
 import {
   Automation,
   CreateAutomationRequest,
-  DryRunRequest,
   ListAutomationsResponse,
-  SimulateDeliveryRequest,
-  SimulateDeliveryResponse,
-  SimulatedStart,
   TestFilterRequest,
   TestFilterResponse,
   UpdateAutomationRequest,
@@ -16,6 +12,7 @@ import { DeleteResponse } from '../keys.ts';
 import { maxAutomationBytes, maxFactoryAutomations, maxWebhookBytes } from '../limits.ts';
 import type { Route } from '../route.ts';
 import { ListScheduleFiresQuery, ListScheduleFiresResponse } from '../schedules.ts';
+import { DryRunRequest, SimulateDeliveryRequest, SimulateDeliveryResponse, SimulatedStart } from '../simulations.ts';
 
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
 const automation = factory.extend({ automationUid: z.string().meta({ description: 'UID of the automation' }) });

@@ -1,5 +1,5 @@
 /** Shows what automations would make of a delivery. Creates nothing. */
-import type { SimulatedStart } from '@runyard/contract/automations';
+import type { SimulatedStart } from '@runyard/contract/simulations';
 import { mayStartRuns } from '../access/may-start-runs.ts';
 import { readAgentOfRun } from '../factories/agents.ts';
 import { previewRun, type SubmitDeps } from '../runs/submit/submit.ts';

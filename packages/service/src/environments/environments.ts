@@ -29,7 +29,8 @@ export interface EnvironmentContext {
   readonly creator: RunActor;
 }
 
-const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
+/** Returns the uid by which the caller may be a guest; null: the caller is no person. */
+export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 
 /** Runs are those of the caller's team: a guest hears of no others. */
@@ -112,18 +113,6 @@ const remove = defineStatement({
   name: 'delete_environment',
   text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config',
   row: { config: json<EnvironmentConfig>() },
-});
-
-const readConfigs = defineStatement({
-  name: 'read_environment_configs',
-  text: 'SELECT uid, config FROM environments WHERE team_id = $1 AND uid = ANY ($2::text[])',
-  row: { uid: text(), config: json<EnvironmentConfig>() },
-});
-
-const readNamed = defineStatement({
-  name: 'read_named_environment',
-  text: `SELECT team_id <> $1 AS is_guest, CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
-  row: { is_guest: boolean, config: nullable(json<EnvironmentConfig>()) },
 });
 
 type EnvironmentRow = RowOf<typeof readOne>;
@@ -267,37 +256,4 @@ export async function deleteEnvironment(tx: Queryable, by: Author, uid: string):
   const subject = { type: 'environment', uid, name: gone.config.name };
   await recordChange(tx, by, { action: 'environment.delete', subject, before: stateOf(gone.config), endsAccess: true });
   return true;
-}
-
-/** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
-export type NamedEnvironment =
-  /** `isGuest`: it belongs to another team, which admits the caller. */
-  | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig }
-  | { readonly kind: 'other_team' }
-  | { readonly kind: 'unknown' };
-
-/** Finds the environment that a request of the caller names. One that admits the caller as a guest, or by its link, counts as own. */
-export async function findNamedEnvironment(
-  db: Queryable,
-  caller: EnvironmentContext,
-  uid: string,
-): Promise<NamedEnvironment> {
-  const person = guestUid(caller);
-  const read = async () => (await db.query(readNamed, [caller.teamId, uid, person]))[0];
-  let found = await read();
-  if (found?.config === null && person !== null && (await visitByLink(db, uid, person))) found = await read();
-  if (!found) return { kind: 'unknown' };
-  return found.config === null
-    ? { kind: 'other_team' }
-    : { kind: 'own', isGuest: found.is_guest, config: found.config };
-}
-
-/** Reads the configurations of environments of the team, by uid. */
-export async function readEnvironmentConfigs(
-  db: Queryable,
-  teamId: string,
-  uids: readonly string[],
-): Promise<ReadonlyMap<string, EnvironmentConfig>> {
-  const rows = uids.length === 0 ? [] : await db.query(readConfigs, [teamId, uids]);
-  return new Map(rows.map(({ uid, config }) => [uid, config]));
 }

@@ -1,7 +1,7 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules';
 import { scopeOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
-import { readEnvironmentConfigs } from '../environments/environments.ts';
+import { readEnvironmentConfigs } from '../environments/named.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { ownerOfSchedule, type ScheduleRow, timesOf } from './schedule-row.ts';
 import { nextTimes } from './times/next-time.ts';

@@ -25,7 +25,7 @@ export interface SupervisedRequest {
   readonly traces: SandboxTraces;
   /** Folder that the sandbox sees as /opt/runyard. */
   readonly runtime: string;
-  /** What the backend's part of the supervisor needs. */
+  /** Input of the backend's part of the supervisor. */
   readonly preparation: unknown;
 }
 

@@ -209,7 +209,7 @@ export async function claimSource(db: Queryable, teamId: string, factoryUid: str
   return source ? { source, claim } : null;
 }
 
-/** What a sync stores. */
+/** The end of a sync, as it is stored. */
 export interface Finished {
   readonly outcome: StoredOutcome;
   readonly commit?: string | undefined;

@@ -13,8 +13,8 @@ import {
   updateIdentity,
 } from '../../access/identities/identities.ts';
 import { isUid } from '../../access/teams/uid.ts';
-import { findNamedEnvironment } from '../../environments/environments.ts';
 import { imageProblem } from '../../environments/image.ts';
+import { findNamedEnvironment } from '../../environments/named.ts';
 import type { Fault } from '../../fault.ts';
 import { once } from '../../idempotency/once.ts';
 import { noChoices } from '../../models/choices.ts';

@@ -35,7 +35,7 @@ const unrecorded: readonly RouteName[] = [
   // Sends what was enqueued; its log has each attempt.
   'testEventSubscription',
   'redeliverEvent',
-  // What it applies has an entry of the person who set the source.
+  // The apply has an entry of the person who set the source.
   'syncFactorySource',
   // Changes nothing.
   'testFilter',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Automation, SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/automations';
+import type { Automation } from '@runyard/contract/automations';
+import type { SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/simulations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
@@ -93,7 +94,7 @@ describe('a simulated delivery', () => {
       'skipped: 1 of 1 runs are live',
     ]);
     await service.request('PATCH', '/budget', { body: { monthly_limit_usd: 0 } });
-    // What a team may spend is read once a second.
+    // The budget of a team is read once a second.
     await expect
       .poll(async () => (await dryRun(uid, { payload: {} })).refusals?.at(-1), { timeout: 5_000 })
       .toContain('has spent its monthly limit');

@@ -1,6 +1,6 @@
-import type { SimulateDeliveryRequest } from '@runyard/contract/automations';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
+import type { SimulateDeliveryRequest } from '@runyard/contract/simulations';
 import type { FastifyInstance } from 'fastify';
 import { webhooksOf } from '../../automations/automation-row.ts';
 import { readAutomation } from '../../automations/automations.ts';

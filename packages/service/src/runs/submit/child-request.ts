@@ -3,7 +3,7 @@ import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { RunActor } from '../../access/actor.ts';
-import { findNamedEnvironment } from '../../environments/environments.ts';
+import { findNamedEnvironment } from '../../environments/named.ts';
 import { readRepositories } from '../../environments/repositories.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { allowedSeconds, workedSeconds } from '../../executions/run-time.ts';

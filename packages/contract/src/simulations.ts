@@ -1,0 +1,87 @@
+/** Deliveries that are not sent, and the runs that they would start. */
+import { z } from 'zod';
+import { AmbientAgentConfig } from './config.ts';
+import { Uuid } from './primitives.ts';
+
+const eventName = z
+  .string()
+  .regex(/^[a-z_]{1,100}$/, { error: 'must be 1 to 100 characters of [a-z_]' })
+  .describe('Event of GitHub, as its header X-GitHub-Event names it; not together with delivery_id');
+
+const simulated = {
+  payload: z.unknown().optional().describe('JSON body of the delivery; not together with delivery_id'),
+  delivery_id: Uuid.optional().describe('Accepted delivery to a webhook of the factory, whose payload is taken'),
+  event: eventName.optional(),
+};
+
+const needsOne = {
+  error: 'needs exactly one of payload and delivery_id',
+  path: ['payload'],
+};
+const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean =>
+  Object.hasOwn(request, 'payload') !== (request.delivery_id !== undefined);
+
+/** `POST /factory/{factoryUid}/webhooks/{webhookUid}/simulate`. */
+export const SimulateDeliveryRequest = z
+  .object(simulated)
+  .refine(hasOne, needsOne)
+  .meta({ id: 'SimulateDeliveryRequest', description: 'A delivery that is not sent' });
+export type SimulateDeliveryRequest = z.infer<typeof SimulateDeliveryRequest>;
+
+/** `POST /factory/{factoryUid}/automations/{automationUid}/dry-run`. */
+export const DryRunRequest = z
+  .object({
+    ...simulated,
+    webhook_uid: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('Webhook that the delivery goes to; without it the first that a trigger selects'),
+  })
+  .refine(hasOne, needsOne)
+  .meta({ id: 'DryRunRequest', description: 'A delivery that is not sent' });
+export type DryRunRequest = z.infer<typeof DryRunRequest>;
+
+const SimulatedAttachment = z
+  .object({
+    file_name: z.string().describe('Name of the file'),
+    mime_type: z.string().describe('Type of the file'),
+    size_bytes: z.int().describe('Bytes of the file'),
+  })
+  .meta({ id: 'SimulatedAttachment', description: 'A file that the run would get' });
+
+const SimulatedRun = z
+  .object({
+    title: z.string().describe('Title of the run'),
+    prompt: z.string().describe("The automation's prompt, then the envelope that names webhook and delivery"),
+    config: AmbientAgentConfig,
+    metadata: z
+      .record(z.string(), z.string())
+      .describe('Metadata of the run. The delivery_id of a payload that was not delivered consists of zeros'),
+    attachments: z.array(SimulatedAttachment).describe('Files of the run: the body of the delivery'),
+  })
+  .meta({ id: 'SimulatedRun', description: 'The run that a delivery would start' });
+
+export const SimulatedStart = z
+  .object({
+    automation_id: z.string().describe('UID of the automation'),
+    name: z.string().describe('Name of the automation'),
+    matched: z.boolean().describe('True: one of its triggers matches'),
+    reason: z.string().optional().describe('Why no trigger matches'),
+    would_start: z.boolean().describe('True: a delivery would start a run now'),
+    refusals: z
+      .array(z.string())
+      .optional()
+      .describe('All that would refuse or delay the run of a delivery that matches; absent: nothing'),
+    run: SimulatedRun.optional().describe('Absent: no trigger matches, or the request for the run is not valid'),
+  })
+  .meta({ id: 'SimulatedStart', description: 'What an automation would make of a delivery' });
+export type SimulatedStart = z.infer<typeof SimulatedStart>;
+
+export const SimulateDeliveryResponse = z
+  .object({
+    would_accept: z.boolean().describe('False: the webhook is disabled, so that its senders get 404'),
+    automations: z.array(SimulatedStart).describe('Each automation that selects the webhook'),
+  })
+  .meta({ id: 'SimulateDeliveryResponse', description: 'What a delivery would start' });
+export type SimulateDeliveryResponse = z.infer<typeof SimulateDeliveryResponse>;
