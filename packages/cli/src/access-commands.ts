@@ -1,11 +1,14 @@
-/** Subcommands about keys, teams and the people in them. */
+/** Subcommands about keys, teams, people and agents in them, and what these change. */
 import { roles } from '@runyard/contract/access';
 import { KeyKind } from '@runyard/contract/keys';
 import { Argument, type Command, Option } from 'commander';
+import { listAudit } from './commands/audit.ts';
+import { createIdentity, deleteIdentity, listIdentities, showIdentity, updateIdentity } from './commands/identities.ts';
 import { createKey, deleteKey, listKeys } from './commands/keys.ts';
 import { createTeam, joinTeam, listTeams, renameTeam } from './commands/teams.ts';
 import { acceptInvitation, inviteUser, listUsers, removeUser, setUserRole } from './commands/users.ts';
 import { createContext } from './context.ts';
+import { wholeNumber } from './whole-number.ts';
 
 const asJson = ['--json', 'print JSON'] as const;
 const userHelp = 'id of a person, from runyard users';
@@ -110,4 +113,56 @@ export function addUserCommands(program: Command): void {
     .description("remove a person; the person's keys of the team stop working at once")
     .argument('<user>', userHelp)
     .action(async (user) => removeUser(createContext(process.env), user));
+}
+
+const identityHelp = 'UID of the identity; bin/runyard identities list shows it';
+
+export function addIdentityCommands(program: Command): void {
+  const context = () => createContext(process.env);
+  const identities = program.command('identities').description('manage agents with defaults and keys of their own');
+  identities
+    .command('list', { isDefault: true })
+    .description('list them')
+    .option(...asJson)
+    .action((options) => listIdentities(context(), options));
+  identities
+    .command('show')
+    .description('show one as JSON')
+    .argument('<identity>', identityHelp)
+    .action((uid) => showIdentity(context(), uid));
+  identities
+    .command('create')
+    .description('create one, and print its UID')
+    .argument('<file>', 'JSON file with name, environment_id, base_model, skills and secrets, - for standard input')
+    .action((file) => createIdentity(context(), file));
+  identities
+    .command('update')
+    .description('change one')
+    .argument('<identity>', identityHelp)
+    .argument('<file>', 'JSON file with the members to change, - for standard input')
+    .action((uid, file) => updateIdentity(context(), uid, file));
+  identities
+    .command('delete')
+    .description('delete one; its keys stop working at once')
+    .argument('<identity>', identityHelp)
+    .action((uid) => deleteIdentity(context(), uid));
+}
+
+export function addAuditCommand(program: Command): void {
+  program
+    .command('audit')
+    .description('list the changes in the team, newest first, for administrators')
+    .option('--limit <count>', 'how many, at most 500 (default: 50)', wholeNumber)
+    .option('--actor <uid>', 'only those of a person or agent')
+    .option('--action <name>', 'only those of a kind, such as key.create')
+    .option('--subject <uid>', 'only those of a thing')
+    .option('--since <time>', 'only those at this time or later, RFC 3339')
+    .option('--until <time>', 'only those before this time, RFC 3339')
+    .option(...asJson)
+    .action(({ subject, ...options }) =>
+      listAudit(createContext(process.env), {
+        ...options,
+        ...(subject === undefined ? {} : { subject_uid: subject }),
+      }),
+    );
 }

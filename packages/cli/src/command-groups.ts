@@ -9,7 +9,17 @@ import { listEnvironments } from './commands/catalogue.ts';
 import { addCodeHost, deleteCodeHost, listCodeHosts } from './commands/code-hosts.ts';
 import { completions, printCompletion } from './commands/completion.ts';
 import { printEnvironment, shells } from './commands/env.ts';
-import { addGuest, listGuests, removeGuest, shareEnvironment, unshareEnvironment } from './commands/environments.ts';
+import {
+  addGuest,
+  createEnvironment,
+  deleteEnvironment,
+  listGuests,
+  removeGuest,
+  shareEnvironment,
+  showEnvironment,
+  unshareEnvironment,
+  updateEnvironment,
+} from './commands/environments.ts';
 import { createMcpServer, deleteMcpServer, getMcpServer, listMcpServers, updateMcpServer } from './commands/mcp.ts';
 import { chooseDefault, chooseFallbacks, listModels, switchModels } from './commands/models.ts';
 import { createContext } from './context.ts';
@@ -73,16 +83,39 @@ export function addCatalogueCommands(program: Command): void {
   addEnvironmentCommands(program);
 }
 
+const environmentFile = 'JSON file with the member config, - for standard input';
+
 function addEnvironmentCommands(program: Command): void {
   const context = () => createContext(process.env);
   const environments = program
     .command('environments')
-    .description('list the environments that runs can name, and share them with people of other teams');
+    .description('manage the environments that runs can name, and share them with people of other teams');
   environments
     .command('list', { isDefault: true })
     .description('list them')
     .option(...asJson)
     .action((options) => listEnvironments(context(), options));
+  environments
+    .command('show')
+    .description('show one as JSON')
+    .argument('<environment>')
+    .action((uid) => showEnvironment(context(), uid));
+  environments
+    .command('create')
+    .description('create one, and print its UID')
+    .argument('<file>', environmentFile)
+    .action((file) => createEnvironment(context(), file));
+  environments
+    .command('update')
+    .description('replace the configuration of one')
+    .argument('<environment>')
+    .argument('<file>', environmentFile)
+    .action((uid, file) => updateEnvironment(context(), uid, file));
+  environments
+    .command('delete')
+    .description('delete one; runs that use it keep what they have')
+    .argument('<environment>')
+    .action((uid) => deleteEnvironment(context(), uid));
   environments
     .command('share')
     .description('let every person who has the link use one')

@@ -5,7 +5,13 @@ import { ApiError, ConnectionError } from '@runyard/client';
 import { ApprovalPolicy } from '@runyard/contract/approvals';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { addKeyCommands, addTeamCommands, addUserCommands } from './access-commands.ts';
+import {
+  addAuditCommand,
+  addIdentityCommands,
+  addKeyCommands,
+  addTeamCommands,
+  addUserCommands,
+} from './access-commands.ts';
 import { addAnswerCommands } from './answer-commands.ts';
 import { describeProblem } from './api.ts';
 import { addAutomationCommands } from './automation-commands.ts';
@@ -202,6 +208,8 @@ addFactoryCommands(program);
 addKeyCommands(program);
 addTeamCommands(program);
 addUserCommands(program);
+addIdentityCommands(program);
+addAuditCommand(program);
 addSecretCommands(program);
 
 program

@@ -1,10 +1,10 @@
 /** Manages automations. */
-import { readFileSync } from 'node:fs';
 import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations';
 import type { ScheduleFire } from '@runyard/contract/schedules';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { jsonFrom } from '../json-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
@@ -13,15 +13,6 @@ import { inUtc, printFires } from './fires.ts';
 
 type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
-
-/** Reads JSON from a file, or from standard input for `-`. The service checks it. */
-export function jsonFrom(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
-  } catch (error) {
-    throw new Failure(`${file}: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
 
 async function allAutomations(client: Client): Promise<(Automation & { readonly factoryUid: string })[]> {
   const found: (Automation & { readonly factoryUid: string })[] = [];

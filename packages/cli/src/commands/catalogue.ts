@@ -29,6 +29,6 @@ export async function listEnvironments(context: Context, options: { readonly jso
       text: ({ config }) => (config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '),
     },
   ];
-  const none = 'no environments; create one with POST /agent/environments';
+  const none = 'no environments; create one with: bin/runyard environments create FILE';
   printList(context, { columns, rows: found.environments, json: found, none }, options);
 }

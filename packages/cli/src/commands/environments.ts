@@ -1,7 +1,9 @@
-/** Guests of an environment, and people who have its link: they use it besides its team. */
+/** Manages environments, and the people of other teams who use them: guests, and those who have the link. */
 import type { EnvironmentGuest } from '@runyard/contract/environment-guests';
+import type { CreateEnvironmentRequest } from '@runyard/contract/environments';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
+import { jsonFrom } from '../json-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
@@ -9,6 +11,30 @@ import { formatAgo } from '../live/times.ts';
 
 interface Printing {
   readonly json?: true;
+}
+
+/** Shows an environment as JSON. */
+export async function showEnvironment(context: Context, uid: string): Promise<void> {
+  context.out(`${harmlessJson(await connect(context).getEnvironment({ params: { uid } }))}\n`);
+}
+
+/** Creates an environment from the JSON of a request, and prints its UID. */
+export async function createEnvironment(context: Context, file: string): Promise<void> {
+  const body = jsonFrom(file) as CreateEnvironmentRequest;
+  context.out(`${(await connect(context).createEnvironment({ body })).uid}\n`);
+}
+
+/** Replaces the configuration of an environment by the JSON of a request. */
+export async function updateEnvironment(context: Context, uid: string, file: string): Promise<void> {
+  const body = jsonFrom(file) as CreateEnvironmentRequest;
+  await connect(context).updateEnvironment({ params: { uid }, body });
+  context.out(`${uid} is changed\n`);
+}
+
+/** Deletes an environment; runs that use it keep what they have. */
+export async function deleteEnvironment(context: Context, uid: string): Promise<void> {
+  await connect(context).deleteEnvironment({ params: { uid } });
+  context.out(`${uid} is deleted\n`);
 }
 
 /** Lists the guests of an environment, first admitted first. */

@@ -3,8 +3,9 @@ import type { SimulatedStart } from '@runyard/contract/simulations';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { jsonFrom } from '../json-file.ts';
 import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { findAutomation, jsonFrom } from './automations.ts';
+import { findAutomation } from './automations.ts';
 import { findWebhook } from './webhooks.ts';
 
 /** A refusal may name several members of the request. */

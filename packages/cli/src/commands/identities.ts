@@ -1,0 +1,55 @@
+/** Manages agent identities. */
+import type {
+  AgentIdentity,
+  CreateAgentIdentityRequest,
+  UpdateAgentIdentityRequest,
+} from '@runyard/contract/identities';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { jsonFrom } from '../json-file.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+
+const columns: Column<AgentIdentity>[] = [
+  { header: 'IDENTITY', text: ({ uid }) => uid },
+  {
+    header: 'STATUS',
+    text: ({ available }) => (available ? 'available' : 'unavailable'),
+    paint: ({ available }, colours) => (available ? colours.green : colours.red),
+  },
+  { header: 'MODEL', text: ({ base_model }) => base_model ?? '' },
+  { header: 'ENVIRONMENT', text: ({ environment_id }) => environment_id ?? '' },
+  { header: 'NAME', flexible: true, text: ({ name }) => name },
+];
+
+/** Lists the agent identities of the team, oldest first. */
+export async function listIdentities(context: Context, options: { readonly json?: true }): Promise<void> {
+  const found = await connect(context).listAgentIdentities();
+  const none = 'no agent identities; create one with: bin/runyard identities create FILE';
+  printList(context, { columns, rows: found.agents, json: found, none }, options);
+}
+
+/** Shows an identity as JSON. */
+export async function showIdentity(context: Context, identityUid: string): Promise<void> {
+  context.out(`${harmlessJson(await connect(context).getAgentIdentity({ params: { identityUid } }))}\n`);
+}
+
+/** Creates an identity from the JSON of a request, and prints its UID. */
+export async function createIdentity(context: Context, file: string): Promise<void> {
+  const body = jsonFrom(file) as CreateAgentIdentityRequest;
+  context.out(`${(await connect(context).createAgentIdentity({ body })).uid}\n`);
+}
+
+/** Changes the members that the JSON of a request has. */
+export async function updateIdentity(context: Context, identityUid: string, file: string): Promise<void> {
+  const body = jsonFrom(file) as UpdateAgentIdentityRequest;
+  await connect(context).updateAgentIdentity({ params: { identityUid }, body });
+  context.out(`${identityUid} is changed\n`);
+}
+
+/** Deletes an identity; its keys stop working at once. */
+export async function deleteIdentity(context: Context, identityUid: string): Promise<void> {
+  await connect(context).deleteAgentIdentity({ params: { identityUid } });
+  context.out(`${identityUid} is deleted\n`);
+}
