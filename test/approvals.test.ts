@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultScript, type FakeConversation } from './fakes/models/turns.ts';
-import { describeSystemWithModels } from './support/describe-system.ts';
+import { describeSystemWithModels, endsWithWorker } from './support/describe-system.ts';
 import { oneModel, runbook, runKinds } from './support/run-kinds.ts';
 import { killHard } from './support/system.ts';
 
@@ -17,7 +17,7 @@ function obedient(conversation: FakeConversation) {
   return defaultScript(conversation);
 }
 
-describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (system, models) => {
+describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...endsWithWorker } }, (system, models) => {
   beforeEach(() => models.script(obedient));
 
   interface Block {

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { defaultScript } from './fakes/models/turns.ts';
-import { describeSystemWithModels } from './support/describe-system.ts';
+import { describeSystemWithModels, endsWithWorker } from './support/describe-system.ts';
 import { eventually, killHard } from './support/system.ts';
 
 let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
@@ -16,7 +16,12 @@ const onOneSlot = async () => {
   return {
     databaseUrl: database.url,
     // A parent that held its slot while it waits would wait for ever.
-    env: { RUNYARD_WORKER_SLOTS: '1', RUNYARD_LEASE_SECONDS: '12', RUNYARD_RECONNECT_GRACE_SECONDS: '5' },
+    env: {
+      RUNYARD_WORKER_SLOTS: '1',
+      RUNYARD_LEASE_SECONDS: '12',
+      RUNYARD_RECONNECT_GRACE_SECONDS: '5',
+      ...endsWithWorker,
+    },
   };
 };
 afterAll(async () => {

@@ -7,14 +7,14 @@ import path from 'node:path';
 import type { RunItem } from '@runyard/contract/runs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
-import { describeSystemWithModels } from './support/describe-system.ts';
+import { describeSystemWithModels, endsWithWorker } from './support/describe-system.ts';
 import { hasEnded, runbook, runKinds } from './support/run-kinds.ts';
 import { eventually, killHard } from './support/system.ts';
 
 let host: FakeGitHost;
 const withGitHost = async () => {
   host = await startFakeGitHost();
-  return { env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_WORKSPACE_MB: '5' } };
+  return { env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_WORKSPACE_MB: '5', ...endsWithWorker } };
 };
 afterAll(async () => await host?.close());
 

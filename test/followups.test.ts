@@ -1,10 +1,10 @@
 /** Every cell of the follow-up table, in real sandboxes: with the runbook and with the AI SDK loop against fake models. */
 import { describe, expect, test } from 'vitest';
-import { describeSystemWithModels } from './support/describe-system.ts';
+import { describeSystemWithModels, endsWithWorker } from './support/describe-system.ts';
 import { hasEnded, oneModel, runbook, runKinds } from './support/run-kinds.ts';
 import { eventually, killHard } from './support/system.ts';
 
-describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (system, models) => {
+describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...endsWithWorker } }, (system, models) => {
   interface Step {
     messages: { role: string; content: Record<string, unknown>[] }[];
   }
