@@ -8,8 +8,10 @@ import { type CheckedDelivery, insertAll, type NotWritten, type Written, writeWi
 /** Writes a delivery; it is committed when the promise resolves. `busy`: too much waits already. */
 export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
 
-/** Batches of one queue that are written at a time: while one waits for files and disks, the other uses the database. */
-const batchesAtOnce = 2;
+/** Batches of deliveries that start runs, which are written at a time: while one waits for files and disks, the other uses the database. */
+const startingAtOnce = 2;
+/** Of the others one: two would find each other's webhooks locked. */
+const writingAtOnce = 1;
 /** Deliveries of one transaction, and bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
@@ -38,7 +40,7 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
  * Makes a queue whose deliveries are written in batches without a delay: a batch begins when `gate` has room, and takes what has come
  * until then. When one fails, its deliveries are written one by one, so that only the bad one fails.
  */
-function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void) {
+function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
   let writing = 0;
 
@@ -72,7 +74,7 @@ function makeQueue<Result>(gate: Gate, write: Write<Result>, onEmpty: () => void
         return;
       }
       waiting.push({ delivery, resolve, reject });
-      if (writing >= batchesAtOnce) return;
+      if (writing >= atOnce) return;
       writing += 1;
       void drain();
     });
@@ -90,6 +92,7 @@ export function makeDeliveryWriter(
   const holds = startAutomations !== undefined;
   const writeOnly = makeQueue(
     gate,
+    writingAtOnce,
     (deliveries) => insertAll(db, deliveries, holds),
     () => undefined,
   );
@@ -99,6 +102,7 @@ export function makeDeliveryWriter(
     if (known) return known;
     const made = makeQueue(
       async (work) => await startingGate(async () => await gate(work)),
+      startingAtOnce,
       (deliveries) => db.transaction((tx) => writeWithin(tx, startAutomations, deliveries)),
       () => starting.delete(teamId),
     );

@@ -13,33 +13,35 @@ export const selectsWebhook = (webhookUid: string, isGithub: string): string => 
     t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? ${webhookUid} OR t -> 'filter' -> 'webhook_ids' -> 'in' ? ${webhookUid})
     OR t ->> 'provider' = 'github' AND ${isGithub})`;
 
-/** `HELD`: automations select the webhook, or the delivery reports a push to a factory with a source. `CHANGED`: it has another version by now. `FULL`: its budget is used up. */
+/** `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a factory with a source. `CHANGED`: it has another version by now. `FULL`: its budget is used up. */
 type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 
 /**
  * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions by which the deliveries were
  * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial
- * unique index decides which of several deliveries with one identity is accepted. $11: deliveries that may start something are not
- * written, unless they are duplicates. One row for each delivery, in their order.
+ * unique index decides which of several deliveries with one identity is accepted. `holds`: deliveries that may start something are not
+ * written, unless they are duplicates, and those of a webhook that another transaction has locked are not either: that one may wait
+ * long for the runs that it starts. One row for each delivery, in their order.
  */
-export const insertDeliveries = defineStatement({
-  name: 'insert_webhook_deliveries',
-  text: `
+const insertDeliveries = (name: string, holds: boolean) =>
+  defineStatement({
+    name,
+    text: `
     WITH input AS (
       SELECT * FROM unnest($1::text[], $2::integer[], $3::uuid[], $4::bigint[], $5::text[], $6::bytea[], $7::uuid[], $8::bytea[],
           $9::text[], $10::boolean[]) WITH ORDINALITY
         AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, n)
     ), locked AS (
       SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ($1)
-      ORDER BY uid FOR NO KEY UPDATE
+      ORDER BY uid FOR NO KEY UPDATE ${holds ? 'SKIP LOCKED' : ''}
     ), webhook AS (
       SELECT *, (SELECT count(*) FROM unnest(recent) t WHERE t > clock_timestamp() - interval '1 minute') AS used,
-        $11 AND (SELECT true FROM automations a WHERE a.factory_uid = locked.factory_uid
+        ${holds} AND (SELECT true FROM automations a WHERE a.factory_uid = locked.factory_uid
           AND ${selectsWebhook('locked.uid', "locked.signature_scheme = 'github'")} LIMIT 1) IS TRUE AS feeds,
-        $11 AND signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
+        ${holds} AND signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
       FROM locked
     ), checked AS (
-      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current,
+      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, ${holds} AND w.uid IS NULL AS is_missing,
         (w.feeds OR w.has_source AND i.event = 'push') AND NOT i.starts_nothing AND (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid
           AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AS is_held
       FROM input i LEFT JOIN webhook w ON w.uid = i.webhook_uid
@@ -64,11 +66,16 @@ export const insertDeliveries = defineStatement({
       SELECT id, webhook_uid, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of FROM placed p
       WHERE is_taken AND NOT EXISTS (SELECT FROM accepted a WHERE a.id = p.id)
     )
-    SELECT CASE WHEN a.id IS NOT NULL THEN 'ACCEPTED' WHEN p.is_taken THEN 'DUPLICATE' WHEN p.is_current IS NOT TRUE THEN 'CHANGED'
+    SELECT CASE WHEN a.id IS NOT NULL THEN 'ACCEPTED' WHEN p.is_taken THEN 'DUPLICATE' WHEN p.is_missing THEN 'HELD' WHEN p.is_current IS NOT TRUE THEN 'CHANGED'
         WHEN p.is_held THEN 'HELD' ELSE 'FULL' END AS outcome,
       extract(epoch FROM (SELECT r.recent[cardinality(r.recent) - ${perMinute - 1}] FROM (SELECT coalesce(b.recent, p.recent) AS recent) r)
         + interval '1 minute' - clock_timestamp())::float8 * 1000 AS wait_ms
     FROM placed p LEFT JOIN accepted a ON a.id = p.id LEFT JOIN budget b ON b.webhook_uid = p.webhook_uid
     ORDER BY p.n`,
-  row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
-});
+    row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
+  });
+
+/** Writes what needs no other transaction. */
+export const insertUnheld = insertDeliveries('insert_webhook_deliveries_that_start_nothing', true);
+/** Writes all. */
+export const insertEach = insertDeliveries('insert_webhook_deliveries', false);

@@ -2,7 +2,7 @@
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
-import { insertDeliveries } from './insert-deliveries.ts';
+import { insertEach, insertUnheld } from './insert-deliveries.ts';
 import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
 
 /** A delivery that passed all checks but that of its identity. */
@@ -24,7 +24,7 @@ export type Written = { readonly kind: 'accepted' | 'duplicate' };
 /** `changed`: the webhook has another version by now. `full`: its budget is used up; `waitMs` until there is room again. */
 export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full'; readonly waitMs: number };
 
-/** `held`: the delivery needs a transaction, because automations select its webhook or it reports a push to the source of a factory. */
+/** `held`: the delivery needs a transaction of its own, because it may start something or its webhook is locked. */
 type Inserted = Written | NotWritten | { readonly kind: 'held' };
 
 /** Writes deliveries in one statement. With `holds`, those that may start something are not written. */
@@ -34,7 +34,7 @@ export async function insertAll(
   holds: boolean,
 ): Promise<Inserted[]> {
   const column = <T>(of: (delivery: CheckedDelivery) => T): T[] => deliveries.map(of);
-  const rows = await db.query(insertDeliveries, [
+  const rows = await db.query(holds ? insertUnheld : insertEach, [
     column(({ webhook }) => webhook.uid),
     column(({ webhook }) => webhook.version),
     column(({ id }) => id),
@@ -45,7 +45,6 @@ export async function insertAll(
     column(({ body }) => body),
     column(({ event }) => event),
     column(({ startsNothing = false }) => startsNothing),
-    holds,
   ]);
   return deliveries.map(({ webhook }, index): Inserted => {
     const row = rows[index];
