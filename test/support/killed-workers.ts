@@ -19,10 +19,18 @@ export interface KilledWorkers {
   readonly supervisorMb: readonly number[];
 }
 
-/** Creates `runs` runs of about `seconds`, and kills the worker every `everyMs`, as soon as it is connected, until all have ended. */
+/**
+ * Creates `runs` runs of about `seconds`, and kills the worker every `everyMs`, as soon as it is connected, until all have ended or it was
+ * killed `mostKills` times. A run whose sandbox is not there yet is tried again three times.
+ */
 export async function killWorkers(
   system: System,
-  { runs, seconds, everyMs }: { runs: number; seconds: number; everyMs: number },
+  {
+    runs,
+    seconds,
+    everyMs,
+    mostKills = Number.POSITIVE_INFINITY,
+  }: { runs: number; seconds: number; everyMs: number; mostKills?: number },
 ): Promise<KilledWorkers> {
   const prompt = `\`\`\`sh\necho one; sleep ${seconds / 2}\n\`\`\`\n\`\`\`sh\necho two; sleep ${seconds / 2}; echo three\n\`\`\``;
   const ids: string[] = [];
@@ -48,7 +56,7 @@ export async function killWorkers(
   let nextKill = performance.now() + everyMs;
   while (open.size > 0) {
     look();
-    if (performance.now() >= nextKill && (await connections()) > connected) {
+    if (kills < mostKills && performance.now() >= nextKill && (await connections()) > connected) {
       connected = await connections();
       hit += look();
       supervisorMb.push(...memoryOfSupervisors());
