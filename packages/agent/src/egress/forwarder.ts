@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { listenOnLoopback } from '../listen-on-loopback.ts';
 
 /**
  * The hosts that programs of the run reach. `open`: all, as on the machine; `allow_list`: those of the environment, through the proxy
@@ -35,13 +36,7 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
       one.pipe(other);
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  server.unref();
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listenOnLoopback(server);
   return {
     variables: proxyVariables(`http://127.0.0.1:${port}`),
     close() {

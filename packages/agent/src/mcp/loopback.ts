@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { loadHttp } from '../builtin-modules.ts';
+import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
 
 /** The way of a harness in a process of its own to MCP servers over HTTP: it never gets the run token. */
@@ -62,13 +63,7 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
       else response.writeHead(502).end();
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  server.unref();
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listenOnLoopback(server);
   return {
     urlOf: (gatewayPath) => `http://127.0.0.1:${port}/${secret}/${paths.push(gatewayPath) - 1}`,
     close: () => {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import { loadHttp } from '../../builtin-modules.ts';
+import { listenOnLoopback } from '../../listen-on-loopback.ts';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { asksModel, gatewayTarget, shownHost } from './addresses.ts';
 import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
@@ -174,13 +175,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
   });
   server.on('clientError', (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  server.unref();
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listenOnLoopback(server);
   const ownHost = () => `127.0.0.1:${port}`;
 
   return {
