@@ -155,7 +155,7 @@ test('a team spends what its model answers cost, with one process after the othe
       else {
         // The run of a lane that was refused has ended, so its other lane has no valid run token.
         const most = limit;
-        // What was admitted counts from its begin, and is spent when it ends.
+        // The gateway counts an open request against the budget at once. The sum of the spend grows when the request ends.
         const isOver = await eventually('the spend', async () => (await spent()) >= most || null, 10_000).catch(
           () => false,
         );

@@ -109,7 +109,7 @@ describe('a recorded delivery', () => {
       (await send(webhook, { token: null, body, headers: { ...headers, ...more } })).status;
     expect(await post()).toBe(202);
     expect(await post({ 'webhook-id': 'msg_2' })).toBe(401);
-    // Nobody signs this header, and the provider's own goes first.
+    // The signature does not cover this header, so the signed id of the provider stays the identity.
     expect(await post({ 'x-service-delivery-id': 'another' })).toBe(202);
     expect((await log(webhook)).map(({ label }) => label)).toEqual(['DUPLICATE', 'REJECTED_AUTH', 'ACCEPTED']);
   });
