@@ -4,7 +4,7 @@ import { LongestFirst } from './test/checks/longest-first.ts';
 export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-    globalSetup: ['test/support/database.ts'],
+    globalSetup: ['test/support/temporary-folder.ts', 'test/support/database.ts'],
     setupFiles: ['test/support/record-answers.ts'],
     // Processes, not threads: tests start sandboxes and servers, whose lives hang on the thread that started them.
     pool: 'forks',

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -69,18 +69,9 @@ export function startTestAgent(
   return { child, workspace, exited, stderr: () => stderr, startedAt: performance.now() };
 }
 
-const folders: string[] = [];
-
-/** A folder that is removed when the test process ends. */
+/** A folder of a test; it goes with the other temporary files of the test run. */
 export function testFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
-  if (folders.length === 0) {
-    process.on('exit', () => {
-      for (const each of folders) rmSync(each, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-    });
-  }
-  folders.push(folder);
-  return folder;
+  return mkdtempSync(join(tmpdir(), 'runyard-agent-test-'));
 }
 
 /** The agent's commands on the PATH, as the sandbox has them. */
