@@ -10,7 +10,8 @@ export interface Case {
 
 const sumOfMemory = 'awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\' /proc/[0-9]*/status 2>/dev/null';
 const mark = '4711.5';
-const countLeft = 'echo left-$(cat /proc/[0-9]*/comm 2>/dev/null | grep -cx sleep)';
+// Without a command substitution, which Gemini CLI refuses.
+const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 const seconds = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;

@@ -11,10 +11,18 @@ const mark = 'Steps: ';
 /** Returns a prompt that makes the fake model take these steps, one an answer. */
 export const promptOf = (...steps: readonly Step[]): string => `Work on this.\n${mark}${JSON.stringify(steps)}`;
 
-/** Returns the steps in a prompt, to which programs add text of their own. */
+/** Returns the steps in a prompt, to which programs add text of their own, also on the same line. */
 function stepsOf(prompt: string): readonly Step[] {
   const line = prompt.split('\n').findLast((each) => each.startsWith(mark));
-  return line === undefined ? [] : JSON.parse(line.slice(mark.length).replace(/<\/?[a-z-]+>.*$/, ''));
+  if (line === undefined) return [];
+  for (let end = line.lastIndexOf(']'); end > 0; end = line.lastIndexOf(']', end - 1)) {
+    try {
+      return JSON.parse(line.slice(mark.length, end + 1));
+    } catch {
+      // The bracket belongs to the program's text.
+    }
+  }
+  throw new Error(`there are no steps in ${line.slice(0, 200)}`);
 }
 
 /** Names of shell tools, each with the arguments for a command. */

@@ -207,7 +207,10 @@ export async function startFakeModels(): Promise<FakeModels> {
   };
 
   const server = createServer((request, response) => {
-    handle(request, response).catch(() => response.destroy());
+    handle(request, response).catch((error: Error) => {
+      process.stderr.write(`the fake model failed at ${request.url}: ${error.stack}\n`);
+      response.destroy();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -33,7 +33,11 @@ function read(body: Readonly<Record<string, unknown>>): FakeConversation {
       turnOfPrompt = 0;
     }
   }
-  const toolNames = listOf(body.tools).map((tool) => textOf(tool.name));
+  const toolNames = listOf(body.tools).flatMap((tool) =>
+    tool.type === 'namespace'
+      ? listOf(tool.tools).map((inner) => `${textOf(tool.name)}/${textOf(inner.name)}`)
+      : [textOf(tool.name)],
+  );
   return { model: body.model, turn, turnOfPrompt, prompt, toolNames, toolResults };
 }
 
@@ -59,12 +63,15 @@ function itemsOf(reply: FakeReply): Record<string, unknown>[] {
     items.push({ id: `msg_${reply.id}`, type: 'message', status: 'completed', role: 'assistant', content });
   }
   for (const call of reply.toolCalls) {
+    // A tool of a namespace is written NAMESPACE/TOOL here.
+    const [, namespace, name = call.name] = /^(.+)\/(.+)$/.exec(call.name) ?? [];
     items.push({
       id: `fc_${call.id}`,
       type: 'function_call',
       status: 'completed',
       call_id: call.id,
-      name: call.name,
+      ...(namespace === undefined ? {} : { namespace }),
+      name,
       arguments: JSON.stringify(call.input),
     });
   }

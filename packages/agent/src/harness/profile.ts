@@ -23,6 +23,8 @@ export interface HarnessCapabilities {
   readonly mcpServers: 'unused' | 'agent' | 'harness';
   /** The harness may load an earlier session, if it announces so in ACP. */
   readonly loadsSessions: boolean;
+  /** The harness takes links to files and leaves it to its model to read them. */
+  readonly takesFileLinks: boolean;
   /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
   readonly trustedVerdict: boolean;
 }
@@ -43,6 +45,7 @@ const builtin: HarnessCapabilities = {
   continuesDecidedActions: true,
   mcpServers: 'agent',
   loadsSessions: false,
+  takesFileLinks: true,
   trustedVerdict: true,
 };
 
@@ -57,6 +60,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     continuesDecidedActions: false,
     mcpServers: 'harness',
     loadsSessions: true,
+    takesFileLinks: true,
     trustedVerdict: false,
   },
   command: {
@@ -66,6 +70,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     continuesDecidedActions: false,
     mcpServers: 'unused',
     loadsSessions: false,
+    takesFileLinks: true,
     // The verdict comes from the link, which knows the exit code, not from the program.
     trustedVerdict: true,
   },
@@ -74,13 +79,22 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
 /** Types of `config.harness` that mean the built-in harness. */
 const builtinTypes: ReadonlySet<string> = new Set(['oz', 'builtin', '']);
 
+/**
+ * Programs that put the content of linked files into their request, whatever its size; opencode 1.18 fails for types that its client of
+ * the provider does not know, such as JavaScript.
+ */
+const embedsLinkedFiles: ReadonlySet<string> = new Set(['gemini', 'opencode']);
+
 function kindOf(type: string, hasModel: boolean): HarnessKind {
   if (builtinTypes.has(type)) return hasModel ? 'model-loop' : 'runbook';
   return type === 'command' ? 'command' : 'external';
 }
 
+/** The part of a task that names its harness. */
+export type HarnessOfTask = Pick<AgentTask, 'harness' | 'agent_config'>;
+
 /** Returns the profile of the harness that a task asks for. */
-export function harnessProfile({ harness, agent_config }: Pick<AgentTask, 'harness' | 'agent_config'>): HarnessProfile {
+export function harnessProfile({ harness, agent_config }: HarnessOfTask): HarnessProfile {
   const { type, model } = harness;
   const isBuiltin = builtinTypes.has(type);
   const own = isBuiltin ? 'runbook' : (agent_config.model_id ?? type);
@@ -89,6 +103,8 @@ export function harnessProfile({ harness, agent_config }: Pick<AgentTask, 'harne
     kind,
     name: isBuiltin ? 'oz' : type,
     modelId: model?.id ?? own,
-    capabilities: capabilitiesOf[kind],
+    capabilities: embedsLinkedFiles.has(type)
+      ? { ...capabilitiesOf[kind], takesFileLinks: false }
+      : capabilitiesOf[kind],
   };
 }

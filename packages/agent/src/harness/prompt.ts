@@ -1,13 +1,14 @@
 import { pathToFileURL } from 'node:url';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { formatBytes } from '@runyard/contract/byte-size';
 import type { RunMode } from '@runyard/contract/run-request';
 import { planOnly } from '../acp/plan-mode.ts';
 import { decisionText } from '../approvals/decision-text.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/prompt-text.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
-import { harnessProfile } from './profile.ts';
+import { type HarnessOfTask, harnessProfile } from './profile.ts';
 
 /** Returns a prompt with the text that its mode adds. */
 export function promptText(task: AgentTask, message: string, mode: RunMode | undefined): string {
@@ -77,7 +78,7 @@ export function promptContent(
 ): ContentBlock[] {
   const aboutRun = [...basePrompt(task), ...aboutRuns(task), ...conversationSoFar(task, restored)];
   const before = loaded ? [] : aboutRun;
-  const links = fileLinks(attachments);
+  const links = attachedFiles(task, attachments);
   if (!capabilitiesOf(task).continuesDecidedActions || task.decision === undefined) {
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
@@ -95,8 +96,13 @@ export function promptContent(
   ];
 }
 
-/** Returns files of the workspace as links. */
-export function fileLinks(attachments: readonly WrittenAttachment[]): ContentBlock[] {
+/** Returns files of the workspace as links, or as text with their paths for a harness that does not take links. */
+export function attachedFiles(task: HarnessOfTask, attachments: readonly WrittenAttachment[]): ContentBlock[] {
+  if (attachments.length === 0) return [];
+  if (!harnessProfile(task).capabilities.takesFileLinks) {
+    const lines = attachments.map(({ path, mimeType, size }) => `- ${path} (${mimeType}, ${formatBytes(size)})`);
+    return [{ type: 'text', text: `Attached files:\n${lines.join('\n')}` }];
+  }
   return attachments.map((attachment) => ({
     type: 'resource_link',
     uri: pathToFileURL(attachment.path).href,

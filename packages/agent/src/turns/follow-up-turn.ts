@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
-import { debugText, fileLinks, promptAfterRestart, promptText } from '../harness/prompt.ts';
+import { attachedFiles, debugText, promptAfterRestart, promptText } from '../harness/prompt.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
@@ -44,7 +44,7 @@ export async function runFollowUpTurn(
   const before = restarted === undefined ? '' : record.text();
   const prompt = (loaded: boolean): ContentBlock[] => {
     const whole = restarted === undefined || loaded ? text : promptAfterRestart(task, before, text);
-    return [{ type: 'text', text: whole }, ...fileLinks(attachments)];
+    return [{ type: 'text', text: whole }, ...attachedFiles(task, attachments)];
   };
   return await runner.run(driver, { message, prompt, attachments, load: restarted?.session });
 }

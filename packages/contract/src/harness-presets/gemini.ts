@@ -42,7 +42,7 @@ export const gemini: HarnessPreset = {
   ],
   differences: [
     'It gives no output of commands that print nothing but errors, and reports commands that it blocked itself as completed.',
-    'After an interrupt, a command of the turn may go on until the end of the sandbox.',
+    'It refuses commands with a command substitution, such as $(…), and says so to its model.',
     'It cannot load an earlier session: a continuation gets the conversation as text.',
   ],
 };

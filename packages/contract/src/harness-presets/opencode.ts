@@ -9,7 +9,14 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
           name: 'Runyard',
           npm,
           options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
-          models: { '{model}': { name: '{model}' } },
+          // Without them, it leaves images out and says nothing.
+          models: {
+            '{model}': {
+              name: '{model}',
+              attachment: true,
+              modalities: { input: ['text', 'image'], output: ['text'] },
+            },
+          },
         },
       },
       enabled_providers: ['runyard'],
