@@ -1,6 +1,6 @@
 import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 
-const settings = (approvalMode: string): PresetConfiguration => ({
+const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfiguration => ({
   files: [
     {
       path: '.qwen/settings.json',
@@ -10,11 +10,17 @@ const settings = (approvalMode: string): PresetConfiguration => ({
         privacy: { usageStatisticsEnabled: false },
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
-        tools: { approvalMode },
+        tools: { approvalMode: 'default' },
+        // Without it, it leaves images out for models whose names it does not know, and says nothing.
+        model: { generationConfig: { modalities: { image: true } } },
+        ...more,
       },
     },
   ],
 });
+
+// Without the rule, it asks nobody before commands that it takes for read-only.
+const asks = settings({ permissions: { ask: ['run_shell_command'] } });
 
 const chat = (path: string): PresetConfiguration => ({
   variables: { OPENAI_API_KEY: '{key}', OPENAI_BASE_URL: `{forwarder}/${path}`, OPENAI_MODEL: '{model}' },
@@ -33,7 +39,7 @@ export const qwen: HarnessPreset = {
   leastMemoryMb: 4096,
   configuration: { args: ['--acp'] },
   speaks: { 'openai-responses': chat('openai/v1'), 'openai-compatible': chat('local/v1') },
-  approvals: { 'auto-approve': settings('default'), ask: settings('default'), 'auto-deny': settings('default') },
+  approvals: { 'auto-approve': settings(), ask: asks, 'auto-deny': asks },
   differences: [
     'It needs 4 GB of memory after it has written a file.',
     'It wraps the output of commands in text of its own.',
