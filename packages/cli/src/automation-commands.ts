@@ -70,12 +70,13 @@ export function addAutomationCommands(program: Command): void {
     .action((factory, file, options) => testFilter(context(), factory, file, options));
   automations
     .command('dry-run')
-    .description('show the run that a delivery would start, or why it would not; nothing is created')
+    .description('show the run that a delivery or a schedule would start, or why it would not; nothing is created')
     .argument('<uid>', uidHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')
     .option('--event <name>', 'event of GitHub, such as push, with --payload')
     .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
+    .option('--schedule [name]', 'a time of the schedule trigger with this name, or of the one without a name')
     .option('--json', 'print JSON')
     .action((uid, options) => dryRunAutomation(context(), uid, options));
 }
