@@ -16,6 +16,14 @@ import { wholeNumber } from './whole-number.ts';
 const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
 
+const exampleHelp = `
+For example, with the UID of a webhook:
+  {"name": "Alerts", "prompt": "Look into attachments/event-payload.json.",
+   "triggers": [{"provider": "webhook", "event": "received",
+     "filter": {"webhook_ids": ["UID"], "payload": {"status": ["firing"]}}}]}
+or at times: {"provider": "schedule", "event": "cron_fired", "schedule": {"name": "nightly", "cron": "0 3 * * *"}}
+docs/factory-files.md has all triggers and filters, and the API reference all members.`;
+
 /** Adds the commands that manage automations. */
 export function addAutomationCommands(program: Command): void {
   const automations = program.command('automations').description('manage what deliveries and schedules start');
@@ -35,6 +43,7 @@ export function addAutomationCommands(program: Command): void {
     .description('create an automation, and print its UID')
     .argument('<factory>', factoryHelp)
     .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
+    .addHelpText('after', exampleHelp)
     .action((factory, file) => createAutomation(context(), factory, file));
   automations
     .command('update')
