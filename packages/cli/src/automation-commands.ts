@@ -16,6 +16,14 @@ import { wholeNumber } from './whole-number.ts';
 const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
 
+const exampleHelp = `
+For example, with the UID of a webhook:
+  {"name": "Alerts", "prompt": "Look into attachments/event-payload.json.",
+   "triggers": [{"provider": "webhook", "event": "received",
+     "filter": {"webhook_ids": ["UID"], "payload": {"status": ["firing"]}}}]}
+or at times: {"provider": "schedule", "event": "cron_fired", "schedule": {"name": "nightly", "cron": "0 3 * * *"}}
+docs/factory-files.md has all triggers and filters, and the API reference all members.`;
+
 /** Adds the commands that manage automations. */
 export function addAutomationCommands(program: Command): void {
   const automations = program.command('automations').description('manage what deliveries and schedules start');
@@ -35,6 +43,7 @@ export function addAutomationCommands(program: Command): void {
     .description('create an automation, and print its UID')
     .argument('<factory>', factoryHelp)
     .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
+    .addHelpText('after', exampleHelp)
     .action((factory, file) => createAutomation(context(), factory, file));
   automations
     .command('update')
@@ -70,12 +79,13 @@ export function addAutomationCommands(program: Command): void {
     .action((factory, file, options) => testFilter(context(), factory, file, options));
   automations
     .command('dry-run')
-    .description('show the run that a delivery would start, or why it would not; nothing is created')
+    .description('show the run that a delivery or a schedule would start, or why it would not; nothing is created')
     .argument('<uid>', uidHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')
     .option('--event <name>', 'event of GitHub, such as push, with --payload')
     .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
+    .option('--schedule [name]', 'a time of the schedule trigger with this name, or of the one without a name')
     .option('--json', 'print JSON')
     .action((uid, options) => dryRunAutomation(context(), uid, options));
 }

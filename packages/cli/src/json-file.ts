@@ -3,9 +3,16 @@ import { Failure } from './failure.ts';
 
 /** Reads JSON from a file, or from standard input for `-`. The service checks it. */
 export function jsonFrom(file: string): unknown {
+  const from = file === '-' ? 'standard input' : file;
+  let text: string;
   try {
-    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
-    throw new Failure(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Failure(`${from}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Failure(`${from} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

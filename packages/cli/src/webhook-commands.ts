@@ -1,16 +1,15 @@
 import { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { listDeliveries, listenToWebhook, replayDelivery, showDelivery } from './commands/deliveries.ts';
 import { simulateDelivery } from './commands/simulations.ts';
 import {
   createWebhook,
   deleteWebhook,
-  listDeliveries,
-  listenToWebhook,
   listWebhooks,
-  replayDelivery,
   rotateWebhook,
   setWebhook,
   showWebhook,
+  updateWebhook,
 } from './commands/webhooks.ts';
 import { createContext } from './context.ts';
 
@@ -38,16 +37,33 @@ export function addWebhookCommands(program: Command): void {
     .argument('<factory>', factoryHelp)
     .argument('<name>', 'name of the webhook')
     .addOption(new Option('--auth <mode>', 'how senders prove themselves').choices(WebhookAuthMode.options))
-    .addOption(new Option('--scheme <scheme>', 'who signs, with --auth signature').choices(SignatureSchemeName.options))
+    .addOption(
+      new Option('--scheme <scheme>', 'who signs; then --auth is signature').choices(SignatureSchemeName.options),
+    )
     .option('--secret-file <file>', 'file with the secret of the provider, - for standard input')
+    .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
     .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
+    .option('--disabled', 'answer senders with 404 until it is enabled')
     .option(...asJson)
+    .addHelpText(
+      'after',
+      '\nPrints UID, URL and secret, each on a line. docs/webhooks.md has a chapter for each kind of sender.',
+    )
     .action((factory, name, options) => createWebhook(context(), factory, name, options));
   webhooks
     .command('show')
     .description('show a webhook as JSON, without its secret')
     .argument('<uid>', uidHelp)
     .action((uid) => showWebhook(context(), uid));
+  webhooks
+    .command('update')
+    .description('change name, secret name or delivery id header of a webhook')
+    .argument('<uid>', uidHelp)
+    .option('--name <name>', 'name of the webhook')
+    .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
+    .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
+    .option('--no-delivery-id-header', 'no such header any more')
+    .action((uid, options) => updateWebhook(context(), uid, options));
   webhooks
     .command('rotate')
     .description('give a webhook a new secret; the old one stops working at once')
@@ -69,11 +85,19 @@ export function addWebhookCommands(program: Command): void {
     .action((uid) => deleteWebhook(context(), uid));
   webhooks
     .command('deliveries')
-    .description('list deliveries, newest first')
+    .description('list deliveries, newest first, and why they started nothing')
     .argument('<uid>', uidHelp)
     .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumber)
+    .option('--label <label>', 'only deliveries with this label, such as REJECTED_AUTH')
     .option(...asJson)
     .action((uid, options) => listDeliveries(context(), uid, options));
+  webhooks
+    .command('delivery')
+    .description('show a delivery, what each automation made of it and why, and its payload')
+    .argument('<uid>', uidHelp)
+    .argument('<delivery>', 'id of the delivery')
+    .option(...asJson)
+    .action((uid, delivery, options) => showDelivery(context(), uid, delivery, options));
   webhooks
     .command('replay')
     .description('evaluate an accepted delivery again')

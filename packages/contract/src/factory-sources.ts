@@ -41,6 +41,13 @@ export const SetFactorySourceRequest = z
         `Seconds between two looks at the branch, ${sourcePolling.least} to ${sourcePolling.most}. A push webhook makes the service look at once`,
       ),
     dry_run: z.boolean().default(false).describe('True: the repository is read and planned, and nothing is stored'),
+    expected_commit: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/, { error: 'must be the 40 hexadecimal digits of a commit' })
+      .optional()
+      .describe(
+        'Commit of the plan that was looked at. Where the branch has another one now, the outcome is superseded, and no source is set. Absent: any',
+      ),
   })
   .meta({ id: 'SetFactorySourceRequest', description: 'The repository that a factory shall take its definition from' });
 export type SetFactorySourceRequest = z.infer<typeof SetFactorySourceRequest>;
@@ -55,7 +62,7 @@ export type SyncFactorySourceRequest = z.infer<typeof SyncFactorySourceRequest>;
 const FactorySyncOutcome = z.enum(['applied', 'faulty', 'unreadable', 'not_allowed', 'failed', 'superseded']).meta({
   id: 'FactorySyncOutcome',
   description:
-    'applied: the factory is as the commit defines it. faulty: the definition has faults. unreadable: the repository cannot be read. not_allowed: the person who set the source may not apply definitions any more. failed: the service could not apply it. superseded: the source was changed, or another process synced, meanwhile. All but applied changed nothing',
+    'applied: the factory is as the commit defines it. faulty: the definition has faults. unreadable: the repository cannot be read. not_allowed: the person who set the source may not apply definitions any more. failed: the service could not apply it. superseded: the source was changed, or another process synced, meanwhile, or the branch has another commit than expected. All but applied changed nothing',
 });
 export type FactorySyncOutcome = z.infer<typeof FactorySyncOutcome>;
 

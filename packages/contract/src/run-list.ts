@@ -59,8 +59,12 @@ export const ListRunsQuery = z.object({
       description: '`metadata[key]=value`; all pairs must match exactly. A team may have this filter turned off',
     }),
   artifact_type: ArtifactType.optional(),
-  automation_id: Text.optional().meta({ description: 'Value of the metadata key of that name' }),
-  factory_uid: Text.optional().meta({ description: 'Value of the metadata key of that name' }),
+  automation_id: Text.optional().meta({
+    description: 'Automation that started the runs: value of the metadata key of that name',
+  }),
+  factory_uid: Text.optional().meta({
+    description: 'Factory that got the runs, or whose automations started them: value of the metadata key of that name',
+  }),
   q: Text.max(500).optional().meta({
     description:
       'Up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',

@@ -1,4 +1,4 @@
-/** Deliveries that are not sent, and the runs that they would start. */
+/** Deliveries that are not sent, times of schedules that have not come, and the runs that they would start. */
 import { z } from 'zod';
 import { AmbientAgentConfig } from './config.ts';
 import { Uuid } from './primitives.ts';
@@ -36,10 +36,34 @@ export const DryRunRequest = z
       .string()
       .max(100)
       .optional()
-      .describe('Webhook that the delivery goes to; without it the first that a trigger selects'),
+      .describe(
+        'Webhook that the delivery goes to; without it the first that a trigger selects. Not together with schedule_name',
+      ),
+    schedule_name: z
+      .string()
+      .max(100)
+      .optional()
+      .describe(
+        'Schedule trigger whose time has come, by its name; empty: the one without a name. In place of payload and delivery_id',
+      ),
   })
-  .refine(hasOne, needsOne)
-  .meta({ id: 'DryRunRequest', description: 'A delivery that is not sent' });
+  .superRefine((request, context) => {
+    const { schedule_name: name, delivery_id: id, event, webhook_uid: uid } = request;
+    const given = [Object.hasOwn(request, 'payload'), id !== undefined, name !== undefined].filter(Boolean).length;
+    if (given !== 1)
+      context.addIssue({
+        code: 'custom',
+        path: ['payload'],
+        message: 'needs exactly one of payload, delivery_id and schedule_name',
+      });
+    else if (name !== undefined && (event ?? uid) !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: [event === undefined ? 'webhook_uid' : 'event'],
+        message: 'is of deliveries; leave it out with schedule_name',
+      });
+  })
+  .meta({ id: 'DryRunRequest', description: 'A delivery that is not sent, or a time of a schedule' });
 export type DryRunRequest = z.infer<typeof DryRunRequest>;
 
 const SimulatedAttachment = z
@@ -53,29 +77,31 @@ const SimulatedAttachment = z
 const SimulatedRun = z
   .object({
     title: z.string().describe('Title of the run'),
-    prompt: z.string().describe("The automation's prompt, then the envelope that names webhook and delivery"),
+    prompt: z
+      .string()
+      .describe("The automation's prompt; for a delivery then the envelope that names webhook and delivery"),
     config: AmbientAgentConfig,
     metadata: z
       .record(z.string(), z.string())
       .describe('Metadata of the run. The delivery_id of a payload that was not delivered consists of zeros'),
-    attachments: z.array(SimulatedAttachment).describe('Files of the run: the body of the delivery'),
+    attachments: z.array(SimulatedAttachment).describe('Files of the run: the body of the delivery; for a time none'),
   })
-  .meta({ id: 'SimulatedRun', description: 'The run that a delivery would start' });
+  .meta({ id: 'SimulatedRun', description: 'The run that the event would start' });
 
 export const SimulatedStart = z
   .object({
     automation_id: z.string().describe('UID of the automation'),
     name: z.string().describe('Name of the automation'),
-    matched: z.boolean().describe('True: one of its triggers matches'),
+    matched: z.boolean().describe('True: one of its triggers matches, or the schedule trigger was named'),
     reason: z.string().optional().describe('Why no trigger matches'),
-    would_start: z.boolean().describe('True: a delivery would start a run now'),
+    would_start: z.boolean().describe('True: the event would start a run now'),
     refusals: z
       .array(z.string())
       .optional()
-      .describe('All that would refuse or delay the run of a delivery that matches; absent: nothing'),
+      .describe('All that would refuse or delay the run of an event that matches; absent: nothing'),
     run: SimulatedRun.optional().describe('Absent: no trigger matches, or the request for the run is not valid'),
   })
-  .meta({ id: 'SimulatedStart', description: 'What an automation would make of a delivery' });
+  .meta({ id: 'SimulatedStart', description: 'What an automation would make of a delivery or of a time' });
 export type SimulatedStart = z.infer<typeof SimulatedStart>;
 
 export const SimulateDeliveryResponse = z

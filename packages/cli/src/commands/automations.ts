@@ -59,6 +59,11 @@ export async function listAutomations(context: Context, options: Json): Promise<
     },
     { header: 'NEXT', text: (automation) => inUtc(nextOf(automation)), raw: nextOf },
     { header: 'NAME', flexible: true, text: ({ name }) => name },
+    {
+      header: 'PROBLEM',
+      flexible: true,
+      text: ({ last_spawn_error: error, problems }) => error ?? problems?.[0] ?? '',
+    },
   ];
   const none = 'no automations; create one with: bin/runyard automations create FACTORY FILE';
   printList(context, { columns, rows: automations, json: { automations }, none }, options);
@@ -70,11 +75,17 @@ export async function showAutomation(context: Context, uid: string): Promise<voi
   context.out(`${harmlessJson(automation)}\n`);
 }
 
+/** Says why an automation that was stored does not fire. */
+function reportProblems(context: Context, { problems = [] }: Automation): void {
+  for (const problem of problems) context.report(harmlessLine(`problem: ${problem}`, 1_000));
+}
+
 /** Creates an automation from the JSON of a request, and prints its UID. */
 export async function createAutomation(context: Context, factoryUid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateAutomationRequest;
-  const { uid } = await connect(context).createAutomation({ params: { factoryUid }, body });
-  context.out(`${uid}\n`);
+  const created = await connect(context).createAutomation({ params: { factoryUid }, body });
+  context.out(`${created.uid}\n`);
+  reportProblems(context, created);
 }
 
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
@@ -107,6 +118,7 @@ export async function updateAutomation(context: Context, uid: string, file: stri
   const { factoryUid } = await findAutomation(client, uid);
   const updated = await client.updateAutomation({ params: { factoryUid, automationUid: uid }, body });
   context.out(`${updated.uid} is changed\n`);
+  reportProblems(context, updated);
 }
 
 /** Lists the fires of the schedule triggers of an automation, newest first. */

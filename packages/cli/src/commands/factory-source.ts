@@ -36,14 +36,17 @@ export async function setFactorySource(
     ...(folder === undefined ? {} : { folder }),
     ...(every === undefined ? {} : { poll_interval_seconds: every }),
   };
-  const put = (dry_run: boolean) => client.setFactorySource({ params: { factoryUid }, body: { ...wanted, dry_run } });
-  const plan = await put(true);
+  const put = (more: Pick<SetFactorySourceRequest, 'dry_run' | 'expected_commit'>) =>
+    client.setFactorySource({ params: { factoryUid }, body: { ...wanted, ...more } });
+  const plan = await put({ dry_run: true });
   if (dryRun && json) context.out(`${harmlessJson(plan, 2)}\n`);
   else if (!json) showPlan(context, folder ?? '', plan.sync);
   throwUnlessApplied(context, folder ?? '', plan.sync);
   if (dryRun) return;
   if (!yes && !(await isConfirmed())) throw new Failure('the source was not set');
-  const set = await put(false);
+  // The plan that was confirmed is applied, or nothing.
+  const { commit } = plan.sync;
+  const set = await put({ dry_run: false, ...(commit === undefined ? {} : { expected_commit: commit }) });
   if (json) context.out(`${harmlessJson(set, 2)}\n`);
   throwUnlessApplied(context, folder ?? '', set.sync);
   if (!json) context.out(`${appliedLine(set.sync)}\n`);

@@ -48,14 +48,28 @@ export async function simulateDelivery(context: Context, uid: string, options: S
   for (const each of answer.automations) show(context, each);
 }
 
-/** Shows the run that an automation would start for a delivery. */
-export async function dryRunAutomation(
-  context: Context,
-  uid: string,
-  { webhook, ...options }: SimulationOptions & { readonly webhook?: string },
-): Promise<void> {
+export interface DryRunOptions extends SimulationOptions {
+  readonly webhook?: string;
+  /** Name of a schedule trigger; true: the one without a name. */
+  readonly schedule?: string | true;
+}
+
+function dryRunOf({ webhook, schedule, ...options }: DryRunOptions) {
+  const { payload, delivery, event } = options;
+  if (schedule === undefined) {
+    if ((payload === undefined) === (delivery === undefined))
+      throw new Failure('give one of --payload, --delivery and --schedule');
+    return { ...bodyOf(options), ...(webhook === undefined ? {} : { webhook_uid: webhook }) };
+  }
+  if ([payload, delivery, event, webhook].some((each) => each !== undefined))
+    throw new Failure('--schedule stands alone: the others are of deliveries');
+  return { schedule_name: schedule === true ? '' : schedule };
+}
+
+/** Shows the run that an automation would start for a delivery, or at a time of a schedule. */
+export async function dryRunAutomation(context: Context, uid: string, options: DryRunOptions): Promise<void> {
   const client = connect(context);
-  const body = { ...bodyOf(options), ...(webhook === undefined ? {} : { webhook_uid: webhook }) };
+  const body = dryRunOf(options);
   const { factoryUid } = await findAutomation(client, uid);
   const answer = await client.dryRunAutomation({ params: { factoryUid, automationUid: uid }, body });
   if (options.json) return void context.out(`${harmlessJson(answer)}\n`);

@@ -1,20 +1,12 @@
-/** Manages webhooks and their logs. */
+/** Manages webhooks. */
 import { readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
-import type {
-  SignatureSchemeName,
-  Webhook,
-  WebhookAuthMode,
-  WebhookDelivery,
-  WebhookWithSecret,
-} from '@runyard/contract/webhooks';
+import type { SignatureSchemeName, Webhook, WebhookAuthMode, WebhookWithSecret } from '@runyard/contract/webhooks';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
-import { formatAgo } from '../live/times.ts';
 import { allFactories } from './factories.ts';
 
 type Json = { readonly json?: true };
@@ -60,6 +52,7 @@ export async function listWebhooks(context: Context, options: Json): Promise<voi
     },
     { header: 'SENDER', text: ({ auth_mode, signature_scheme }) => signature_scheme ?? auth_mode },
     { header: 'NAME', flexible: true, text: ({ name }) => name },
+    { header: 'REASON', flexible: true, text: ({ disabled_reason: reason = '' }) => reason },
   ];
   const none = 'no webhooks; create one with: bin/runyard webhooks create FACTORY NAME';
   printList(context, { columns, rows: webhooks, json: { webhooks }, none }, options);
@@ -69,7 +62,9 @@ export interface CreateOptions extends Json {
   readonly auth?: WebhookAuthMode;
   readonly scheme?: SignatureSchemeName;
   readonly secretFile?: string;
+  readonly secretName?: string;
   readonly deliveryIdHeader?: string;
+  readonly disabled?: true;
 }
 
 /** Creates a webhook, and prints its URL and its secret. */
@@ -77,19 +72,47 @@ export async function createWebhook(
   context: Context,
   factoryUid: string,
   name: string,
-  { auth, scheme, secretFile, deliveryIdHeader, json }: CreateOptions,
+  { auth, scheme, secretFile, secretName, deliveryIdHeader, disabled, json }: CreateOptions,
 ): Promise<void> {
+  const mode = auth ?? (scheme === undefined ? undefined : 'signature');
   const made = await connect(context).createWebhook({
     params: { factoryUid },
     body: {
       name,
-      ...(auth === undefined ? {} : { auth_mode: auth }),
+      ...(mode === undefined ? {} : { auth_mode: mode }),
       ...(scheme === undefined ? {} : { signature_scheme: scheme }),
       ...(deliveryIdHeader === undefined ? {} : { delivery_id_header: deliveryIdHeader }),
+      ...(secretName === undefined ? {} : { secret_name: secretName }),
+      ...(disabled ? { enabled: false } : {}),
       ...secretFrom(secretFile),
     },
   });
   show(context, made, json);
+}
+
+export interface UpdateOptions {
+  readonly name?: string;
+  readonly secretName?: string;
+  /** False: none any more. */
+  readonly deliveryIdHeader?: string | false;
+}
+
+/** Changes a webhook. */
+export async function updateWebhook(
+  context: Context,
+  uid: string,
+  { name, secretName, deliveryIdHeader: header }: UpdateOptions,
+): Promise<void> {
+  if ((name ?? secretName ?? header) === undefined)
+    throw new Failure('give one of --name, --secret-name, --delivery-id-header and --no-delivery-id-header');
+  const client = connect(context);
+  const body = {
+    ...(name === undefined ? {} : { name }),
+    ...(secretName === undefined ? {} : { secret_name: secretName }),
+    ...(header === undefined ? {} : { delivery_id_header: header === false ? null : header }),
+  };
+  await client.updateWebhook({ params: await findWebhook(client, uid), body });
+  context.out(`${uid} is changed\n`);
 }
 
 function show(context: Context, webhook: WebhookWithSecret, json: true | undefined): void {
@@ -98,8 +121,11 @@ function show(context: Context, webhook: WebhookWithSecret, json: true | undefin
     return;
   }
   context.out(`${webhook.uid}\n${webhook.url}\n`);
-  if (webhook.secret === undefined)
-    context.report('it is disabled until its secret is stored: bin/runyard webhooks rotate UID --secret-file FILE');
+  if (webhook.secret_of_team) context.report(`its secret is the secret ${webhook.secret_name} of the team`);
+  else if (webhook.secret === undefined)
+    context.report(
+      `it is disabled until its secret is stored: bin/runyard webhooks rotate ${webhook.uid} --secret-file FILE`,
+    );
   else if (webhook.auth_mode !== 'url_token') context.out(`${harmlessLine(webhook.secret)}\n`);
 }
 
@@ -133,74 +159,4 @@ export async function deleteWebhook(context: Context, uid: string): Promise<void
   const client = connect(context);
   await client.deleteWebhook({ params: await findWebhook(client, uid) });
   context.out(`${uid} is deleted\n`);
-}
-
-/** Lists deliveries, newest first. */
-export async function listDeliveries(
-  context: Context,
-  uid: string,
-  { limit = 20, ...options }: Json & { readonly limit?: number },
-): Promise<void> {
-  const client = connect(context);
-  const found = await client.listWebhookDeliveries({ params: await findWebhook(client, uid), query: { limit } });
-  const now = Date.now();
-  const columns: Column<WebhookDelivery>[] = [
-    { header: 'DELIVERY', text: ({ delivery_id }) => delivery_id },
-    { header: 'LABEL', text: ({ label }) => label },
-    { header: 'BYTES', text: ({ size_bytes }) => String(size_bytes) },
-    {
-      header: 'RECEIVED',
-      text: ({ received_at }) => formatAgo(received_at, now),
-      raw: ({ received_at }) => received_at,
-    },
-    { header: 'RUNS', text: ({ runs = [] }) => String(runs.length) },
-    { header: 'IDENTITY', flexible: true, text: ({ identity = '' }) => identity },
-  ];
-  printList(context, { columns, rows: found.deliveries, json: found, none: 'no deliveries' }, options);
-}
-
-/** Evaluates a delivery again, and prints the id of the new one. */
-export async function replayDelivery(context: Context, uid: string, deliveryId: string): Promise<void> {
-  const client = connect(context);
-  const params = { ...(await findWebhook(client, uid)), deliveryId };
-  context.out(`${(await client.replayWebhookDelivery({ params })).delivery_id}\n`);
-}
-
-const lookEveryMs = 1_000;
-
-/** Sends the payload of each delivery that is accepted from now on to an address, until the command is interrupted. */
-export async function listenToWebhook(context: Context, uid: string, { to }: { readonly to: string }): Promise<void> {
-  if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
-    throw new Failure('--to: it must be an http:// or https:// URL');
-  const client = connect(context);
-  const params = await findWebhook(client, uid);
-  const query = { limit: 100, label: 'ACCEPTED' } as const;
-  // Ids sort by time.
-  let last = (await client.listWebhookDeliveries({ params, query })).deliveries[0]?.delivery_id ?? '';
-  context.report(`deliveries to ${uid} go to ${harmlessLine(to)}. Ctrl-C ends this.`);
-  for (;;) {
-    const { deliveries } = await client.listWebhookDeliveries({ params, query });
-    for (const { delivery_id: deliveryId } of deliveries.filter((each) => each.delivery_id > last).reverse()) {
-      const { payload } = await client.getWebhookDelivery({ params: { ...params, deliveryId } });
-      context.out(`${deliveryId} ${await forward(to, deliveryId, payload)}\n`);
-      last = deliveryId;
-    }
-    await delay(lookEveryMs);
-  }
-}
-
-/** Returns the status of the answer, or why there is none. */
-async function forward(to: string, deliveryId: string, payload: unknown): Promise<string> {
-  try {
-    const answer = await fetch(to, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-service-delivery-id': deliveryId },
-      body: JSON.stringify(payload),
-      signal: AbortSignal.timeout(30_000),
-    });
-    await answer.body?.cancel();
-    return String(answer.status);
-  } catch (error) {
-    return error instanceof Error ? harmlessLine(error.message) : 'no answer';
-  }
 }

@@ -22,7 +22,8 @@ export function renderFactoryFilesPage(): string {
 
 A factory can be defined by files in a folder. \`bin/runyard factory validate FOLDER\` checks them without a service, and prints each
 fault as \`file:line:column: message\`. The name of a file or folder is the name of the agent, automation, webhook, runner or skill.
-Skills are folders with a \`SKILL.md\`: those in \`skills/\` are for every agent, those in \`agents/<name>/skills/\` for one. Other files
+Skills are folders with a \`SKILL.md\`: those in \`skills/\` are for every agent, those in \`agents/<name>/skills/\` for one. A run has
+their files in its home folder, for its agent to use; it follows only a skill that the key \`skills\` names. Other files
 beside \`factory.yaml\`, such as README.md, are ignored; unknown files in the folders of the definition are faults.
 
 Keys are case-sensitive, and an unknown key is a fault. Files are UTF-8. The YAML is version 1.2, without anchors, aliases and tags.
@@ -31,8 +32,8 @@ its agent, and those before \`agentDefaults\`; a list or map replaces the inheri
 
 \`bin/runyard factory apply FOLDER\` shows what would change in a factory, asks, and applies the files whole or not at all. Webhooks and
 automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. What an
-apply refuses, because this service cannot carry it out: runners (no worker can run container images or macos), skills in the definition itself (name
-those of repositories in \`skills\`), \`harness.auth\`.
+apply refuses, because this service cannot carry it out: runners (make an environment, and name it in \`environmentId\`),
+\`harness.auth\`.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`.
 

@@ -48,6 +48,7 @@ const simulated = {
     config: { name: 'Look into alerts' },
     metadata: {
       automation_id: exampleIds.AUTOMATION_UID,
+      factory_uid: exampleIds.FACTORY_UID,
       webhook_uid: exampleIds.WEBHOOK_UID,
       delivery_id: '00000000-0000-0000-0000-000000000000',
     },

@@ -31,7 +31,7 @@ const onePath = `${path}/{automationUid}` as const;
 
 const maxSimulationBytes = maxWebhookBytes + 1024;
 const simulationErrors = {
-  400: 'Not exactly one of payload and delivery_id, a payload that a webhook would not take, or no webhook that the automation selects',
+  400: 'Not exactly one of payload and delivery_id, or a payload that a webhook would not take',
   413: `The body is larger than ${maxSimulationBytes / 1024} KB`,
 };
 const webhook = factory.extend({ webhookUid: z.string().meta({ description: 'UID of the webhook' }) });
@@ -142,16 +142,17 @@ export const automationRoutes = {
     method: 'POST',
     path: `${onePath}/dry-run`,
     tag: 'automations',
-    summary: 'Show the run that a delivery would start',
+    summary: 'Show the run that a delivery, or a time of a schedule, would start',
     description:
-      'Starts and stores nothing. Says whether a trigger matches, which run would start, and everything that would refuse it now. Callers need the role of a member: payloads may be confidential.',
+      'Starts and stores nothing. Says whether a trigger matches, which run would start, and everything that would refuse it now, such as a webhook that is disabled or deleted. Callers need the role of a member: payloads may be confidential.',
     allow: teamWrites,
     params: automation,
     body: DryRunRequest,
     bodyLimitBytes: maxSimulationBytes,
-    answer: { status: 200, description: 'What the automation would make of the delivery', schema: SimulatedStart },
+    answer: { status: 200, description: 'What the automation would make of the event', schema: SimulatedStart },
     errors: {
       ...simulationErrors,
+      400: 'Not exactly one of payload, delivery_id and schedule_name, a payload that a webhook would not take, no trigger that takes deliveries, or no schedule trigger with this name',
       404: 'No such automation, webhook or delivery with a stored payload in the factory',
     },
   },

@@ -21,6 +21,9 @@ export type EventOfRun =
   | { readonly kind: 'delivery'; readonly delivery: DeliveryOfRun }
   | { readonly kind: 'time'; readonly schedule: ScheduleOfRun };
 
+/** Returns the source of the runs that events of this kind start. */
+export const sourceOf = ({ kind }: Pick<EventOfRun, 'kind'>) => (kind === 'time' ? 'SCHEDULED_AGENT' : 'WEBHOOK');
+
 /** A run that was created, or why there is none. `disabled`: this was the last failure that the automation may have in a row. */
 export type Spawned =
   | { readonly kind: 'started'; readonly runId: string }
@@ -36,7 +39,7 @@ The body of the delivery is attached as event-payload.json. It was sent from out
 /** Returns the request for the run of an automation for an event. */
 export function requestFor(automation: AutomationRow, agent: AgentOfRun, event: EventOfRun): RunAgentRequest {
   const request = requestOf(automation, agent);
-  const metadata = { automation_id: automation.uid };
+  const metadata = { automation_id: automation.uid, factory_uid: automation.factory_uid };
   if (event.kind === 'time') return { ...request, metadata };
   const { delivery } = event;
   return {
@@ -100,7 +103,8 @@ export async function spawner(
     const outcome = await submitRun(deps, {
       actor: { teamId: automation.team_id, creator: editorOf(automation) },
       request: requestFor(automation, agent, event),
-      ...(event.kind === 'time' ? { source: 'SCHEDULED_AGENT', schedule: event.schedule } : { source: 'WEBHOOK' }),
+      source: sourceOf(event),
+      ...(event.kind === 'time' ? { schedule: event.schedule } : {}),
       tx,
       ...(batch ? { batch: batch.runs } : {}),
     });

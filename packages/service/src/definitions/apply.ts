@@ -21,6 +21,7 @@ import { checkAvailable } from './check-available.ts';
 import { type CheckDeps, checkConfigs } from './check-configs.ts';
 import { toFactoryAgent, toFactoryMembers } from './configs.ts';
 import { type FaultList, makeFaultList } from './fault-list.ts';
+import { checkSkills } from './skills.ts';
 import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
 import {
   noteCommit,
@@ -126,16 +127,17 @@ async function applyWithin(
   const webhooks: WebhooksToApply = { factory, definition, state, uids: uids.webhooks, secrets };
   addRefusals(plan, faults);
   checkAvailable(definition, faults);
+  checkSkills(definition, faults);
   checkWebhooks(webhooks, faults);
   checkWebhookIds(webhooks, faults);
   checkAutomations(definition, faults);
-  await checkConfigs(deps, tx, by, definition, faults);
+  await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
 
   await lockPartsOfFactory(tx, factoryUid);
   if ((await defineFactory(tx, factory, toFactoryMembers(definition))) === 'taken')
     faults.add('factory.yaml', ['alias'], 'another factory of the team has this alias');
-  const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition));
+  const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition, factoryUid));
   await replaceFactoryAgents(tx, factoryUid, agents);
   const applied = {
     webhooks: await applyWebhooks(tx, deps.vault, by, webhooks, faults),

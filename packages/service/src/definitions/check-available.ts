@@ -4,20 +4,13 @@ import type { FaultList } from './fault-list.ts';
 
 /** Adds a fault for what the format has and this service cannot carry out, so that nothing is applied without effect. */
 export function checkAvailable(definition: FactoryDefinition, faults: FaultList): void {
-  const { factory, agents, automations, runners, skills } = definition;
+  const { factory, agents, automations, runners } = definition;
   for (const { name, platform } of runners)
     faults.add(
       pathOf.runner(name),
       platform.linux ? ['platform', 'linux', 'dockerImage'] : ['platform', 'os'],
-      `${platform.linux ? 'no worker of this service can run container images' : 'no worker of this service runs macos'}, so runners are not available; make an environment with setup_commands, and name it with environmentId and its worker with workerHost`,
+      `${platform.linux ? '' : 'no worker of this service runs macos; '}runners are not available on this service: make an environment with setup_commands, and with docker_image where its workers can run container images, and name it with environmentId and its worker with workerHost`,
     );
-  for (const { path } of skills)
-    if (path.endsWith('/SKILL.md'))
-      faults.add(
-        path,
-        [],
-        'skills in a definition are not available on this service; name the skill of a repository in skills, such as skills: [owner/repo:skill-name]',
-      );
   const checkAuth = (file: string, base: readonly string[], harness: { readonly auth?: unknown } | undefined) => {
     if (harness?.auth === undefined || harness.auth === null) return;
     faults.add(file, [...base, 'harness', 'auth'], 'is not available on this service; list the secret in secrets');

@@ -27,7 +27,7 @@ export async function checkConfigs(
   { models, vault }: CheckDeps,
   tx: Queryable,
   by: Author,
-  definition: FactoryDefinition,
+  { definition, factoryUid }: { readonly definition: FactoryDefinition; readonly factoryUid: string },
   faults: FaultList,
 ): Promise<void> {
   const { factory, agents, automations } = definition;
@@ -49,12 +49,12 @@ export async function checkConfigs(
       reported.add(place);
     }
   };
-  for (const agent of agents) await check(configOfRun(definition, agent), [ofAgent(agent)]);
+  for (const agent of agents) await check(configOfRun(definition, factoryUid, agent), [ofAgent(agent)]);
   for (const automation of automations) {
     const agent = agentOf(definition, automation.agent);
     if (!agent) continue;
     const own = { file: pathOf.automation(automation.name), base: [], members: automation };
-    await check(configOfRun(definition, agent, automation), [own, ofAgent(agent)]);
+    await check(configOfRun(definition, factoryUid, agent, automation), [own, ofAgent(agent)]);
   }
 }
 

@@ -3,6 +3,7 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories';
 import type { DefinedAgent, DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { configOfFactoryRun } from '../factories/run-config.ts';
+import { skillsOfAgent } from './skills.ts';
 
 /** The members that say how a run is executed. */
 export interface Execution {
@@ -68,26 +69,30 @@ export function toFactoryMembers({ factory }: FactoryDefinition): CreateFactoryR
   };
 }
 
-/** Returns an agent as it is stored. */
-export function toFactoryAgent(agent: DefinedAgent, { factory }: FactoryDefinition): FactoryAgent {
+/** Returns an agent as it is stored. Its skills of the definition come behind those of repositories, its own or inherited ones. */
+export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinition, factoryUid: string): FactoryAgent {
+  const { factory } = definition;
+  const defined = skillsOfAgent(definition, factoryUid, agent.name);
+  const skills = [...(agent.skills ?? factory.agentDefaults.skills ?? []), ...defined];
   return {
     name: agent.name,
     agent_type: agent.agentType,
     ...(agent.description === undefined ? {} : { description: agent.description }),
     prompt: agent.prompt,
-    config: toConfig(agent, factory),
+    config: toConfig(defined.length === 0 ? agent : { ...agent, skills }, factory),
   };
 }
 
 /** Returns the configuration of the runs of an agent, or of an automation, which is given to its agent or the foreman. */
 export function configOfRun(
   definition: FactoryDefinition,
+  factoryUid: string,
   agent: DefinedAgent,
   automation?: DefinedAutomation,
 ): AmbientAgentConfig {
   return configOfFactoryRun({
     defaults: toFactoryMembers(definition).agent_defaults ?? {},
-    agent: toFactoryAgent(agent, definition),
+    agent: toFactoryAgent(agent, definition, factoryUid),
     ...(automation ? { overrides: toConfig(automation, definition.factory) } : {}),
   });
 }

@@ -1,5 +1,6 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { FactoryAgent } from '@runyard/contract/factories';
+import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
 
 /** Parts of the configuration of a factory's run. */
 export interface FactoryRunParts {
@@ -13,7 +14,7 @@ export interface FactoryRunParts {
 /**
  * Returns the configuration of a run: the defaults of the factory, replaced member by member by those of its agent, then by the
  * overrides. The agent's prompt comes behind the base prompt of the defaults. Members of a harness are replaced one by one while its
- * type stays the same. An empty `worker_host` means any worker, and an empty `reasoning_level` that of the harness.
+ * type stays the same. Skills of the factory's definition stay beside those that replace others. An empty `worker_host` means any worker, and an empty `reasoning_level` that of the harness.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]
@@ -31,7 +32,11 @@ function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig):
   if (own.skills !== undefined) delete kept.skill_spec;
   if (own.harness?.model_id !== undefined) delete kept.model_id;
   const harness = mergeHarness(inherited.harness, own.harness);
-  return { ...kept, ...own, ...(harness === undefined ? {} : { harness }) };
+  const merged = { ...kept, ...own, ...(harness === undefined ? {} : { harness }) };
+  const defined = inherited.skills?.filter(isDefinedSkill) ?? [];
+  if (defined.length === 0 || (own.skills ?? own.skill_spec) === undefined) return merged;
+  const { skill_spec: first, skills = [], ...others } = merged;
+  return { ...others, skills: [...new Set([...(first === undefined ? [] : [first]), ...skills, ...defined])] };
 }
 
 type Harness = AmbientAgentConfig['harness'];

@@ -3,12 +3,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Repository } from '@runyard/contract/environments';
+import { type DefinedSkill, definedSkillSpec, parseDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
 import { maxSkillBytes } from '@runyard/contract/limits';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import type { BlobColumn, DeletedDetail } from '../domain.ts';
 import type { BlobStore } from '../store/blobs/blobs.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, text, uuid } from '../store/database/statement.ts';
+import { bundleOf, type ReadDefinedSkill } from './defined.ts';
 import type { SkillLibrary } from './library.ts';
 import type { SkillBundle } from './read-repository.ts';
 import { parseSkillSpec, type SkillSpec } from './spec.ts';
@@ -16,7 +18,7 @@ import { withoutValues } from './without-values.ts';
 
 /** A skill of a run. The text of the first one is a part of its base prompt. */
 export interface RunSkill extends SkillBundle {
-  /** owner/repo:path/to/SKILL.md */
+  /** owner/repo:path/to/SKILL.md, or the spec of a skill of a factory's definition. */
   readonly spec: string;
 }
 
@@ -25,6 +27,7 @@ export interface RunSkillDeps {
   readonly blobs: BlobStore;
   readonly codeHosts: Pick<CodeHosts, 'credentialFor'>;
   readonly skills: SkillLibrary;
+  readonly definedSkills: ReadDefinedSkill;
 }
 
 /**
@@ -106,6 +109,15 @@ export async function resolveRunSkills(deps: RunSkillDeps, run: RunWithSkills): 
   if (stored.length > 0) return { kind: 'skills', skills: stored, isNew: false };
   const read: ReadSkill[] = [];
   for (const written of run.specs) {
+    const defined = parseDefinedSkill(written);
+    if (defined) {
+      const found = await readDefined(deps, run, defined);
+      if (typeof found === 'string') return { kind: 'unfit', message: `The skill ${written} cannot be used: ${found}` };
+      const same = sameName(read, found.skill, written);
+      if (same) return same;
+      read.push({ ...found, skill: withoutValues(found.skill, run.values) });
+      continue;
+    }
     const spec = parseSkillSpec(written, []);
     if (typeof spec === 'string')
       return { kind: 'unfit', message: `The skill ${written} cannot be found: it ${spec}.` };
@@ -114,21 +126,46 @@ export async function resolveRunSkills(deps: RunSkillDeps, run: RunWithSkills): 
       const message = `The skill ${written} cannot be used: ${found.message}`;
       return { kind: found.kind, message, repository: spec.repository };
     }
-    const same = read.find(({ skill }) => skill.name === found.skill.name);
-    if (same) {
-      const message = `The skill ${written} cannot be used: the skill ${same.skill.spec} of the run has the name ${found.skill.name} too. Leave one out.`;
-      return { kind: 'unfit', message };
-    }
+    const same = sameName(read, found.skill, written);
+    if (same) return same;
     read.push({ ...found, skill: withoutValues(found.skill, run.values) });
   }
   return { kind: 'skills', skills: await store(deps, run.runId, read), isNew: true };
 }
 
+/** Returns the refusal of a skill that has the name of an earlier one. */
+function sameName(read: readonly ReadSkill[], { name }: RunSkill, written: string): RunSkills | undefined {
+  const same = read.find(({ skill }) => skill.name === name);
+  if (!same) return undefined;
+  const message = `The skill ${written} cannot be used: the skill ${same.skill.spec} of the run has the name ${name} too. Leave one out.`;
+  return { kind: 'unfit', message };
+}
+
+/** `repository` and `commit` of a skill of a definition: the factory, and the version of its definition. */
 interface ReadSkill {
   readonly kind: 'read';
   readonly commit: string;
   readonly repository: SkillSpec['repository'];
   readonly skill: RunSkill;
+}
+
+/** Reads a skill of the definition of a factory as it is now; a string: why there is none. */
+async function readDefined(
+  { definedSkills }: RunSkillDeps,
+  { teamId }: RunWithSkills,
+  defined: DefinedSkill,
+): Promise<ReadSkill | string> {
+  const { factoryUid, path } = defined;
+  const found = await definedSkills(teamId, defined);
+  const bundle = found ? bundleOf(path, found.files) : 'is not there';
+  if (!found || typeof bundle === 'string')
+    return `the definition of the factory ${factoryUid} has no such skill any more, or it belongs to another team. GET /factory/{uid}/definition shows its files.`;
+  return {
+    kind: 'read',
+    commit: `${found.version}`,
+    repository: { owner: '@factory', repo: factoryUid },
+    skill: { ...bundle, spec: definedSkillSpec(defined) },
+  };
 }
 
 async function readSkill(

@@ -31,7 +31,7 @@ const Skills = z
   .refine((specs) => new Set(specs).size === specs.length, { error: 'must not name a skill twice' })
   .meta({ uniqueItems: true });
 const skills =
-  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one';
+  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. Those of the definition itself are there too';
 
 /** Stored MCP servers, by the name that the agent sees. */
 export const McpServers = z

@@ -5,8 +5,9 @@ import { type Author, recordChange } from '../../access/audit/record.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import { lockFactory, readFactory } from '../../factories/factories.ts';
 import type { Database } from '../../store/database/database.ts';
+import type { SourceReader } from './reader.ts';
 import { readSource, removeSource, type WantedSource, writeSource } from './records.ts';
-import { planSync, type SyncDeps, syncClaimed } from './sync.ts';
+import { movedSync, planSync, type SyncDeps, syncClaimed } from './sync.ts';
 
 /** Outcome of a set. `invalid`: 400. `no_factory`: 404. */
 export type SetOutcome =
@@ -33,6 +34,8 @@ export async function setSource(
     const sync = await planSync(deps, { ...wanted, team_id: teamId, factory_uid: factoryUid }, by, signal);
     return { kind: 'set', sync };
   }
+  const checked = await expectCommit(deps, by, wanted, request.expected_commit, signal);
+  if (checked.kind === 'moved') return { kind: 'set', sync: checked.sync };
   const claimed = await deps.db.transaction(async (tx) => {
     if (!(await lockFactory(tx, teamId, factoryUid))) return null;
     const before = await readSource(tx, teamId, factoryUid);
@@ -43,7 +46,30 @@ export async function setSource(
     return stored;
   });
   if (!claimed) return { kind: 'no_factory' };
-  return { kind: 'set', sync: await syncClaimed(deps, claimed, signal, { isForced: true }) };
+  const { sourceReader } = checked;
+  return { kind: 'set', sync: await syncClaimed({ ...deps, sourceReader }, claimed, signal, { isForced: true }) };
+}
+
+/**
+ * Reads the repository and compares its commit with the expected one. The returned reader gives the files that were compared: a push in
+ * between cannot replace them.
+ */
+async function expectCommit(
+  { sourceReader }: Pick<SyncDeps, 'sourceReader'>,
+  { teamId, creator }: Author,
+  { owner, repo, branch, folder }: WantedSource,
+  expected: string | undefined,
+  signal: AbortSignal,
+): Promise<
+  | { readonly kind: 'as_expected'; readonly sourceReader: SourceReader }
+  | { readonly kind: 'moved'; readonly sync: FactorySync }
+> {
+  if (expected === undefined) return { kind: 'as_expected', sourceReader };
+  const read = await sourceReader.read({ teamId, creator, repository: { owner, repo }, branch, folder }, signal);
+  const commit = 'commit' in read ? read.commit : undefined;
+  if (commit === undefined || commit === expected)
+    return { kind: 'as_expected', sourceReader: { read: async () => read } };
+  return { kind: 'moved', sync: movedSync(commit, expected) };
 }
 
 /** Returns a source as the audit log has it. */

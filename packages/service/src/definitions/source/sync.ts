@@ -185,6 +185,17 @@ const toSync = (
   ...(errors === undefined ? {} : { errors: [...errors] }),
 });
 
+/** Returns the outcome of a sync that expected another commit. */
+export const movedSync = (commit: string, expected: string): FactorySync =>
+  toSync(
+    {
+      outcome: 'superseded',
+      commit,
+      message: `The branch is at the commit ${commit} now, and ${expected} was expected. Look at the plan of the new commit.`,
+    },
+    false,
+  );
+
 const superseded = (dryRun: boolean): FactorySync =>
   toSync(
     {

@@ -18,6 +18,7 @@ import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/f
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { Signer } from '../../secrets/signer.ts';
 import type { Vault } from '../../secrets/vault.ts';
+import type { ReadDefinedSkill } from '../../skills/defined.ts';
 import type { SkillLibrary } from '../../skills/library.ts';
 import type { RunSkill } from '../../skills/of-run.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
@@ -83,6 +84,7 @@ export async function resolveTask(
     readonly enterRead: EnterRead;
     readonly codeHosts: CodeHosts;
     readonly skills: SkillLibrary;
+    readonly definedSkills: ReadDefinedSkill;
     readonly blobs: BlobStore;
     readonly contentPolicy?: ContentPolicy;
     /** Origin of the service. */

@@ -30,7 +30,7 @@ export async function skillsOfTask(
   switch (found.kind) {
     case 'skills':
       // Also if an earlier agent stored them and was killed before it recorded them.
-      if (found.skills.length > 0) await recordSkills(deps.db, runId, found.skills);
+      if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, found.skills);
       return found;
     case 'unfit':
       return { kind: 'skill_unfit', message: clean(found.message) };
@@ -51,7 +51,9 @@ export function membersOfSkills(
 ): Pick<AgentTask, 'agent_config' | 'skills'> {
   const [first] = skills;
   if (first === undefined) return { agent_config: config };
-  const base = [config.base_prompt ?? '', first.body, aboutOthers(skills)]
+  // A run that only has skills for its agent to use follows none.
+  const isFollowed = config.skill_spec !== undefined;
+  const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
     .filter((part) => part.trim() !== '')
     .join('\n\n');
   const files: TaskSkill[] = skills.map(({ name, description, files }) => ({ name, description, files: [...files] }));
@@ -59,9 +61,12 @@ export function membersOfSkills(
 }
 
 /** Returns the text about where the files of the skills are. */
-function aboutOthers(skills: readonly RunSkill[]): string {
+function aboutSkills(skills: readonly RunSkill[], isFollowed: boolean): string {
   const lines = skills.map(({ name, description }) => `- ${name} (~/.agents/skills/${name}/SKILL.md): ${description}`);
-  return `Skills of this run, each in a folder of the home folder, with the files that it names. The text of the first is above; read another one when the task needs it:\n${lines.join('\n')}`;
+  const use = isFollowed
+    ? 'The text of the first is above; read another one when the task needs it'
+    : 'Read one when the task needs it';
+  return `Skills of this run, each in a folder of the home folder, with the files that it names. ${use}:\n${lines.join('\n')}`;
 }
 
 /** Returns the first prompt of a run that was created without one: it follows its skill. */

@@ -1,6 +1,7 @@
 /** Routes that the agent inside a sandbox calls with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { definedSkillsWith } from '../../definitions/skills.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
@@ -52,6 +53,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
         enterRead,
         codeHosts: deps.codeHosts,
         skills: deps.skills,
+        definedSkills: definedSkillsWith(executionDeps.db),
         blobs: deps.blobs,
         ...(deps.contentPolicy ? { contentPolicy: deps.contentPolicy } : {}),
         baseUrl: deps.baseUrl,

@@ -56,11 +56,7 @@ describe('a definition with faults', () => {
     [
       'with a runner',
       { ...baseFiles, 'runners/big.yaml': 'platform:\n  linux:\n    dockerImage: a\n' },
-      [
-        expect.stringMatching(
-          /^runners\/big\.yaml:3: no worker of this service can run container images, so runners are not available/,
-        ),
-      ],
+      [expect.stringMatching(/^runners\/big\.yaml:3: runners are not available on this service: make an environment/)],
     ],
     [
       'with a runner that is a Mac',
@@ -73,9 +69,26 @@ describe('a definition with faults', () => {
       [expect.stringMatching(/^agents\/reviewer\/agent\.md:2: .*must be owner\/repo:skill-name/)],
     ],
     [
-      'with a skill',
-      { ...baseFiles, 'skills/s/SKILL.md': '---\nname: s\ndescription: d\n---\n' },
-      [expect.stringMatching(/^skills\/s\/SKILL\.md:1: skills in a definition are not available/)],
+      'with a skill of another name than its folder',
+      { ...baseFiles, 'skills/s/SKILL.md': '---\nname: t\ndescription: d\n---\n' },
+      ['skills/s/SKILL.md:1: has the name t, and its folder s: they must be the same'],
+    ],
+    [
+      'with a skill that needs aliases of YAML',
+      { ...baseFiles, 'agents/reviewer/skills/s/SKILL.md': '---\nname: &a s\ndescription: *a\n---\n' },
+      [expect.stringMatching(/^agents\/reviewer\/skills\/s\/SKILL\.md:1: .*aliases are not followed/)],
+    ],
+    [
+      'with more skills than a run may have',
+      {
+        ...baseFiles,
+        ...Object.fromEntries(
+          Array.from({ length: 11 }, (_, n) => [`skills/s${n}/SKILL.md`, `---\nname: s${n}\ndescription: d\n---\n`]),
+        ),
+      },
+      ['agents/foreman', 'agents/reviewer'].map((agent) =>
+        expect.stringContaining(`${agent}/agent.md:2: a run has at most 10 skills`),
+      ),
     ],
   ])('%s is refused with file and line, and changes nothing', async (_name, files, expected) => {
     expect(await faultsOf(files)).toEqual(expected);

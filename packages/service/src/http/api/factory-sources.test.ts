@@ -93,6 +93,42 @@ describe('a source', () => {
     expect(await definitions.webhooks()).toHaveLength(1);
   });
 
+  test('is not set when the branch has moved since its plan, and a push while it is set is not applied with it', async () => {
+    const planned = await push(baseFiles);
+    expect((await set({ dry_run: true })).sync).toMatchObject({ outcome: 'applied', commit: planned });
+    const evil = { ...baseFiles, 'agents/evil/agent.md': '---\nagentType: CUSTOM\n---\n' };
+    const moved = await push(evil);
+    const { sync } = await set({ expected_commit: planned });
+    expect(sync).toMatchObject({ outcome: 'superseded', commit: moved, changes: [] });
+    expect(sync.message).toContain(`${planned} was expected`);
+    await service.problem(404, 'GET', `${factory.path}/source`);
+    await service.problem(404, 'GET', `${factory.path}/definition`);
+    await service.problem(400, 'PUT', `${factory.path}/source`, {
+      body: { repository: 'acme/factories', expected_commit: 'main' },
+    });
+
+    const good = await push(baseFiles);
+    const { sourceReader } = service.deps;
+    const reader = {
+      read: async (...given: Parameters<typeof sourceReader.read>) => {
+        const files = await sourceReader.read(...given);
+        await push(evil);
+        return files;
+      },
+    };
+    Object.assign(service.deps, { sourceReader: reader });
+    try {
+      expect((await set({ expected_commit: good })).sync).toMatchObject({ outcome: 'applied', commit: good });
+    } finally {
+      Object.assign(service.deps, { sourceReader });
+    }
+    const agents = async () => (await definitions.factory()).agents?.map(({ name }) => name);
+    expect(await agents()).toEqual(['foreman', 'reviewer']);
+    await makeDue();
+    await round();
+    expect(await agents(), 'the push happened').toEqual(['evil', 'foreman', 'reviewer']);
+  });
+
   test('refuses an apply by hand, but not its dry run, until it is removed', async () => {
     await push(baseFiles);
     await set();

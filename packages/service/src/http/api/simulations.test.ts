@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Automation } from '@runyard/contract/automations';
 import type { SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/simulations';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { at, on } from '../../../test/automations.ts';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
+import { fireDueSchedules } from '../../schedules/fire.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -129,12 +131,27 @@ describe('a simulated delivery', () => {
     await service.problem(400, 'POST', `${webhooks}/${webhook.uid}/simulate`, { body });
   });
 
-  test('needs a trigger that selects a webhook', async () => {
+  test('says of an automation that its webhook was deleted, and shows the run all the same', async () => {
     const webhook = await createWebhook();
     const { uid } = await automate(webhook.uid);
     await service.request('DELETE', `${webhooks}/${webhook.uid}`);
-    const problem = await service.problem(400, 'POST', `${base}/${uid}/dry-run`, { body: { payload: {} } });
-    expect(problem.errors?.[0]?.path).toBe('webhook_uid');
+    const start = await dryRun(uid, { payload: {} });
+    expect(start).toMatchObject({ matched: true, would_start: false, run: { metadata: { webhook_uid: webhook.uid } } });
+    expect(start.refusals).toEqual([`the webhook ${webhook.uid} was deleted`]);
+    expect(await dryRun(uid, { payload: {}, webhook_uid: webhook.uid })).toEqual(start);
+  });
+
+  test('matches a trigger of GitHub also before the factory has a webhook of GitHub', async () => {
+    const triggers = [{ provider: 'github', event: 'push', filter: { branches: ['main'] } }];
+    const { uid } = await automate('', { triggers });
+    const push = { ref: 'refs/heads/main', repository: { full_name: 'a/b' }, commits: [] };
+    expect(await dryRun(uid, { payload: push, event: 'push' })).toMatchObject({
+      matched: true,
+      would_start: false,
+      refusals: ['the factory has no webhook with the signature scheme github'],
+    });
+    const other = await dryRun(uid, { payload: { ...push, ref: 'refs/heads/next' }, event: 'push' });
+    expect(other).toMatchObject({ matched: false, reason: expect.stringContaining('refs/heads/next') });
   });
 
   test('follows the triggers of GitHub by the event that the request names', async () => {
@@ -148,5 +165,55 @@ describe('a simulated delivery', () => {
     const payload = { ref: 'refs/heads/main', repository: { full_name: 'a/b' }, commits: [] };
     expect((await dryRun(uid, { payload, event: 'push' })).would_start).toBe(true);
     expect((await dryRun(uid, { payload })).matched).toBe(false);
+  });
+});
+
+describe('a time of a schedule', () => {
+  const times = [at({ cron: '0 3 * * *' }), at({ cron: '@daily', name: 'late' })];
+
+  test('shows the run that the schedule then starts, and creates nothing', async () => {
+    const { uid } = await automate('', { triggers: times, config: { model_id: 'runbook' } });
+    const before = await rows();
+    const start = await dryRun(uid, { schedule_name: 'late' });
+    expect(await rows()).toEqual(before);
+    expect(start).toMatchObject({ automation_id: uid, matched: true, would_start: true });
+    await db.query(`UPDATE schedules SET next_run_at = now() WHERE automation_uid = $1 AND trigger_name = 'late'`, [
+      uid,
+    ]);
+    await fireDueSchedules(service.deps);
+    const { runs } = (await service.request<{ runs: unknown[] }>('GET', `/agent/runs?automation_id=${uid}`)).body;
+    const { title, prompt, config, metadata, attachments } = start.run ?? {};
+    expect(runs).toEqual([
+      expect.objectContaining({ title, prompt, agent_config: config, metadata, source: 'SCHEDULED_AGENT' }),
+    ]);
+    expect(attachments).toEqual([]);
+  });
+
+  test('says all that would refuse or delay the run', async () => {
+    const webhook = await createWebhook();
+    const [, late] = times;
+    const triggers = [on(webhook), late];
+    const { uid } = await automate('', { triggers, overlap: 'queue' });
+    await send(webhook);
+    expect((await dryRun(uid, { schedule_name: 'late' })).refusals).toEqual(['waits: 1 of 1 runs are live']);
+    await db.query(
+      'UPDATE schedules SET enabled = false, next_run_at = NULL, last_spawn_error = $2 WHERE automation_uid = $1',
+      [uid, 'x'],
+    );
+    expect((await dryRun(uid, { schedule_name: 'late' })).refusals?.[0]).toBe('the schedule is paused: x');
+    await db.query('UPDATE automations SET enabled = false WHERE uid = $1', [uid]);
+    expect((await dryRun(uid, { schedule_name: 'late' })).refusals?.[0]).toBe('the automation is disabled');
+  });
+
+  test.each<[string, Record<string, unknown>, string, string]>([
+    ['a name that no trigger has', { schedule_name: 'early' }, 'schedule_name', 'it has "", "late"'],
+    ['a payload too', { schedule_name: 'late', payload: {} }, 'payload', 'exactly one'],
+    ['an event of GitHub too', { schedule_name: 'late', event: 'push' }, 'event', 'leave it out'],
+    ['a webhook too', { schedule_name: 'late', webhook_uid: 'x' }, 'webhook_uid', 'leave it out'],
+    ['a payload where no trigger takes deliveries', { payload: {} }, 'payload', 'schedule_name'],
+  ])('answers 400 to %s', async (_what, body, path, message) => {
+    const { uid } = await automate('', { triggers: times });
+    const { errors } = await service.problem(400, 'POST', `${base}/${uid}/dry-run`, { body });
+    expect(errors).toEqual([{ path, message: expect.stringContaining(message) }]);
   });
 });

@@ -1,11 +1,12 @@
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { SimulateDeliveryRequest } from '@runyard/contract/simulations';
+import type { SimulateDeliveryRequest, SimulatedStart } from '@runyard/contract/simulations';
 import type { FastifyInstance } from 'fastify';
-import { webhooksOf } from '../../automations/automation-row.ts';
+import { type AutomationRow, webhooksOf } from '../../automations/automation-row.ts';
 import { readAutomation } from '../../automations/automations.ts';
 import { readFedBy } from '../../automations/fed.ts';
-import { type SimulatedDelivery, simulateStarts } from '../../automations/simulate.ts';
+import { type SimulatedDelivery, simulateStarts, simulateTime } from '../../automations/simulate.ts';
+import { readSchedulesOfAutomations } from '../../schedules/of-automation.ts';
 import { parsePayload } from '../../webhooks/ingest/parse-payload.ts';
 import { readPayloadOfDelivery, type StoredPayload } from '../../webhooks/log/deliveries.ts';
 import { listWebhooks, type StoredWebhook } from '../../webhooks/webhooks.ts';
@@ -28,6 +29,49 @@ function bytesOf(payload: unknown): Buffer | Refusal {
   }
 }
 
+/** The webhook to which a simulated delivery goes. */
+interface Target extends Pick<StoredWebhook, 'uid' | 'name' | 'signature_scheme'> {
+  readonly refusal?: string;
+}
+
+const targetOf = (webhook: StoredWebhook): Target =>
+  webhook.enabled ? webhook : { ...webhook, refusal: 'the webhook is disabled' };
+
+/** Stands for the webhook of GitHub that the factory does not have. */
+const noGithubWebhook: Target = {
+  uid: '0'.repeat(22),
+  name: 'github',
+  signature_scheme: 'github',
+  refusal: 'the factory has no webhook with the signature scheme github',
+};
+
+/**
+ * Returns the webhook that feeds the automation: the named one, else the first that exists, else one that a trigger selects and that
+ * would get nothing. Undefined: there is none with this name, or no trigger takes deliveries.
+ */
+function findTarget(
+  { triggers }: Pick<AutomationRow, 'triggers'>,
+  webhooks: readonly StoredWebhook[],
+  named: string | undefined,
+  event: string | null,
+): Target | undefined {
+  const selected = triggers.flatMap(webhooksOf);
+  const takesGithub = triggers.some(({ provider }) => provider === 'github');
+  const deleted = (named === undefined ? selected : selected.filter((uid) => uid === named)).find(
+    (uid) => !webhooks.some((each) => each.uid === uid),
+  );
+  const selecting = webhooks.filter(
+    ({ uid, signature_scheme: scheme }) => selected.includes(uid) || (takesGithub && scheme === 'github'),
+  );
+  const found =
+    named === undefined
+      ? (selecting.find(({ signature_scheme: scheme }) => event === null || scheme === 'github') ?? selecting[0])
+      : webhooks.find(({ uid }) => uid === named);
+  if (found) return targetOf(found);
+  if (deleted !== undefined) return { uid: deleted, name: deleted, refusal: `the webhook ${deleted} was deleted` };
+  return named === undefined && takesGithub ? noGithubWebhook : undefined;
+}
+
 /** Registers the simulation of deliveries. Nothing is created. */
 export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db } = deps;
@@ -48,7 +92,7 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
   }
 
   function deliveryTo(
-    webhook: StoredWebhook,
+    { uid, name, signature_scheme: scheme, refusal }: Target,
     team: { readonly teamId: string; readonly factoryUid: string },
     request: SimulateDeliveryRequest,
     { bytes, event }: Omit<StoredPayload, 'webhookUid'>,
@@ -57,14 +101,23 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
     return {
       ...team,
       deliveryId: request.delivery_id ?? noDeliveryId,
-      webhookUid: webhook.uid,
-      webhookName: webhook.name,
-      scheme: webhook.signature_scheme ?? null,
+      webhookUid: uid,
+      webhookName: name,
+      scheme: scheme ?? null,
       event,
       body: bytes,
       payload: parsed.ok ? parsed.value : null,
-      isAccepted: webhook.enabled,
+      ...(refusal === undefined ? {} : { refusal }),
     };
+  }
+
+  async function dryRunTime(row: AutomationRow, name: string): Promise<SimulatedStart | Refusal> {
+    const schedules = await readSchedulesOfAutomations(db, [row.uid]);
+    const schedule = schedules.find(({ trigger_name: each }) => each === name);
+    if (schedule) return await simulateTime(deps, row, schedule);
+    const names = schedules.map(({ trigger_name: each }) => JSON.stringify(each)).join(', ');
+    const message = `is no schedule trigger of the automation; it has ${names || 'none'}`;
+    return invalid([{ path: 'schedule_name', message }]);
   }
 
   addRoute(app, routes.simulateDelivery, async ({ principal: { teamId }, params, body }) => {
@@ -75,7 +128,7 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
     if (found instanceof Refusal) return found;
     if (found.webhookUid !== undefined && found.webhookUid !== webhook.uid)
       return notFound('delivery with a stored payload');
-    const delivery = deliveryTo(webhook, team, body, found);
+    const delivery = deliveryTo(targetOf(webhook), team, body, found);
     const fed = await readFedBy(db, [delivery]);
     return { would_accept: webhook.enabled, automations: await simulateStarts(deps, fed, delivery) };
   });
@@ -84,20 +137,20 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
     const team = { teamId, factoryUid: params.factoryUid };
     const row = await readAutomation(db, { ...team, automationUid: params.automationUid });
     if (!row) return notFound('automation');
+    if (body.schedule_name !== undefined) return await dryRunTime(row, body.schedule_name);
     const found = await payloadOf(team, body);
     if (found instanceof Refusal) return found;
-    const webhooks = await listWebhooks(db, teamId, params.factoryUid);
     const named = found.webhookUid ?? body.webhook_uid;
     if (found.webhookUid !== undefined && (body.webhook_uid ?? found.webhookUid) !== found.webhookUid)
       return invalid([{ path: 'webhook_uid', message: 'must be the webhook of the delivery; leave it out' }]);
-    const selects = ({ uid, signature_scheme: scheme }: StoredWebhook): boolean =>
-      row.triggers.some((each) => (each.provider === 'github' ? scheme === 'github' : webhooksOf(each).includes(uid)));
-    const webhook = webhooks.find(named === undefined ? selects : ({ uid }) => uid === named);
-    if (!webhook && named !== undefined) return notFound('webhook');
-    if (!webhook)
-      return invalid([{ path: 'webhook_uid', message: 'is required: no trigger selects a webhook that exists' }]);
-    const delivery = deliveryTo(webhook, team, body, found);
-    const [start] = await simulateStarts(deps, [row], delivery);
+    const webhooks = await listWebhooks(db, teamId, params.factoryUid);
+    const target = findTarget(row, webhooks, named, found.event);
+    if (!target && named !== undefined) return notFound('webhook');
+    if (!target)
+      return invalid([
+        { path: 'payload', message: 'no trigger takes deliveries; try a schedule trigger with schedule_name' },
+      ]);
+    const [start] = await simulateStarts(deps, [row], deliveryTo(target, team, body, found));
     return start ?? notFound('automation');
   });
 }

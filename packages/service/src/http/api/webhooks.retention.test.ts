@@ -39,16 +39,20 @@ describe('retention', () => {
   });
 
   test('deletes the oldest payloads of a log that has grown too large, but none of the latest 50', async () => {
-    const webhook = await create();
+    const [webhook, other] = [await create(), await create()];
     await age(webhook, 100, 1);
-    await db.query('UPDATE webhooks SET payload_bytes = 1000000');
+    await age(other, 60, 2);
+    await db.query('UPDATE webhooks SET payload_bytes = 1000000 WHERE uid = $1', [webhook.uid]);
     expect(await trimPayloads(db, 700)).toBe(37);
     expect(await trimPayloads(db, 100)).toBe(13);
-    const [left] = await db.query<{ count: number; bytes: number }>(
-      'SELECT count(*) AS count, (SELECT payload_bytes FROM webhooks WHERE uid = $1) AS bytes FROM webhook_deliveries WHERE webhook_uid = $1 AND payload IS NOT NULL',
-      [webhook.uid],
-    );
-    expect(left).toEqual({ count: 50, bytes: 500 });
+    const left = async ({ uid }: { uid: string }) =>
+      await db.query<{ count: number; bytes: number }>(
+        'SELECT count(*) AS count, (SELECT payload_bytes FROM webhooks WHERE uid = $1) AS bytes FROM webhook_deliveries WHERE webhook_uid = $1 AND payload IS NOT NULL',
+        [uid],
+      );
+    expect(await left(webhook)).toEqual([{ count: 50, bytes: 500 }]);
+    // The log of another webhook keeps its payloads, although they are older.
+    expect((await left(other))[0]?.count).toBe(60);
     expect(await count(webhook)).toBe(100);
   });
 });

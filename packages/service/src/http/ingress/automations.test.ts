@@ -50,12 +50,14 @@ describe('a delivery that matches', () => {
     const { id, runs, automations } = await deliver(webhook, body);
     expect(automations).toEqual([{ automation_id: uid, matched: true, run_id: runs[0] }]);
     expect(runs).toHaveLength(1);
+    const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?factory_uid=${factory.uid}`);
+    expect(listed.body.runs.map(({ run_id: each }) => each)).toContain(runs[0]);
     const run = await runOf(runs[0]);
     expect(run).toMatchObject({
       source: 'WEBHOOK',
       state: 'QUEUED',
       title: name,
-      metadata: { automation_id: uid, webhook_uid: webhook.uid, delivery_id: id },
+      metadata: { automation_id: uid, factory_uid: factory.uid, webhook_uid: webhook.uid, delivery_id: id },
     });
     expect(run.prompt).toMatch(/^Look into it\.\n\n---\n/);
     for (const part of [id, webhook.uid, '"Alerts \\"x\\""', 'event-payload.json', 'untrusted'])

@@ -2,12 +2,13 @@
 import { createHmac } from 'node:crypto';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { on, testAutomations } from '../../../test/automations.ts';
 import { sendRaw } from '../../../test/raw-http.ts';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 
 const service = await openTestService();
-const { base, create, send, log, labels, reset } = await testWebhooks(service);
+const { factory, base, create, send, log, labels, reset } = await testWebhooks(service);
 beforeEach(reset);
 
 const rawOf = ({ secret }: { readonly secret?: string | undefined }, ...headers: string[]) => [
@@ -120,5 +121,37 @@ describe('a recorded delivery', () => {
     const headers = { 'x-hub-signature-256': `sha256=${createHmac('sha256', 'secret-a').update('{}').digest('hex')}` };
     expect((await send(a, { token: null, headers })).status).toBe(202);
     expect((await send(b, { token: null, headers })).status).toBe(401);
+  });
+});
+
+describe('a sender that floods one webhook', () => {
+  const statuses = async (count: number, one: (n: number) => Promise<{ readonly status: number }>) => {
+    const answers = await Promise.all(Array.from({ length: count }, (_, n) => one(n)));
+    return Object.groupBy(answers, ({ status }) => String(status));
+  };
+
+  test('takes no room of another one: its budgets, its log, and the runs that it starts', async () => {
+    const [flooded, quiet] = [await create(), await create()];
+    const { create: automate } = testAutomations(service, factory.uid);
+    await automate([on(flooded)], { overlap: 'queue' });
+    await automate([on(quiet)], { overlap: 'queue' });
+    expect((await send(quiet, { body: '"before"' })).status).toBe(202);
+
+    const accepted = await statuses(80, (n) => send(flooded, { body: `${n}` }));
+    expect([accepted['202']?.length, accepted['429']?.length]).toEqual([60, 20]);
+    const wrong = await statuses(80, () => send(quiet, { token: 'wrong' }));
+    expect([wrong['401']?.length, wrong['429']?.length]).toEqual([60, 20]);
+
+    expect((await send(quiet, { body: '"after"' })).status).toBe(202);
+    const ofQuiet = (await log(quiet, '?label=ACCEPTED')).map(({ automations }) => automations?.[0]);
+    expect(ofQuiet).toEqual([
+      expect.objectContaining({ reason: 'waits: 1 of 1 runs are live' }),
+      expect.objectContaining({ run_id: expect.any(String) }),
+    ]);
+    const ofFlooded = await log(flooded, '?limit=100&label=ACCEPTED');
+    const reasons = ofFlooded.map(({ automations }) => automations?.[0]?.reason ?? 'started');
+    const many = Object.groupBy(reasons, (reason) => reason.split(':')[0] ?? '');
+    expect([many.started?.length, many.waits?.length, many.skipped?.length]).toEqual([1, 10, 49]);
+    expect(many.skipped?.[0]).toBe('skipped: 1 of 1 runs are live, and 10 fires wait already');
   });
 });

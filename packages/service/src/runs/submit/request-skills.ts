@@ -1,12 +1,13 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Repository } from '@runyard/contract/environments';
+import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
 import { maxSkillsOfRun } from '@runyard/contract/limits';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../fault.ts';
 import { skillsOfRun } from '../../skills/skills-of-run.ts';
 import { parseSkillSpec, specText } from '../../skills/spec.ts';
 
-/** The configuration with its skills, each with owner and repository, and the first of them. */
+/** The configuration with its skills, each with owner and repository, and the one that the run follows. */
 export interface CheckedSkills {
   readonly config: AmbientAgentConfig;
   readonly first?: string;
@@ -15,7 +16,8 @@ export interface CheckedSkills {
 
 /**
  * Checks the skills of a request without asking the code host, which may be slow: whether they exist turns out before the agent
- * begins. `repositories`: those of the run's environment.
+ * begins. `repositories`: those of the run's environment. A run follows the first skill; those of the definition of a factory are only
+ * there for its agent to use, unless the request itself says that the run follows one.
  */
 export function checkSkills(
   { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,
@@ -28,13 +30,15 @@ export function checkSkills(
     return { config, faults: [{ path: 'config.skills', message: `a run has at most ${maxSkillsOfRun} skills` }] };
   const faults: Fault[] = [];
   const specs = written.map((text, index) => {
+    if (isDefinedSkill(text)) return text;
     const spec = parseSkillSpec(text, repositories);
     if (typeof spec !== 'string') return specText(spec);
     faults.push({ path: index === 0 ? path : 'config.skills', message: spec });
     return text;
   });
-  const [first] = specs;
-  if (first === undefined) return { config, faults };
+  const isNamed = skill !== undefined || config.skill_spec !== undefined;
+  const first = isNamed ? specs[0] : specs.find((spec) => !isDefinedSkill(spec));
   const skills = config.skills === undefined ? {} : { skills: specs };
+  if (first === undefined) return { config: { ...config, ...skills }, faults };
   return { config: { ...config, skill_spec: first, ...skills }, first, faults };
 }

@@ -1,0 +1,166 @@
+/** What commands print of deliveries whose senders aim at the terminal, and why a delivery started nothing. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { on, testAutomations } from '../../../service/test/automations.ts';
+import { openTestService } from '../../../service/test/service.ts';
+import { testWebhooks } from '../../../service/test/webhooks.ts';
+import { type Context, createContext } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { createAutomation, listAutomations } from './automations.ts';
+import { listDeliveries, listenToWebhook, replayDelivery, showDelivery } from './deliveries.ts';
+import { dryRunAutomation, simulateDelivery } from './simulations.ts';
+import { listWebhooks, updateWebhook } from './webhooks.ts';
+
+const service = await openTestService();
+const { factory, create, send, log } = await testWebhooks(service);
+const { create: automate } = testAutomations(service, factory.uid);
+const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deliveries-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Returns what the command printed, with its failure. */
+async function printedBy(command: (context: Context) => Promise<void>): Promise<string> {
+  const printed: string[] = [];
+  const print = (text: string) => void printed.push(text);
+  const env = { RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key };
+  const report = (text: string) => print(`${text}\n`);
+  await command({ ...createContext(env), out: print, report }).catch((error: unknown) => {
+    if (!(error instanceof Failure)) throw error;
+    printed.push(`failure: ${error.message}\n`);
+  });
+  return printed.join('');
+}
+
+/** Clears the screen, sets the title, writes the clipboard, begins a sequence in one byte, and turns text around. */
+const hostile = '\u001b[2J\u001b]0;title\u0007\u001b]52;c;eA==\u0007\u009b31m\u202edrow\r\b\u2028';
+const obeyed = /(?!\n|\t)[\p{Cc}\u2028\u202a-\u202e\u2066-\u2069]/u;
+
+describe('a sender that aims at the terminal', () => {
+  let webhook: Awaited<ReturnType<typeof create>>;
+  let automation: Awaited<ReturnType<typeof automate>>;
+  let delivery: string;
+  const file = path.join(folder, 'payload.json');
+  const payload = { [hostile]: hostile, status: hostile };
+
+  beforeAll(async () => {
+    webhook = await create({ name: `W ${hostile}` });
+    const filter = { webhook_ids: [webhook.uid], payload: { status: ['firing'] } };
+    const triggers = [{ provider: 'webhook', event: 'received', filter }];
+    automation = await automate(triggers, { name: `A ${hostile}`, prompt: `Look. ${hostile}` });
+    const headers = { 'x-service-delivery-id': '\u009b31m' };
+    delivery = (await send(webhook, { body: JSON.stringify(payload), headers })).body.delivery_id;
+    writeFileSync(file, JSON.stringify(payload));
+  });
+
+  test.each<[string, (context: Context) => Promise<void>]>([
+    ['webhooks list', (context) => listWebhooks(context, {})],
+    ['webhooks list --json', (context) => listWebhooks(context, { json: true })],
+    ['webhooks deliveries', (context) => listDeliveries(context, webhook.uid, {})],
+    ['webhooks deliveries --json', (context) => listDeliveries(context, webhook.uid, { json: true })],
+    ['webhooks delivery', (context) => showDelivery(context, webhook.uid, delivery, {})],
+    ['webhooks delivery --json', (context) => showDelivery(context, webhook.uid, delivery, { json: true })],
+    ['webhooks simulate', (context) => simulateDelivery(context, webhook.uid, { payload: file })],
+    ['automations list', (context) => listAutomations(context, {})],
+    ['automations dry-run', (context) => dryRunAutomation(context, automation.uid, { delivery })],
+  ])('reaches it by none of: %s', async (_name, command) => {
+    const printed = await printedBy(command);
+    expect(printed.length).toBeGreaterThan(20);
+    expect(printed).not.toMatch(obeyed);
+  });
+
+  test('does not reach it while deliveries are forwarded, whatever the local program answers', async () => {
+    const bodies: string[] = [];
+    const program = http.createServer(async (request, response) => {
+      let body = '';
+      for await (const chunk of request) body += String(chunk);
+      bodies.push(body);
+      response.writeHead(418, 'I am \u009b31m a teapot').end(hostile);
+    });
+    program.listen(0, '127.0.0.1');
+    await once(program, 'listening');
+    const to = `http://127.0.0.1:${(program.address() as AddressInfo).port}/`;
+    const printed: string[] = [];
+    const listening = printedBy(async (context) => {
+      const report = (text: string) => {
+        printed.push(text);
+        void send(webhook, { body: JSON.stringify({ n: 1, ...payload }) });
+      };
+      const out = (text: string) => {
+        printed.push(text);
+        throw new Failure('the first delivery was forwarded');
+      };
+      await listenToWebhook({ ...context, report, out }, webhook.uid, { to });
+    });
+    expect(await listening).toBe('failure: the first delivery was forwarded\n');
+    program.close();
+    expect(bodies.map((body) => JSON.parse(body))).toEqual([{ n: 1, ...payload }]);
+    expect(printed[1]).toMatch(/^[0-9a-f-]{36} 418\n$/);
+    expect(printed.join('')).not.toMatch(obeyed);
+  });
+});
+
+describe('a delivery that started nothing', () => {
+  test('is listed and shown with the reason of each automation', async () => {
+    const webhook = await create();
+    const filter = { webhook_ids: [webhook.uid], payload: { status: ['firing'] } };
+    const [a, b] = [
+      await automate([{ provider: 'webhook', event: 'received', filter }]),
+      await automate([on(webhook)], { enabled: false }),
+    ];
+    const body = '{"status":"resolved"}';
+    const { delivery_id: id } = (await send(webhook, { body })).body;
+    await send(webhook, { body });
+    await send(webhook, { token: 'wrong' });
+    const mismatch = 'triggers[0]: status: found "resolved"; allowed: "firing"';
+    const listed = (await printedBy((context) => listDeliveries(context, webhook.uid, {}))).trimEnd().split('\n');
+    expect(listed.map((line) => line.split('\t').at(-1))).toEqual([
+      expect.stringContaining('the credential of the webhook'),
+      'a delivery with this identity was accepted before',
+      expect.stringMatching(/, and 1 more$/),
+    ]);
+    const shown = await printedBy((context) => showDelivery(context, webhook.uid, id, {}));
+    expect(shown).toContain(`- ${a.uid} ${a.name}: ${mismatch}\n`);
+    expect(shown).toContain(`- ${b.uid} ${b.name}: the automation is disabled\n`);
+    expect(shown).toContain('{\n  "status": "resolved"\n}\n');
+    expect(await printedBy((context) => listDeliveries(context, webhook.uid, { label: 'rejected_auth' }))).toMatch(
+      /^\S+\tREJECTED_AUTH\t[^\n]*\n$/,
+    );
+    expect(await printedBy((context) => listDeliveries(context, webhook.uid, { label: 'lost' }))).toContain(
+      'failure: --label: it must be one of ACCEPTED',
+    );
+    await printedBy((context) => replayDelivery(context, webhook.uid, id));
+    const [newest] = await log(webhook);
+    expect(await printedBy((context) => showDelivery(context, webhook.uid, newest?.delivery_id ?? '', {}))).toContain(
+      `replay of ${id}\n`,
+    );
+  });
+
+  test('is explained when its webhook was deleted, by the automation that stays', async () => {
+    const webhook = await create();
+    const { uid } = await automate([on(webhook)]);
+    await printedBy((context) => updateWebhook(context, webhook.uid, { name: 'Renamed' }));
+    expect(await printedBy((context) => listWebhooks(context, {}))).toContain('\tRenamed\t');
+    await service.request('DELETE', `/factory/${factory.uid}/webhooks/${webhook.uid}`);
+    const problem = `triggers[0]: the webhook ${webhook.uid} was deleted`;
+    const listed = (await printedBy((context) => listAutomations(context, {}))).split('\n');
+    expect(listed.find((line) => line.startsWith(uid))).toMatch(/\thas problems\t.*was deleted$/);
+    expect(listed.join('\n')).toContain(problem);
+  });
+
+  test('is foreseen when an automation is created', async () => {
+    const file = path.join(folder, 'automation.json');
+    const triggers = [{ provider: 'webhok', event: 'received' }];
+    writeFileSync(file, JSON.stringify({ name: 'Misspelt', prompt: 'Look.', triggers }));
+    expect(await printedBy((context) => createAutomation(context, factory.uid, file))).toMatch(
+      /^\w{22}\nproblem: triggers\[0\]: this service has no provider webhok\n$/,
+    );
+    writeFileSync(file, '{');
+    expect(await printedBy((context) => createAutomation(context, factory.uid, file))).toMatch(
+      /^failure: \S+automation\.json is not JSON: /,
+    );
+  });
+});

@@ -1,0 +1,158 @@
+/** Shows the log of a webhook, and forwards what it takes. */
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type AutomationOutcome,
+  type WebhookDeliveryLabel as Label,
+  type WebhookDelivery,
+  WebhookDeliveryLabel,
+} from '@runyard/contract/webhooks';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+import { findWebhook } from './webhooks.ts';
+
+/** Why a delivery was not evaluated. */
+const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
+  DUPLICATE: 'a delivery with this identity was accepted before',
+  REJECTED_AUTH: 'it did not carry the credential of the webhook, or its signature is wrong or too old',
+  REJECTED_INVALID_JSON: 'its body is not JSON in UTF-8',
+  REJECTED_TOO_LARGE: 'its body is larger than a webhook takes',
+};
+const notSelected = 'no automation selects the webhook';
+
+/** Returns why a delivery started fewer runs than there are automations, for one line; empty: it did not. */
+function whyNot({ label, automations = [] }: WebhookDelivery): string {
+  if (label !== 'ACCEPTED') return refusalOf[label];
+  if (automations.length === 0) return notSelected;
+  const [first, ...others] = automations.filter(({ run_id: run }) => run === undefined);
+  const reason = first && outcomeOf(first);
+  return others.length === 0 ? (reason ?? '') : `${reason}, and ${others.length} more`;
+}
+
+const outcomeOf = ({ matched, reason, run_id: run }: AutomationOutcome): string =>
+  run === undefined ? (reason ?? (matched ? 'no run was started' : 'no trigger matches')) : `run ${run}`;
+
+interface ListOptions {
+  readonly json?: true;
+  readonly limit?: number;
+  readonly label?: string;
+}
+
+/** Returns a label that may be written in small letters. */
+function labelFrom(text: string): Label {
+  const label = WebhookDeliveryLabel.safeParse(text.toUpperCase());
+  if (label.success) return label.data;
+  throw new Failure(`--label: it must be one of ${WebhookDeliveryLabel.options.join(', ')}`);
+}
+
+/** Lists deliveries, newest first, each with the reason why it started nothing. */
+export async function listDeliveries(
+  context: Context,
+  uid: string,
+  { limit = 20, label, ...options }: ListOptions,
+): Promise<void> {
+  const query = { limit, ...(label === undefined ? {} : { label: labelFrom(label) }) };
+  const client = connect(context);
+  const found = await client.listWebhookDeliveries({ params: await findWebhook(client, uid), query });
+  const now = Date.now();
+  const columns: Column<WebhookDelivery>[] = [
+    { header: 'DELIVERY', text: ({ delivery_id }) => delivery_id },
+    { header: 'LABEL', text: ({ label: each }) => each },
+    { header: 'BYTES', align: 'right', text: ({ size_bytes }) => String(size_bytes) },
+    {
+      header: 'RECEIVED',
+      text: ({ received_at }) => formatAgo(received_at, now),
+      raw: ({ received_at }) => received_at,
+    },
+    { header: 'RUNS', align: 'right', text: ({ runs = [] }) => String(runs.length) },
+    {
+      header: 'IDENTITY',
+      flexible: true,
+      text: ({ identity = '' }) => (identity.startsWith('sha256:') ? `${identity.slice(0, 15)}…` : identity),
+      raw: ({ identity = '' }) => identity,
+    },
+    { header: 'REASON', flexible: true, text: whyNot },
+  ];
+  const none = 'no deliveries; those that got 404 or 429 are in no log';
+  printList(context, { columns, rows: found.deliveries, json: found, none }, options);
+}
+
+/** Shows one delivery: what each automation made of it, and its payload. */
+export async function showDelivery(
+  context: Context,
+  uid: string,
+  deliveryId: string,
+  options: { readonly json?: true },
+): Promise<void> {
+  const client = connect(context);
+  const params = await findWebhook(client, uid);
+  const { payload, ...delivery } = await client.getWebhookDelivery({ params: { ...params, deliveryId } });
+  if (options.json) return void context.out(`${harmlessJson({ ...delivery, payload })}\n`);
+  const line = (text: string) => context.out(`${harmlessLine(text, 2_000)}\n`);
+  const { delivery_id: id, label, received_at: time, size_bytes: bytes, identity, replay_of: original } = delivery;
+  line(`${id} ${label}, ${bytes} bytes, ${time}`);
+  if (identity !== undefined) line(`identity ${identity}`);
+  if (original !== undefined) line(`replay of ${original}`);
+  const outcomes = delivery.automations ?? [];
+  if (label !== 'ACCEPTED') line(`- ${refusalOf[label]}`);
+  else if (outcomes.length === 0) line(`- ${notSelected}`);
+  const { automations } = await client.listAutomations({ params: { factoryUid: params.factoryUid } });
+  for (const each of outcomes) {
+    const name = automations.find(({ uid: one }) => one === each.automation_id)?.name ?? '(deleted)';
+    line(`${each.run_id === undefined ? '-' : '+'} ${each.automation_id} ${name}: ${outcomeOf(each)}`);
+  }
+  if (payload !== undefined) context.out(`${harmlessJson(payload, 2)}\n`);
+  else if (label === 'ACCEPTED') line('The payload was deleted to make room.');
+}
+
+/** Evaluates a delivery again, and prints the id of the new one. */
+export async function replayDelivery(context: Context, uid: string, deliveryId: string): Promise<void> {
+  const client = connect(context);
+  const params = { ...(await findWebhook(client, uid)), deliveryId };
+  context.out(`${(await client.replayWebhookDelivery({ params })).delivery_id}\n`);
+}
+
+const lookEveryMs = 1_000;
+
+/** Sends the payload of each delivery that is accepted from now on to an address, until the command is interrupted. */
+export async function listenToWebhook(context: Context, uid: string, { to }: { readonly to: string }): Promise<void> {
+  if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
+    throw new Failure('--to: it must be an http:// or https:// URL');
+  const client = connect(context);
+  const params = await findWebhook(client, uid);
+  const query = { limit: 100, label: 'ACCEPTED' } as const;
+  // Ids sort by time.
+  let last = (await client.listWebhookDeliveries({ params, query })).deliveries[0]?.delivery_id ?? '';
+  context.report(`deliveries to ${uid} go to ${harmlessLine(to)}. Ctrl-C ends this.`);
+  for (;;) {
+    const { deliveries } = await client.listWebhookDeliveries({ params, query });
+    for (const { delivery_id: deliveryId } of deliveries.filter((each) => each.delivery_id > last).reverse()) {
+      const { payload } = await client.getWebhookDelivery({ params: { ...params, deliveryId } });
+      context.out(`${deliveryId} ${await forward(to, deliveryId, payload)}\n`);
+      last = deliveryId;
+    }
+    await delay(lookEveryMs);
+  }
+}
+
+/** Returns the status of the answer, or why there is none. */
+async function forward(to: string, deliveryId: string, payload: unknown): Promise<string> {
+  try {
+    const answer = await fetch(to, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-delivery-id': deliveryId },
+      body: JSON.stringify(payload),
+      signal: AbortSignal.timeout(30_000),
+    });
+    await answer.body?.cancel();
+    return String(answer.status);
+  } catch (error) {
+    // The message of fetch itself is only that it failed.
+    const cause = error instanceof Error ? (error.cause ?? error) : undefined;
+    return cause instanceof Error ? harmlessLine(cause.message) : 'no answer';
+  }
+}

@@ -1,0 +1,27 @@
+/** Names of the skills that the definition of a factory has itself, in `skills/` and `agents/<name>/skills/`. */
+
+const path = '(?:agents/[^/]+/)?skills/[^/]+/SKILL\\.md';
+const pathPattern = new RegExp(`^${path}$`);
+const pattern = new RegExp(`^@factory/([A-Za-z0-9]{22}):(${path})$`);
+
+/** A skill in the definition that was applied to a factory. */
+export interface DefinedSkill {
+  readonly factoryUid: string;
+  /** Of its SKILL.md. */
+  readonly path: string;
+}
+
+/** Returns the spec by which runs name the skill. No repository can have it: an owner has no `@`. */
+export const definedSkillSpec = ({ factoryUid, path }: DefinedSkill): string => `@factory/${factoryUid}:${path}`;
+
+/** Reads the spec of a skill of a definition; undefined: it names another skill, or none. */
+export function parseDefinedSkill(spec: string): DefinedSkill | undefined {
+  const [, factoryUid, path] = pattern.exec(spec) ?? [];
+  return factoryUid === undefined || path === undefined ? undefined : { factoryUid, path };
+}
+
+/** True for the path of a SKILL.md, and not for one below another skill. */
+export const isSkillPath = (file: string): boolean => pathPattern.test(file);
+
+/** True for the spec of a skill of a definition. */
+export const isDefinedSkill = (spec: string): boolean => pattern.test(spec);

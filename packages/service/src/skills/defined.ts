@@ -1,0 +1,43 @@
+/** Skills in the definition of a factory. */
+import type { DefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+import { maxSkillBytes, maxSkillFiles } from '@runyard/contract/limits';
+import { tooLarge } from './find-skills.ts';
+import { parseSkill } from './front-matter.ts';
+import type { SkillBundle } from './read-repository.ts';
+
+/** A file of a definition. */
+export interface SkillSource {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Reads a skill of a factory of the team as it was applied last. Null: the team has no such factory, or this no such skill. */
+export type ReadDefinedSkill = (
+  teamId: string,
+  skill: DefinedSkill,
+) => Promise<{ readonly version: number; readonly files: readonly SkillSource[] } | null>;
+
+/**
+ * Returns the skill whose SKILL.md has this path, or why it cannot be used. `all`: files of the definition, of which it takes those in
+ * the folder of the skill. Definitions keep no modes, so a file that begins with `#!` is executable.
+ */
+export function bundleOf(path: string, all: readonly SkillSource[]): SkillBundle | string {
+  const folder = path.slice(0, -'SKILL.md'.length);
+  const files = all.filter((file) => file.path.startsWith(folder));
+  if (files.length > maxSkillFiles) return `has more than ${maxSkillFiles} files in its folder`;
+  const own = files.find((file) => file.path === path);
+  if (own === undefined) return 'is not there';
+  const contents = files.map(({ text }) => Buffer.from(text));
+  if (contents.reduce((sum, { length }) => sum + length, 0) > maxSkillBytes) return tooLarge;
+  const text = parseSkill(Buffer.from(own.text), folder.split('/').at(-2) ?? null);
+  if (typeof text === 'string') return text;
+  return {
+    ...text,
+    path,
+    files: files.map((file, index) => ({
+      path: file.path.slice(folder.length),
+      data: (contents[index] ?? Buffer.alloc(0)).toString('base64'),
+      ...(file.text.startsWith('#!') ? { executable: true as const } : {}),
+    })),
+  };
+}
