@@ -58,6 +58,7 @@ import type { ServiceDeps } from './http/server/deps.ts';
 import { idempotencyDomain } from './idempotency/domain.ts';
 import { liveDomain } from './live/domain.ts';
 import { mcpDomain } from './mcp/domain.ts';
+import { repositoriesDomain } from './repositories/domain.ts';
 import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
 import { schedulesDomain } from './schedules/domain.ts';
@@ -126,6 +127,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerHarnessWorkspaceRoutes,
       registerHarnessSnapshotRoutes,
     ),
+    repositoriesDomain,
     served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
     served({ name: 'harness support' }, registerHarnessSupport),
     served(liveDomain, registerLiveRoutes),

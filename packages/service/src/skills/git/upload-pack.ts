@@ -8,7 +8,7 @@ import { askCodeHost } from '../../code-hosts/ask.ts';
 import { basicAuthorization, type UsableCredential } from '../../code-hosts/credential.ts';
 import { askForRefs, refusalOf } from '../../code-hosts/refs.ts';
 import { withPath } from '../../code-hosts/url.ts';
-import { lineText, NotGit, readPktLines, writePktLines } from './pkt-line.ts';
+import { lineText, NotGit, readPktLines, writePktLines } from '../../code-hosts/pkt-line.ts';
 import { Unreadable } from './unreadable.ts';
 
 /** A repository on its code host. */
