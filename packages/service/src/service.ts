@@ -17,6 +17,7 @@ import { registerHarnessArtifactRoutes } from './http/agent/harness-artifacts.ts
 import { registerHarnessSnapshotRoutes } from './http/agent/harness-snapshots.ts';
 import { registerHarnessSupport } from './http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
+import { registerPullRequestRoutes } from './http/agent/pull-requests.ts';
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
 import { registerAgentIdentityRoutes } from './http/api/agent-identities.ts';
 import { registerAgentRoutes } from './http/api/agents.ts';
@@ -127,7 +128,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerHarnessWorkspaceRoutes,
       registerHarnessSnapshotRoutes,
     ),
-    repositoriesDomain,
+    served(repositoriesDomain, registerPullRequestRoutes),
     served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
     served({ name: 'harness support' }, registerHarnessSupport),
     served(liveDomain, registerLiveRoutes),
