@@ -1,14 +1,16 @@
 /** Private repositories in the whole system: the service has the credential, and the sandbox clones and pushes without it. */
 import { afterAll, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
+import { makeFakePullRequestApi } from './fakes/pull-request-api.ts';
 import { describeSystem } from './support/describe-system.ts';
 
 const token = 'github_pat_of-the-whole-system-0123456789';
+const pullRequests = makeFakePullRequestApi(token);
 let host: FakeGitHost | undefined;
 afterAll(async () => await host?.close());
 
 const options = async () => {
-  host = await startFakeGitHost({ token });
+  host = await startFakeGitHost({ token, api: pullRequests.api });
   await host.commit('acme', 'site', { 'docs/README.md': 'private' });
   await host.commit('acme', 'secret', { 'README.md': 'of others' });
   return { env: { RUNYARD_CODE_HOST_URL: host.template } };
@@ -29,6 +31,7 @@ describeSystem('a private repository', options, (system) => {
       'git -c user.name=a -c user.email=a@example.invalid commit --quiet --all --message change',
       'git push origin HEAD:main || echo "not to main"',
       'git push --quiet origin HEAD:change',
+      'git switch --quiet --create change && pull-request',
       // Other repositories, by their public URL, through the way to this one, and as a submodule.
       'way=$(env | sed -n "s/^GIT_CONFIG_KEY_0=url\\.\\(.*\\)\\.insteadOf=*$/\\1/p")',
       'git ls-remote "$way" > way.txt && grep -q refs/heads/change way.txt && echo "reached its own"',
@@ -63,6 +66,10 @@ describeSystem('a private repository', options, (system) => {
     expect(events.filter(({ event_type }) => event_type === 'git_push').map(({ payload }) => payload)).toMatchObject([
       { repository: 'acme/site', branches: [{ branch: 'main', result: 'refused' }] },
       { repository: 'acme/site', branches: [{ branch: 'change', result: 'pushed' }] },
+    ]);
+    expect(pullRequests.pulls).toMatchObject([{ head: 'change', base: 'main', title: 'change' }]);
+    expect(run.artifacts).toMatchObject([
+      { artifact_type: 'PULL_REQUEST', data: { url: pullRequests.pulls[0]?.url, branch: 'change' } },
     ]);
     expect(conversation).not.toContain(token);
     expect(await system.logs()).not.toContain(token);

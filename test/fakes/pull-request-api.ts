@@ -26,8 +26,8 @@ export interface FakePullRequestApi {
   readonly api: Required<FakeGitHostOptions>['api'];
 }
 
-/** `token`: every request must bring it as a bearer token. */
-export function makeFakePullRequestApi(token: string): FakePullRequestApi {
+/** `token`: every request must bring it as a bearer token; absent: any. */
+export function makeFakePullRequestApi(token?: string): FakePullRequestApi {
   const pulls: FakePull[] = [];
   const answer = (response: ServerResponse, status: number, json: unknown) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
@@ -36,7 +36,7 @@ export function makeFakePullRequestApi(token: string): FakePullRequestApi {
     const url = new URL(request.url ?? '', 'http://fake');
     const isGitLab = url.pathname.startsWith('/api/v4/');
     const sent = JSON.parse((await text(request)) || '{}');
-    if (request.headers.authorization !== `Bearer ${token}`)
+    if (token !== undefined && request.headers.authorization !== `Bearer ${token}`)
       return void answer(response, 401, { message: 'Bad credentials' });
     const show = (pull: FakePull) =>
       isGitLab ? { web_url: pull.url } : { html_url: pull.url, head: { ref: pull.head }, base: { ref: pull.base } };

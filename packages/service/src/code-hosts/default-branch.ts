@@ -3,10 +3,10 @@ import { basicAuthorization, type UsableCredential } from './credential.ts';
 import { lineText, NotGit, readPktLines } from './pkt-line.ts';
 import { askForRefs, refusalOf } from './refs.ts';
 
-/** `name` null: the repository has no default branch yet. `failed`: the message is a sentence. */
+/** `name` null: the repository has no default branch yet. `refused`: the credential does not open it. The messages are sentences. */
 export type DefaultBranch =
   | { readonly kind: 'branch'; readonly name: string | null }
-  | { readonly kind: 'failed'; readonly message: string };
+  | { readonly kind: 'refused' | 'unavailable'; readonly message: string };
 
 interface Question {
   readonly repository: Repository;
@@ -21,7 +21,7 @@ const headBytes = 8 * 1024;
 
 /** Asks the code host for the default branch of a repository. */
 export async function readDefaultBranch({ repository, clone, chosen, signal }: Question): Promise<DefaultBranch> {
-  const failed = (message: string): DefaultBranch => ({ kind: 'failed', message });
+  const failed = (message: string): DefaultBranch => ({ kind: 'unavailable', message });
   const authorization = chosen.kind === 'credential' ? basicAuthorization(chosen.credential) : undefined;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const question = { protocol: 1, authorization, signal: limited, maxBytes: headBytes } as const;
@@ -29,8 +29,12 @@ export async function readDefaultBranch({ repository, clone, chosen, signal }: Q
   const name = `${repository.owner}/${repository.repo}`;
   if (asked === null) return failed(`The code host did not answer for ${name} in time, or cannot be reached.`);
   const { status, bytes } = asked.answer;
-  if (status !== 200)
-    return failed(refusalOf(status, chosen, repository) ?? `The code host answered ${status} for ${name}.`);
+  if (status !== 200) {
+    const refused = refusalOf(status, chosen, repository);
+    return refused === null
+      ? failed(`The code host answered ${status} for ${name}.`)
+      : { kind: 'refused', message: refused };
+  }
   const found = defaultBranchOf(bytes);
   return found === undefined
     ? failed(

@@ -155,7 +155,7 @@ export async function admitPush(
   const branch: DefaultBranch = protectedBranches.includes('HEAD')
     ? await readDefaultBranch({ repository, clone: pushed.base, chosen: pushed.chosen, signal })
     : { kind: 'branch', name: null };
-  if (branch.kind === 'failed') return await refuseAll(inWords(branch.message));
+  if (branch.kind !== 'branch') return await refuseAll(inWords(branch.message));
   const commits = await commitsOf(read.head, peeked.read);
   const push: Push = { repository, commands, protectedBranches, defaultBranch: branch.name, commits };
   try {

@@ -119,7 +119,9 @@ describe('a pull request', () => {
       403,
       expect.stringContaining('store it with bin/runyard code-hosts add'),
     ]);
-    await gitHub.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token } });
+    await gitHub.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token: 'old' } });
+    const refused = await other.open('x');
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('refuses the stored credential')]);
     await gitHub.request('POST', `/agent/runs/${runId}/cancel`);
     expect((await open('late')).status).toBe(409);
   });

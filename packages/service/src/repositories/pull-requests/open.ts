@@ -89,7 +89,7 @@ async function askHost(
   if (chosen.kind === 'none') return { kind: 'refused', message: withoutCredential(repository) };
   const question = { repository, clone: codeHosts.urlOf(repository), chosen, signal };
   const target = named === undefined ? await readDefaultBranch(question) : { kind: 'branch' as const, name: named };
-  if (target.kind === 'failed') return { kind: 'unavailable', message: target.message };
+  if (target.kind !== 'branch') return target;
   if (target.name === null)
     return {
       kind: 'conflict',
