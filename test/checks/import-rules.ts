@@ -22,7 +22,7 @@ export const serviceLayers: readonly (readonly string[])[] = [
   ['gateway'],
   ['definitions'],
   ['automations'],
-  ['factory-runs', 'harness-support', 'workers', 'live', 'retention', 'schedules'],
+  ['factory-runs', 'harness-support', 'workers', 'live', 'repositories', 'retention', 'schedules'],
   ['runs', 'webhooks'],
   ['files'],
   ['executions'],

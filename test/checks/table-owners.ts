@@ -76,6 +76,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   run_events: { owner: 'executions' },
   // Triggers on `runs` and `artifacts` write it.
   run_facets: { owner: 'runs' },
+  pushed_branches: { owner: 'repositories' },
   run_search: { owner: 'runs' },
   run_search_waiting: { owner: 'runs' },
   run_spend: { owner: 'usage' },

@@ -59,8 +59,8 @@ export interface FakeGitHost {
   commitTree(owner: string, repo: string, makeTree: (objects: FakeObjects) => Promise<string>): Promise<void>;
   /** Makes a branch one commit without parents that has only these files, as after a forced push. Returns the commit. */
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
-  /** Content of a file on the branch `main`. */
-  read(owner: string, repo: string, path: string): Promise<string>;
+  /** Content of a file on a branch, by default `main`. */
+  read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
   redirect(from: string, to: string): void;
   close(): Promise<void>;
@@ -201,7 +201,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       });
       await git(bare, 'update-ref', 'refs/heads/main', await feed('', 'commit-tree', tree, '-m', 'fake'));
     },
-    read: (owner, repo, path) => git(join(root, owner, `${repo}.git`), 'show', `main:${path}`),
+    read: (owner, repo, path, branch = 'main') => git(join(root, owner, `${repo}.git`), 'show', `${branch}:${path}`),
     redirect: (from, to) => void redirects.set(from, to),
     close: async () => {
       const closed = once(server, 'close');

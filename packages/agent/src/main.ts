@@ -9,8 +9,8 @@ import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
- * Runs the program inside the sandbox: `agent run …` runs one execution; `report-artifact …` and `child-run …` are commands for
- * programs in the sandbox. Each command loads only the modules that it needs.
+ * Runs the program inside the sandbox: `agent run …` runs one execution; `report-artifact …`, `child-run …` and `pull-request …` are
+ * commands for programs in the sandbox. Each command loads only the modules that it needs.
  */
 async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
@@ -25,13 +25,17 @@ async function main(argv: readonly string[]): Promise<number> {
       const { reportArtifactCommand } = await import('./sandbox-commands/report-artifact.ts');
       return await reportArtifactCommand(rest, process.env);
     }
+    case 'pull-request': {
+      const { pullRequestCommand } = await import('./sandbox-commands/pull-request.ts');
+      return await pullRequestCommand(rest, process.env);
+    }
     case 'child-run': {
       const { childRunCommand } = await import('./sandbox-commands/child-run.ts');
       return await childRunCommand(rest, process.env, process.stdin);
     }
     default:
       process.stderr.write(
-        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n',
+        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n       agent pull-request [--title TEXT]\n',
       );
       return 2;
   }

@@ -75,6 +75,13 @@ export async function openRunParts(options: RunPartsOptions) {
   const socket = await openAgentSocket({
     artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
     handoff: handoff.add,
+    pullRequest: async (request, gone) => {
+      const { openPullRequest } = await import('./pull-requests/open.ts');
+      const answer = await openPullRequest(client, request, AbortSignal.any([gone, reporting.signal]));
+      // The service has made it an artifact.
+      if (answer.ok) pullRequests.markReported(answer.url);
+      return answer;
+    },
     tree: async (request, gone) => {
       if (tree === undefined) return { ok: false, message: 'the run has not begun' };
       const { answerTreeRequest } = await import('./run-tree/requests.ts');

@@ -13,6 +13,7 @@ echo https://github.test/o/r/pull/12
 END
 chmod +x bin/*`;
 
+const sent: unknown[] = [];
 const reported = () => fake.artifacts.map(({ artifact_type, data }) => [artifact_type, data]);
 
 test('reports the pull requests that a run opens as artifacts before the end of the turn', async () => {
@@ -64,4 +65,38 @@ test('does not fail a run whose pull request cannot be reported', async () => {
   });
   await ended();
   expect(fake.finished[0]?.success).toBe(true);
+});
+
+test('opens a pull request by the command pull-request, with the last commit, the branch and the remote of the folder', async () => {
+  const commit = 'git -c user.name=a -c user.email=a@example.invalid commit --quiet --allow-empty';
+  await start(
+    sh(
+      `git init --quiet --initial-branch=topic site && cd site && git remote add origin git@github.com:acme/site.git && ${commit} -m "Fix it" -m "Because." && pull-request && pull-request --title T --head other --repository acme/lib --draft`,
+      'pull-request || echo "code $?"; cd site; pull-request --head unknown || echo "code $?"; pull-request --odd || echo "code $?"',
+    ),
+    {
+      prepare: (fake) => {
+        fake.fault = ({ path, body }) => {
+          if (path.endsWith('/pull-requests')) sent.push(JSON.parse(String(body)));
+          return undefined;
+        };
+      },
+    },
+  );
+  await ended();
+  const [first, second] = of('action').map(({ action_id }) => fake.output(action_id));
+  expect(first).toBe('https://host.example/acme/site/pull/1\nhttps://host.example/acme/lib/pull/2\n');
+  expect(second).toContain('call this in its folder, or name it with --repository OWNER/REPO\ncode 1');
+  expect(second).toContain('pull-request: Push it first.\ncode 1');
+  expect(second).toContain('code 2');
+  const site = { owner: 'acme', repo: 'site' };
+  expect(sent).toEqual([
+    { repository: site, head: 'topic', title: 'Fix it', body: 'Because.' },
+    { repository: { owner: 'acme', repo: 'lib' }, head: 'other', title: 'T', draft: true },
+    { repository: site, head: 'unknown', title: 'Fix it', body: 'Because.' },
+  ]);
+  expect(reported()).toEqual([
+    ['PULL_REQUEST', { url: 'https://host.example/acme/site/pull/1', branch: 'topic' }],
+    ['PULL_REQUEST', { url: 'https://host.example/acme/lib/pull/2', branch: 'other' }],
+  ]);
 });

@@ -78,7 +78,7 @@ export function testFolder(): string {
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
-  for (const name of ['report-artifact', 'child-run']) {
+  for (const name of ['report-artifact', 'child-run', 'pull-request']) {
     const shim = join(bin, name);
     writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' ${name} "$@"\n`);
     chmodSync(shim, 0o755);

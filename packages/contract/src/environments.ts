@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EnvironmentNetwork } from './egress/network.ts';
+import { maxProtectedBranches } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
 import { SecretReferences } from './secrets.ts';
@@ -19,6 +20,22 @@ export const Repository = z
   })
   .meta({ id: 'Repository', description: 'A repository on the code host' });
 export type Repository = z.infer<typeof Repository>;
+
+/** All characters of a branch's name, and `*`. */
+const branchPattern = /^[!-9;->@-Z\]_-}\u00a1-\u{10ffff}]{1,200}$/u;
+
+/** Branches that no run pushes to, by name or by a pattern with `*`. */
+const ProtectedBranches = z
+  .array(
+    z.string().regex(branchPattern, {
+      error: 'must be the name of a branch, a pattern with *, or HEAD for the default branch, at most 200 characters',
+    }),
+  )
+  .max(maxProtectedBranches)
+  .meta({
+    id: 'ProtectedBranches',
+    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing`,
+  });
 
 /** A relative path whose parts are not `..`. Written without look-ahead, which generators of requests cannot build. */
 const pathPart =
@@ -52,6 +69,7 @@ export const EnvironmentConfig = z
       .max(20)
       .optional()
       .describe('Repositories to clone into the workspace, at most 20'),
+    protected_branches: ProtectedBranches.optional(),
     setup_commands: z
       .array(NonBlank)
       .max(50)

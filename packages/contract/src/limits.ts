@@ -79,6 +79,18 @@ export const maxMcpServers = 100;
 export const maxMcpServersOfRun = 20;
 /** Credentials of code hosts of a team, and of each person in it. */
 export const maxCodeHostCredentials = 50;
+/** Patterns of protected branches of an environment. */
+export const maxProtectedBranches = 50;
+/** Branches that one push may update. */
+export const maxBranchesOfPush = 20;
+/** Branches that the pushes of a run may update, each counted as often as it was pushed; refused ones count too. */
+export const maxPushedBranches = 500;
+/** Refused pushes of a run that its timeline shows. */
+export const maxRefusedPushesShown = 20;
+/** Bytes of one push. */
+export const maxPushBytes = 2 * 1024 * 1024 * 1024;
+/** Pull requests that a run may open. */
+export const maxPullRequestsOfRun = 20;
 /** Guests of an environment. */
 export const maxEnvironmentGuests = 100;
 /** Secrets of a team, and personal secrets of one person in it. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last seven are ours. */
+/** Kinds of timeline events; the last eight are ours. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -22,6 +22,7 @@ export const TimelineEventType = z
     'output_limit_reached',
     'model_switched',
     'connection_denied',
+    'git_push',
   ])
   .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;

@@ -17,6 +17,7 @@ import { registerHarnessArtifactRoutes } from './http/agent/harness-artifacts.ts
 import { registerHarnessSnapshotRoutes } from './http/agent/harness-snapshots.ts';
 import { registerHarnessSupport } from './http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './http/agent/harness-workspace.ts';
+import { registerPullRequestRoutes } from './http/agent/pull-requests.ts';
 import { registerRunMessageRoutes } from './http/agent/run-messages.ts';
 import { registerAgentIdentityRoutes } from './http/api/agent-identities.ts';
 import { registerAgentRoutes } from './http/api/agents.ts';
@@ -58,6 +59,7 @@ import type { ServiceDeps } from './http/server/deps.ts';
 import { idempotencyDomain } from './idempotency/domain.ts';
 import { liveDomain } from './live/domain.ts';
 import { mcpDomain } from './mcp/domain.ts';
+import { repositoriesDomain } from './repositories/domain.ts';
 import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
 import { schedulesDomain } from './schedules/domain.ts';
@@ -126,6 +128,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerHarnessWorkspaceRoutes,
       registerHarnessSnapshotRoutes,
     ),
+    served(repositoriesDomain, registerPullRequestRoutes),
     served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
     served({ name: 'harness support' }, registerHarnessSupport),
     served(liveDomain, registerLiveRoutes),

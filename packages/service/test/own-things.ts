@@ -80,6 +80,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
+  openPullRequest: { repository: { owner: 'acme', repo: 'site' }, head: 'change', title: 'a' },
   finishTask: { success: true, summary: '' },
   uploadSnapshot: { turn: 1, files: [] },
   reportShutdown: { reason: 'x' },

@@ -152,7 +152,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     random: () => 0.5,
   };
   let baseUrl = '';
-  const codeHosts = openCodeHosts({ db, vault, template: parsed.settings.RUNYARD_CODE_HOST_URL });
+  const codeHosts = openCodeHosts({
+    db,
+    vault,
+    template: parsed.settings.RUNYARD_CODE_HOST_URL,
+    apiUrl: parsed.settings.RUNYARD_CODE_HOST_API_URL,
+  });
   const blobs = await openFolderBlobs(path.join(folder, 'blobs'));
   const deps: ServiceDeps = {
     db,

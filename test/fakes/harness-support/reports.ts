@@ -1,5 +1,6 @@
 /** The reports of an agent to the fake, kept for the test. */
 import { AgentEvent, FinishTask } from '@runyard/contract/agent-protocol';
+import { OpenPullRequest } from '@runyard/contract/pull-requests';
 import type { FakeRequest } from './check-request.ts';
 
 export interface FakeArtifact {
@@ -83,6 +84,13 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
     return ok({ artifact_uid, ...(uploads ? { upload_url: `${fake().url}/uploads/${artifact_uid}` } : {}) });
   }
 
+  function openPullRequest({ head, repository: { owner, repo } }: OpenPullRequest): FakeAnswer {
+    if (head === 'unknown') return { status: 404, value: { title: 'Resource not found', detail: 'Push it first.' } };
+    const url = `https://host.example/${owner}/${repo}/pull/${artifacts.length + 1}`;
+    const answer = reportArtifact({ artifact_type: 'PULL_REQUEST', data: { url, branch: head } });
+    return ok({ ...(answer.value as object), url, branch: head, is_new: true });
+  }
+
   /** Bytes for an address that `reportArtifact` or `beginSnapshot` gave. */
   function takeUpload(path: string, bytes: Buffer): FakeAnswer | undefined {
     const [, kind, first, second] = path.split('/');
@@ -111,6 +119,8 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
       case 'POST /report-shutdown':
         shutdowns.push((jsonOf(body) as { reason: string }).reason);
         return ok({});
+      case 'POST /pull-requests':
+        return openPullRequest(OpenPullRequest.parse(jsonOf(body)));
       case 'POST /report-artifact':
         return reportArtifact(jsonOf(body) as FakeArtifact);
       default:

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import { fs } from '../builtin-modules.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
+import type { PullRequestAnswer } from '../pull-requests/open.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
 
 /** A request of the command `report-artifact`. Requests and answers are one line of JSON each. */
@@ -18,6 +19,8 @@ export interface SocketHandlers {
   artifact: (request: ArtifactSocketRequest) => Promise<ArtifactResult>;
   /** `report-artifact handoff` */
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
+  /** `pull-request`; `gone` as below. */
+  pullRequest: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<PullRequestAnswer>;
   /** `child-run`; `gone` aborts when the command has exited. */
   tree: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<TreeAnswer>;
 }
@@ -56,10 +59,11 @@ export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> 
     });
   });
 
-  async function answer(line: string, gone: AbortSignal): Promise<ArtifactResult | HandoffResult | TreeAnswer> {
+  async function answer(line: string, gone: AbortSignal): Promise<Answer> {
     const request = parseRequest(line);
     if (request === undefined) return { ok: false, message: 'the request was not understood' };
     try {
+      if ('pull_request' in request) return await handlers.pullRequest(request.pull_request, gone);
       if ('handoff' in request) return await handlers.handoff(request.handoff, request.cwd);
       return 'tree' in request ? await handlers.tree(request.tree, gone) : await handlers.artifact(request);
     } catch (error) {
@@ -83,11 +87,17 @@ export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> 
   });
 }
 
-type SocketRequest = ArtifactSocketRequest | { handoff: string[]; cwd: string } | { tree: Record<string, unknown> };
+type Answer = ArtifactResult | HandoffResult | PullRequestAnswer | TreeAnswer;
+type SocketRequest =
+  | ArtifactSocketRequest
+  | { handoff: string[]; cwd: string }
+  | { pull_request: Record<string, unknown> }
+  | { tree: Record<string, unknown> };
 
 function parseRequest(line: string): SocketRequest | undefined {
   try {
-    const { artifact, cwd, handoff, tree } = JSON.parse(line) as Record<string, unknown>;
+    const { artifact, cwd, handoff, pull_request, tree } = JSON.parse(line) as Record<string, unknown>;
+    if (typeof pull_request === 'object' && pull_request !== null) return { pull_request: { ...pull_request } };
     if (typeof tree === 'object' && tree !== null) return { tree: { ...tree } };
     if (Array.isArray(handoff) && typeof cwd === 'string') return { handoff: handoff.map(String), cwd };
     if (typeof artifact !== 'object' || artifact === null || typeof cwd !== 'string') return undefined;

@@ -229,6 +229,16 @@ describe('a request', () => {
   });
 });
 
+test('a push shows its branches with their results, without control characters', () => {
+  const branches = [
+    { branch: 'a', to: '1', result: 'pushed' },
+    { branch: 'main\u001b[2J', result: 'refused', reason: 'main is protected' },
+  ];
+  const payload = { repository: 'acme/site', branches };
+  const event = { event_uuid: 'e', run_id: 'r', event_type: 'git_push' as const, occurred_at: at, payload };
+  expect(draw({ type: 'timeline', event })).toBe('  push to acme/site: a pushed, main refused (main is protected)\n');
+});
+
 test('denied connections and hosts that the worker does not allow are shown, without control characters', () => {
   const denied = (payload: Record<string, unknown>): LiveEvent => ({
     type: 'timeline',

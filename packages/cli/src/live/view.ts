@@ -9,6 +9,7 @@ import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
 import { linesAround } from './long-text.ts';
 import { deniedText, refusedHosts } from './network.ts';
+import { pushText } from './push.ts';
 import { questionLines } from './question.ts';
 
 /** Renders one run. Takes its events in order; each call returns the text to write next. */
@@ -197,6 +198,8 @@ export function createLiveView(colours: Colours): LiveView {
       }
       case 'connection_denied':
         return line(`${margin}${colours.yellow('connection denied')} ${colours.dim(deniedText(payload))}`);
+      case 'git_push':
+        return line(`${margin}${colours.dim(`push to ${pushText(payload)}`)}`);
       case 'execution_retried':
         return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
       case 'model_switched': {

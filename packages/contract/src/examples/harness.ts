@@ -42,6 +42,20 @@ export const harnessExamples = {
     body: { artifact_type: 'FILE', data: { filename: 'report.txt', filepath: 'report.txt', mime_type: 'text/plain' } },
     answer: { artifact_uid: artifactUid, upload_url: uploadUrl },
   },
+  openPullRequest: {
+    body: {
+      repository: { owner: 'acme', repo: 'site' },
+      head: 'fix-login',
+      title: 'Fix the login',
+      body: 'The form sent the password twice.',
+    },
+    answer: {
+      artifact_uid: artifactUid,
+      url: 'https://github.com/acme/site/pull/7',
+      branch: 'fix-login',
+      is_new: true,
+    },
+  },
   keepMemory: { query: { turn: 1 }, bytes: 'The user wants a greeting.', answer: {} },
   readMemory: { answer: 'The user wants a greeting.' },
   keepWorkspace: { query: { turn: 1 }, bytes: 'an archive', answer: {} },

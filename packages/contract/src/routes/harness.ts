@@ -11,7 +11,9 @@ import {
   ReportShutdown,
 } from '../agent-protocol.ts';
 import { EmptyRequest, EmptyResponse } from '../empty.ts';
+import { maxPullRequestsOfRun } from '../limits.ts';
 import { Text, TurnNumber } from '../primitives.ts';
+import { OpenPullRequest, OpenPullRequestResponse } from '../pull-requests.ts';
 import type { Route } from '../route.ts';
 
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
@@ -89,6 +91,21 @@ export const harnessRoutes = {
     errors: {
       400: 'Data does not fit the type, or the run has 100 artifacts',
       409: 'The Idempotency-Key was used with another body, or the execution is stopping',
+    },
+  },
+  openPullRequest: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/pull-requests',
+    summary: 'Open a pull request',
+    description: `Opens it at GitHub or GitLab with the stored credential of the repository, and keeps it as an artifact. A branch with an open pull request gets no second one. At most ${maxPullRequestsOfRun} in a run.`,
+    body: OpenPullRequest,
+    answer: { status: 200, description: 'Open', schema: OpenPullRequestResponse },
+    errors: {
+      403: 'No credential is stored, or it may not open pull requests there',
+      404: "The repository is not of the run's environment, or the code host has no such repository or branch",
+      409: 'The code host refuses it, for example because there is nothing to merge, the run has opened as many as it may, or the execution is stopping',
+      503: 'The code host cannot be reached, or has a fault',
     },
   },
   keepMemory: {

@@ -81,6 +81,14 @@ export const serviceSettings = {
     description: 'Template of the clone URL of a repository.',
     usedBy: ['service'],
   },
+  RUNYARD_CODE_HOST_API_URL: {
+    schema: z
+      .string()
+      .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), { error: 'must be an http(s) URL' }),
+    description:
+      'API of the code host, with which pull requests are opened and tokens of GitHub Apps are asked for. A URL that ends with `/api/v4` is spoken to as GitLab, all others as GitHub. Absent: `https://api.github.com` for github.com, `/api/v4` of gitlab.com and of hosts whose name begins with `gitlab.`, `/api/v3` of other hosts.',
+    usedBy: ['service'],
+  },
   RUNYARD_ALLOW_PRIVATE_NETWORKS: {
     schema: privateNetworks,
     default: '',

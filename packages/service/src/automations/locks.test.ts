@@ -24,7 +24,7 @@ const [person] = await db.query<{ uid: string }>(
 );
 const author: Author = {
   teamId: service.teamId,
-  creator: { kind: 'user', uid: person?.uid ?? '', displayName: 'Admin' },
+  creator: { kind: 'user', uid: person?.uid ?? '' },
   from: null,
   keyId: null,
 };

@@ -5,6 +5,7 @@ import type { RunActor } from '../access/actor.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, nullable, type RowOf, text, uuid } from '../store/database/statement.ts';
+import { apiOf, type CodeHostApi } from './api.ts';
 import { askRepositories, type RepositoryAnswer } from './ask-repositories.ts';
 import type { ChosenCredential } from './credential.ts';
 import { openInstallationTokens } from './installation-tokens.ts';
@@ -24,6 +25,8 @@ export interface CodeHosts {
   hostOf(repository: Repository): string;
   /** Returns the clone URL, without a credential. */
   urlOf(repository: Repository): URL;
+  /** Returns the API of the host of a repository. */
+  apiOf(repository: Repository): CodeHostApi;
 }
 
 export interface CodeHostCaller {
@@ -72,13 +75,15 @@ interface CodeHostsDeps {
   readonly vault: Vault;
   /** RUNYARD_CODE_HOST_URL */
   readonly template: string;
+  /** RUNYARD_CODE_HOST_API_URL */
+  readonly apiUrl: string | undefined;
   /** Unix time in milliseconds. */
   readonly now?: () => number;
 }
 
 /** Opens no connection and nothing that must be closed. */
-export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHostsDeps): CodeHosts {
-  const tokens = openInstallationTokens(now);
+export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: CodeHostsDeps): CodeHosts {
+  const tokens = openInstallationTokens(now, apiUrl);
   const urlOf = (repository: Repository) => codeHostUrl(template, repository);
 
   const open = (row: RowOf<typeof chooseForRun>): string => vault.open(sealPurpose(row.id), row.sealed_secret);
@@ -135,5 +140,6 @@ export function openCodeHosts({ db, vault, template, now = Date.now }: CodeHosts
       askRepositories(repositories, { urlOf, credentialFor: (repository) => credentialFor(executionId, repository) }),
     hostOf: (repository) => hostOf(urlOf(repository)),
     urlOf,
+    apiOf: (repository) => apiOf(urlOf(repository), apiUrl),
   };
 }

@@ -1,5 +1,6 @@
 /** Tokens of the installations of GitHub Apps, cached in this process until shortly before their end. */
 import type { Repository } from '@runyard/contract/environments';
+import { apiOf } from './api.ts';
 import { readAppKey, signAppToken } from './app-token.ts';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { ChosenCredential } from './credential.ts';
@@ -25,10 +26,6 @@ const longestMs = 55 * 60_000;
 const installationMs = 10 * 60_000;
 const askMs = 10_000;
 const maxRemembered = 1_000;
-
-/** Returns the API of the code host: that of github.com, or of GitHub Enterprise Server. */
-const apiOf = (host: URL): string =>
-  host.hostname === 'github.com' ? 'https://api.github.com' : `${host.origin}/api/v3`;
 
 /** An answer of the API, or why there is none that helps. */
 class Failed extends Error {
@@ -69,7 +66,8 @@ function remember<T>(now: () => number) {
   };
 }
 
-export function openInstallationTokens(now: () => number): InstallationTokens {
+/** `apiUrl`: RUNYARD_CODE_HOST_API_URL. */
+export function openInstallationTokens(now: () => number, apiUrl: string | undefined): InstallationTokens {
   const tokens = remember<string>(now);
   const installations = remember<string>(now);
 
@@ -125,7 +123,7 @@ export function openInstallationTokens(now: () => number): InstallationTokens {
 
   return {
     tokenFor: async (app, openKey, host, repository) => {
-      const api = apiOf(host);
+      const api = apiOf(host, apiUrl).url;
       const appToken = () => {
         const key = readAppKey(openKey());
         if (typeof key === 'string') throw new Failed('unusable', `The private key of the GitHub App ${key}.`);

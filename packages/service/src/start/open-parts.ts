@@ -97,7 +97,12 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   };
   const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
   const signing = await loadSigner(db);
-  const codeHosts = openCodeHosts({ db, vault, template: settings.RUNYARD_CODE_HOST_URL });
+  const codeHosts = openCodeHosts({
+    db,
+    vault,
+    template: settings.RUNYARD_CODE_HOST_URL,
+    apiUrl: settings.RUNYARD_CODE_HOST_API_URL,
+  });
   const keys = await openKeyDirectory(db, log);
   undo.add(async () => keys.close());
   const keyWatch = await openKeyWatch(db, log);

@@ -40,7 +40,7 @@ export interface RuntimeRequest {
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands for shells and scripts inside. */
-const commands = ['report-artifact', 'child-run'] as const;
+const commands = ['report-artifact', 'child-run', 'pull-request'] as const;
 
 /** Returns a script that finds the runtime from its own path. */
 const commandScript = (name: string): string =>

@@ -6,7 +6,10 @@ import { defineStatement, uuid } from '../../store/database/statement.ts';
 import type { Principal } from '../keys/principal.ts';
 
 /** The person or agent that makes a change, and the request that asked for it. A `Principal` is one. */
-export type Author = Pick<Principal, 'teamId' | 'creator' | 'from'> & { readonly keyId: string | null };
+export interface Author extends Pick<Principal, 'teamId' | 'from'> {
+  readonly creator: Pick<Principal['creator'], 'kind' | 'uid'>;
+  readonly keyId: string | null;
+}
 
 /** Members of a thing by name, without secrets. */
 export type State = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import type { Domain } from '../../domain.ts';
-import { readRepositories } from '../../environments/repositories.ts';
+import { readProtectedBranches, readRepositories } from '../../environments/repositories.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endOverBudget } from '../../executions/reconcile/over-budget.ts';
 import { authenticateWorkingRunToken } from '../../executions/run-tokens/sessions.ts';
@@ -12,6 +12,7 @@ import { isUnpriced } from '../../models/is-unpriced.ts';
 import type { Models } from '../../models/models.ts';
 import { beginOutage, claimOutageProbes, endOutage } from '../../models/outages.ts';
 import type { ProviderName } from '../../models/providers.ts';
+import { beginPush, endPush } from '../../repositories/pushes/record.ts';
 import { type RunModels, readRunModels } from '../../runs/model-in-use/read-run-models.ts';
 import { switchModel } from '../../runs/model-in-use/switch-model.ts';
 import type { Vault } from '../../secrets/vault.ts';
@@ -31,7 +32,7 @@ import type { ModelRouting } from '../models/route-request.ts';
 
 interface GatewayDomainDeps {
   readonly db: Database;
-  readonly executionDeps: Pick<ExecutionDeps, 'db' | 'timing'>;
+  readonly executionDeps: Pick<ExecutionDeps, 'db' | 'timing' | 'secrets' | 'vault'>;
   readonly log: GatewayLog;
   readonly models: Models;
   readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL' | 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
@@ -101,6 +102,12 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
         authenticateRunToken,
         repositoriesOf: (executionId) => readRepositories(db, executionId),
         credentialFor: deps.codeHosts.credentialFor,
+        pushes: {
+          protectedBranchesOf: (executionId) => readProtectedBranches(db, executionId),
+          begin: (session, push) => beginPush(deps.executionDeps, session, push),
+          end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),
+        },
+        bodies,
         log,
       });
     },

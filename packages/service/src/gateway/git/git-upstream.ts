@@ -1,6 +1,6 @@
-import http, { type IncomingMessage } from 'node:http';
+import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { Transform } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { systemNames } from '@runyard/contract/names/resolver';
 import { basicAuthorization, type CodeHostCredential } from '../../code-hosts/credential.ts';
 import { followed, withPath } from '../../code-hosts/url.ts';
@@ -10,8 +10,10 @@ export interface CodeHostRequest {
   /** Clone URL of the repository. */
   readonly base: URL;
   readonly wanted: GitRequest;
-  /** Its headers and body. */
-  readonly request: IncomingMessage;
+  /** Of the request of git. */
+  readonly headers: IncomingHttpHeaders;
+  /** Sent with a `POST`. */
+  readonly body: Readable;
   readonly credential?: CodeHostCredential;
   /** Largest body, bytes. */
   readonly limit: number;
@@ -62,7 +64,7 @@ export function openCodeHost(): CodeHost {
           ? ['accept', 'user-agent', 'git-protocol']
           : ['accept', 'user-agent', 'git-protocol', 'content-type', 'content-encoding', 'content-length'];
       for (const name of kept) {
-        const value = sent.request.headers[name];
+        const value = sent.headers[name];
         if (typeof value === 'string') headers[name] = value;
       }
       if (sent.credential !== undefined) headers.authorization = basicAuthorization(sent.credential);
@@ -155,8 +157,9 @@ function sendBody(sent: CodeHostRequest, request: http.ClientRequest): void {
   });
   counted.once('error', (error) => request.destroy(error));
   request.once('close', () => {
-    sent.request.unpipe(counted);
-    sent.request.resume();
+    sent.body.unpipe(counted);
+    sent.body.resume();
   });
-  sent.request.pipe(counted).pipe(request);
+  sent.body.once('error', (error) => request.destroy(error));
+  sent.body.pipe(counted).pipe(request);
 }

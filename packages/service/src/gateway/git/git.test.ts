@@ -8,8 +8,12 @@ import { promisify } from 'node:util';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeGitHost, type FakeGitHostOptions, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
+import { makeBodyBudget } from '../../bodies/body-budget.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { decidePush } from '../../repositories/pushes/decide.ts';
 import { type GitGatewayDeps, registerGitGateway } from './git.ts';
+import type { PushRecord } from './push.ts';
 
 const run = promisify(execFile);
 const token = 'run-token-0123456789abcdef';
@@ -29,6 +33,31 @@ afterEach(async () => {
 });
 
 const creator = { kind: 'user', uid: 'user' } as const;
+const session: RunSession = {
+  runId: 'run',
+  executionId: 'execution',
+  executionNumber: 1,
+  teamId: 'team',
+  modelId: 'runbook',
+  ancestorIds: [],
+  creator,
+  executor: creator,
+  conversationId: 'conversation',
+  environmentId: 'environment',
+  phase: 'running',
+  token,
+  tokenHash: Buffer.alloc(32),
+  grantedSecrets: [],
+};
+/** Decides by the rules and records nothing. */
+const pushes: PushRecord = {
+  protectedBranchesOf: async () => [],
+  begin: async (_session, push) => {
+    const refusals = decidePush({ ...push, own: new Map() });
+    return refusals.size > 0 ? { kind: 'refused', refusals } : { kind: 'forward', numbers: [] };
+  },
+  end: async () => {},
+};
 
 async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatewayDeps> = {}): Promise<void> {
   lines = [];
@@ -37,20 +66,11 @@ async function start(options: FakeGitHostOptions = {}, changes: Partial<GitGatew
   app = Fastify({ forceCloseConnections: true });
   await registerGitGateway(app, {
     codeHostUrl: host.template,
-    authenticateRunToken: async (given) =>
-      given === token
-        ? {
-            runId: 'run',
-            executionId: 'execution',
-            teamId: 'team',
-            modelId: 'runbook',
-            ancestorIds: [],
-            creator,
-            executor: creator,
-          }
-        : null,
+    authenticateRunToken: async (given) => (given === token ? session : null),
     repositoriesOf: async () => [{ owner: 'acme', repo: 'site' }],
     credentialFor: async () => ({ kind: 'none' }),
+    pushes,
+    bodies: makeBodyBudget(),
     log: { info: write, warn: write, error: write },
     ...changes,
   });
@@ -140,7 +160,7 @@ describe('the git gateway', () => {
   });
 
   it('refuses a push over the limit before all of it is forwarded', async () => {
-    await start({}, { maxBodyBytes: 1_000_000 });
+    await start({}, { maxPushBytes: 1_000_000 });
     await host.commit('acme', 'site', { a: '1' });
     await clone();
     const work = join(folder, 'site');
@@ -149,6 +169,7 @@ describe('the git gateway', () => {
     await git(['commit', '--quiet', '--message', 'work'], work);
     const pushed = await git(['push', '--quiet', 'origin', 'HEAD:main'], work);
     expect(pushed.code).not.toBe(0);
+    expect(pushed.text).toContain('the push is larger than 0 MB');
     await expect(host.read('acme', 'site', 'large.bin')).rejects.toThrow();
     expect((await git(['ls-remote', 'origin'], work)).code).toBe(0);
   });

@@ -1,27 +1,32 @@
 import type { Repository } from '@runyard/contract/environments';
+import { maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { ChosenCredential, UsableCredential } from '../../code-hosts/credential.ts';
 import { codeHostUrl } from '../../code-hosts/url.ts';
 import { gitGatewayPath } from '../../environments/git-path.ts';
-import type { RunTokenHolder } from '../../usage/model-usage.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { trackInFlight } from '../in-flight.ts';
 import { runTokenOf } from '../models/credentials.ts';
 import type { GatewayLog } from '../models/gateway.ts';
 import { passOn } from '../models/pass-on.ts';
 import { type GitRequest, gitRequestOf } from './git-path.ts';
 import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';
+import { type AnsweredPush, admitPush, type PushRecord } from './push.ts';
 
 export interface GitGatewayDeps {
   /** RUNYARD_CODE_HOST_URL. */
   readonly codeHostUrl: string;
-  authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
+  authenticateRunToken(token: string): Promise<RunSession | null>;
   /** Repositories of the environment of this execution's run. */
   repositoriesOf(executionId: string): Promise<readonly Repository[]>;
   /** Chooses the credential of the execution's run for a repository. */
   credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
+  readonly pushes: PushRecord;
+  readonly bodies: BodyBudget;
   readonly log: GatewayLog;
-  /** Largest request: a push. Default: 2 GB. */
-  readonly maxBodyBytes?: number;
+  /** Largest push. Default: 2 GB. */
+  readonly maxPushBytes?: number;
   /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
@@ -30,7 +35,7 @@ interface Admitted {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly wanted: GitRequest;
-  readonly holder: RunTokenHolder;
+  readonly holder: RunSession;
   readonly chosen: UsableCredential;
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
@@ -100,19 +105,36 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     };
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, inFlight.signal]);
+    const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
+    const { raw } = admitted.request;
+    const limit = deps.maxPushBytes ?? maxPushBytes;
+    const refuse = ({ status, contentType, body, why }: AnsweredPush): void => {
+      if (reply.raw.destroyed) return;
+      deps.log.info({ ...fields, status, why }, 'push refused');
+      const headers = { ...admitted.ownHeaders, 'content-type': contentType, connection: 'close' };
+      reply.raw.writeHead(status, headers).end(body);
+    };
+    const asked = { session: holder, repository: wanted.repository, base, chosen, request: raw, limit, signal };
+    const isPush = wanted.service === 'git-receive-pack' && wanted.step === 'rpc';
+    const push = isPush ? await admitPush(deps, asked) : undefined;
+    if (push?.kind === 'answer') return refuse(push);
     const answer = await codeHost.send({
-      base: codeHostUrl(deps.codeHostUrl, wanted.repository),
+      base,
       wanted,
-      request: admitted.request.raw,
-      limit: deps.maxBodyBytes ?? 2 * 1024 ** 3,
-      signal: AbortSignal.any([gone.signal, inFlight.signal]),
+      headers: push?.headers ?? raw.headers,
+      body: push?.body ?? raw,
+      limit,
+      signal,
       ...(credential && { credential }),
     });
+    if (push && answer.kind === 'failed' && answer.status === 413) return refuse(await push.tooLarge());
     if (answer.kind === 'answer' && answer.response.statusCode === 401 && chosen.kind === 'credential')
       chosen.refused();
     const fault = faultOf(answer, wanted, credential !== undefined);
     if (answer.kind === 'failed' || fault !== undefined) {
       if (answer.kind === 'answer') answer.response.destroy();
+      await push?.failed(fault?.status === 403 || fault?.status === 404 ? fault.message : undefined);
       if (reply.raw.destroyed || fault === undefined) return;
       deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
       // The unread rest of a push would block the connection for the next request.
@@ -127,7 +149,8 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       if (typeof value === 'string') headers[name] = value;
     }
     reply.raw.writeHead(response.statusCode ?? 502, headers);
-    const how = await passOn(response, response, reply.raw, { silenceMs: codeHost.silenceMs, hangUpMs: 0 }, () => {});
+    const body = push?.watch(response) ?? response;
+    const how = await passOn(response, body, reply.raw, { silenceMs: codeHost.silenceMs, hangUpMs: 0 }, () => {});
     deps.log.info({ ...fields, how }, 'git request');
   }
 }

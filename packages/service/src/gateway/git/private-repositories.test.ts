@@ -85,8 +85,8 @@ describe('a token', () => {
     expect(await clone(runToken, 'acme/site')).toEqual({ code: 0, text: '' });
     await writeFile(path.join(folder, 'clone/README.md'), 'pushed');
     expect((await git(runToken, '-C', 'clone', 'commit', '--quiet', '--all', '--message', 'w')).code).toBe(0);
-    expect((await git(runToken, '-C', 'clone', 'push', '--quiet', 'origin', 'HEAD:main')).code).toBe(0);
-    expect(await host.read('acme', 'site', 'README.md')).toBe('pushed');
+    expect((await git(runToken, '-C', 'clone', 'push', '--quiet', 'origin', 'HEAD:change')).code).toBe(0);
+    expect(await host.read('acme', 'site', 'README.md', 'change')).toBe('pushed');
     expect(sent()).toEqual(['', `oauth2:${token}`]);
     for (const file of await readdir(path.join(folder, 'clone/.git'), { recursive: true, withFileTypes: true }))
       if (file.isFile())

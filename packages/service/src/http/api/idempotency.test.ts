@@ -40,6 +40,8 @@ const creatingNothing = [
   // Takes the place of the one before.
   'uploadSnapshot',
   'reportShutdown',
+  // A branch has one open pull request at most.
+  'openPullRequest',
   // A code is worth nothing until it is exchanged, and each is valid for a minute.
   'createSignInCode',
   // A code can be exchanged once.

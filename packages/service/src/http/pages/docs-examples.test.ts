@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import { openApiDocument } from '@runyard/contract/openapi';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
+import { makeFakePullRequestApi } from '../../../../../test/fakes/pull-request-api.ts';
 import { newBrowserSession, newSignInCode } from '../../../test/browser-session.ts';
 import { makeOwnThings, type OwnThings } from '../../../test/own-things.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
@@ -18,16 +20,20 @@ interface Operation {
   readonly 'x-codeSamples': readonly { readonly source: string }[];
 }
 
+let host: FakeGitHost;
 let service: TestService;
 let folder: string;
 let shared: OwnThings;
 beforeAll(async () => {
-  service = await startTestService();
+  host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
+  await host.commit('acme', 'site', { 'README.md': 'a' });
+  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
   shared = await makeThings();
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-examples-'));
 });
 afterAll(async () => {
   await service.close();
+  await host.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -119,6 +125,15 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     const runId = await service.newRun();
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     return { RUN_ID: runId };
+  },
+  openPullRequest: async () => {
+    await service.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token: 'a' } });
+    const github_repos = [{ owner: 'acme', repo: 'site' }];
+    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'E', github_repos } },
+    });
+    const runId = await service.newRun({ config: { environment_id: environment.body.uid } });
+    return { RUN_TOKEN: (await service.claimRun(runId)).runToken };
   },
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   endBrowserSession: async () => ({ RUNYARD_API_KEY: await newBrowserSession(service) }),

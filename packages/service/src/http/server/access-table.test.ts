@@ -62,6 +62,8 @@ const honestRefusals: Readonly<Record<string, number>> = {
   checkSessionRedirect: 404,
   readMemory: 404,
   readWorkspace: 404,
+  // The run has no environment.
+  openPullRequest: 404,
   // The callers of the team are in it already.
   joinTeam: 409,
 };

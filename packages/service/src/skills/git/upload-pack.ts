@@ -6,9 +6,9 @@ import type { Repository } from '@runyard/contract/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
 import { askCodeHost } from '../../code-hosts/ask.ts';
 import { basicAuthorization, type UsableCredential } from '../../code-hosts/credential.ts';
+import { lineText, NotGit, readPktLines, writePktLines } from '../../code-hosts/pkt-line.ts';
 import { askForRefs, refusalOf } from '../../code-hosts/refs.ts';
 import { withPath } from '../../code-hosts/url.ts';
-import { lineText, NotGit, readPktLines, writePktLines } from './pkt-line.ts';
 import { Unreadable } from './unreadable.ts';
 
 /** A repository on its code host. */

@@ -19,6 +19,7 @@ const words = {
   output_limit_reached: 'output limit reached',
   model_switched: 'model changed',
   connection_denied: 'connection denied',
+  git_push: 'push',
 };
 
 /** Returns a duration as people read it. */
@@ -29,12 +30,19 @@ export const durationText = (ms) =>
 const deniedDetails = ({ host, port, message, total }) =>
   total ? [`${total} times in total`] : [port ? `${host}:${port}` : host, message].filter(Boolean);
 
+/** The repository, and each branch with its result. */
+const pushDetails = ({ repository, branches = [] }) => [
+  repository,
+  ...branches.map(({ branch, result, reason }) => [`${branch} ${result}`, reason].filter(Boolean).join(': ')),
+];
+
 /** Returns the words for a timeline event; the wire's names speak of containers that need not exist. */
 function describe({ event_type: type, payload = {} }) {
   const details = [];
   if (payload.backend) details.push(payload.backend === 'none' ? 'no isolation' : payload.backend);
   if (type === 'agent_started') details.push(...[payload.harness, payload.model_id].filter(Boolean));
   if (payload.exit_code) details.push(`exit code ${payload.exit_code}`);
+  if (type === 'git_push') details.push(...pushDetails(payload));
   if (type === 'connection_denied') details.push(...deniedDetails(payload));
   const refused = payload.network?.refused_hosts ?? [];
   if (refused.length > 0) details.push(`not allowed by the worker: ${refused.join(' ')}`);

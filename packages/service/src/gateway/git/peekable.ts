@@ -1,0 +1,52 @@
+import { Readable } from 'node:stream';
+
+/** A body whose first bytes can be read before the body as a whole. */
+export interface Peekable {
+  /** Returns the bytes from the start on: at least `bytes` of them, or fewer if the body ends before. */
+  read(bytes: number): Promise<Buffer>;
+  /** Returns the whole body, the bytes that were read included. Called once, at last. */
+  all(): Readable;
+  /** Reads up to `bytes` more and forgets them. A body that goes on after them is destroyed. */
+  discard(bytes: number): Promise<void>;
+}
+
+/** Wraps a body that nothing else reads. */
+export function peekable(body: Readable): Peekable {
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let parts: Buffer[] = [];
+  let size = 0;
+
+  async function* everything(): AsyncGenerator<Buffer> {
+    yield* parts;
+    parts = [];
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) yield next.value;
+  }
+
+  return {
+    read: async (bytes) => {
+      while (size < bytes) {
+        const next = await chunks.next();
+        if (next.done) break;
+        parts.push(next.value);
+        size += next.value.length;
+      }
+      const whole = Buffer.concat(parts);
+      parts = [whole];
+      return whole;
+    },
+    all: () => Readable.from(everything(), { objectMode: false }),
+    discard: async (bytes) => {
+      parts = [];
+      let left = bytes;
+      try {
+        for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+          left -= next.value.length;
+          if (left < 0) break;
+        }
+      } catch {
+        // The client hung up: there is nobody to answer.
+      }
+      if (left < 0) body.destroy();
+    },
+  };
+}

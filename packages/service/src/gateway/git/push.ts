@@ -1,0 +1,227 @@
+/** Reads a push before anything of it is forwarded, and decides whether it may be. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { type Readable, Transform } from 'node:stream';
+import type { Repository } from '@runyard/contract/environments';
+import { TooManyChanges } from '../../access/audit/record.ts';
+import type { BodyBudget } from '../../bodies/body-budget.ts';
+import type { UsableCredential } from '../../code-hosts/credential.ts';
+import { type DefaultBranch, readDefaultBranch } from '../../code-hosts/default-branch.ts';
+import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { type Commits, readLeadingCommits } from '../../repositories/pushes/leading-commits.ts';
+import { isNone, type PushHead, type ReadHead, readPushHead } from '../../repositories/pushes/read-commands.ts';
+import type { BegunPush, Push } from '../../repositories/pushes/record.ts';
+import { type HostReport, watchReport, writeReport } from '../../repositories/pushes/report-status.ts';
+import { decoded } from '../decoded.ts';
+import { type Peekable, peekable } from './peekable.ts';
+
+/** The rules and the record of pushes. */
+export interface PushRecord {
+  /** Patterns of the branches that the run of an execution cannot push to. */
+  protectedBranchesOf(executionId: string): Promise<readonly string[]>;
+  /** Decides a push and records it. Throws `AttemptOver`, `TooManyChanges`. */
+  begin(session: RunSession, push: Push): Promise<BegunPush>;
+  /** Records the answer of the code host. */
+  end(session: RunSession, push: Push, numbers: readonly number[], report: HostReport | null): Promise<void>;
+}
+
+interface PushRequest {
+  readonly session: RunSession;
+  readonly repository: Repository;
+  /** Clone URL. */
+  readonly base: URL;
+  readonly chosen: UsableCredential;
+  readonly request: IncomingMessage;
+  /** Largest push, bytes. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+/** The answer of the gateway to a push of which nothing is done. */
+export interface AnsweredPush {
+  readonly kind: 'answer';
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer | string;
+  /** For the log. */
+  readonly why: string;
+}
+
+/** A push that goes to the code host. One of its functions is called, once. */
+export interface ForwardedPush {
+  readonly kind: 'forward';
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+  /** Returns the bytes of the answer, whose end waits until the result is recorded. */
+  watch(answer: Readable): Readable;
+  /** Records that there is no answer of git. `reason`: why the code host did nothing; absent: it may have done it. */
+  failed(reason?: string): Promise<void>;
+  /** Records that the push was broken off at the limit, and returns the answer to git. */
+  tooLarge(): Promise<AnsweredPush>;
+}
+
+/** Commands of a push with the largest number of branches, and push options. */
+const maxHeadBytes = 256 * 1024;
+/** Bytes of the pack in which the commits are looked for. */
+const maxPeekedBytes = 1024 * 1024;
+const resultType = 'application/x-git-receive-pack-result';
+
+const inWords = (message: string): string => `${message.charAt(0).toLowerCase()}${message.slice(1).replace(/\.$/, '')}`;
+
+/** Returns the answer to a push of which nothing is done. git prints the reason behind each ref. */
+function answerOf(
+  capabilities: readonly string[],
+  refused: Iterable<readonly [string, string]>,
+  why: string,
+  unpack?: string,
+): AnsweredPush {
+  const report = writeReport(capabilities, refused, unpack);
+  return report === undefined
+    ? {
+        kind: 'answer',
+        status: 403,
+        contentType: 'text/plain; charset=utf-8',
+        body: `The push is refused: ${why}.\n`,
+        why,
+      }
+    : { kind: 'answer', status: 200, contentType: resultType, body: report, why };
+}
+
+const plain = (status: number, message: string): AnsweredPush => ({
+  kind: 'answer',
+  status,
+  contentType: 'text/plain; charset=utf-8',
+  body: `${message}\n`,
+  why: message,
+});
+
+/** Reads the commands of a push, decides them, and records the push. What is refused is read to its end, so that git reads the answer. */
+export async function admitPush(
+  { pushes, bodies }: { readonly pushes: PushRecord; readonly bodies: BodyBudget },
+  pushed: PushRequest,
+): Promise<AnsweredPush | ForwardedPush> {
+  const { session, repository, request, limit, signal } = pushed;
+  const { teamId, executionId } = session;
+  const place = await bodies.enter({ teamId, executionId }, maxPeekedBytes, signal);
+  if (typeof place === 'string') return plain(503, 'The service handles too many pushes now. Push again later.');
+  if (signal.aborted) place.release();
+  else signal.addEventListener('abort', place.release, { once: true });
+  const body = decoded(request);
+  if (body === undefined) return plain(415, 'The push has a content encoding that the gateway does not know.');
+  const peeked = peekable(body.body);
+
+  const read = await readHead(peeked);
+  const { capabilities } = read.kind === 'head' ? read.head : read;
+  const commands = read.kind === 'head' ? read.head.commands : [];
+  const refuse = async (refusals: Iterable<readonly [string, string]>, why: string, unpack?: string) => {
+    place.releaseBytes();
+    await peeked.discard(limit);
+    return answerOf(capabilities, refusals, why, unpack);
+  };
+  const refuseAll = (why: string, unpack?: string) =>
+    refuse(
+      commands.map(({ ref }) => [ref, why]),
+      why,
+      unpack,
+    );
+  const tooLarge = `the push is larger than ${Math.floor(limit / 1_048_576)} MB`;
+  const forward = (record: (report: HostReport | null) => Promise<void>): ForwardedPush => {
+    const { 'content-encoding': _coding, 'content-length': size, ...others } = request.headers;
+    const headers = body.changed || size === undefined ? others : { ...others, 'content-length': size };
+    const rejected = (why: string) => new Map(commands.map(({ ref }) => [ref, why]));
+    place.releaseBytes();
+    return {
+      kind: 'forward',
+      headers,
+      body: peeked.all(),
+      watch: (answer) => withReport(answer, capabilities, record),
+      failed: (reason) => record(reason === undefined ? null : rejected(reason)),
+      tooLarge: async () => {
+        await record(rejected(tooLarge));
+        return answerOf(capabilities, rejected(tooLarge), tooLarge, tooLarge);
+      },
+    };
+  };
+
+  if (read.kind !== 'head') {
+    const why = read.kind === 'bad' ? read.message : 'the list of refs is cut, or too long';
+    return await refuseAll(why, why);
+  }
+  if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
+  // A lone flush: git asks whether it may push, before it sends a large pack.
+  if (commands.length === 0) return forward(async () => {});
+
+  const protectedBranches = await pushes.protectedBranchesOf(executionId);
+  const branch: DefaultBranch = protectedBranches.includes('HEAD')
+    ? await readDefaultBranch({ repository, clone: pushed.base, chosen: pushed.chosen, signal })
+    : { kind: 'branch', name: null };
+  if (branch.kind !== 'branch') return await refuseAll(inWords(branch.message));
+  const commits = await commitsOf(read.head, peeked.read);
+  const push: Push = { repository, commands, protectedBranches, defaultBranch: branch.name, commits };
+  try {
+    const begun = await pushes.begin(session, push);
+    if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));
+    return forward((report) => pushes.end(session, push, begun.numbers, report));
+  } catch (error) {
+    if (error instanceof AttemptOver) return await refuseAll('the run has ended or is stopping');
+    if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');
+    throw error;
+  }
+}
+
+async function readHead(peeked: Peekable): Promise<ReadHead> {
+  let bytes = await peeked.read(1);
+  let read = readPushHead(bytes);
+  while (read.kind === 'more' && bytes.length < maxHeadBytes) {
+    const more = await peeked.read(bytes.length + 1);
+    if (more.length === bytes.length) break;
+    bytes = more;
+    read = readPushHead(bytes);
+  }
+  return read;
+}
+
+/** Returns the commits of a push. They are needed only for branches that exist. */
+async function commitsOf({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<Commits> {
+  const [first] = commands;
+  if (first === undefined || commands.every(({ from, to }) => isNone(from) || isNone(to))) return new Map();
+  const bytes = await read(packAt + maxPeekedBytes);
+  return readLeadingCommits(bytes.subarray(packAt), first.to.length).commits;
+}
+
+function withReport(
+  answer: Readable,
+  capabilities: readonly string[],
+  end: (report: HostReport | null) => Promise<void>,
+): Readable {
+  const watched = watchReport(capabilities);
+  let isRecorded = false;
+  const record = async (report: HostReport | null): Promise<void> => {
+    if (isRecorded) return;
+    isRecorded = true;
+    await end(report);
+  };
+  const through = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      watched.add(chunk);
+      done(null, chunk);
+    },
+    flush(done) {
+      record(watched.result()).then(
+        () => done(),
+        (error: Error) => done(error),
+      );
+    },
+    destroy(error, done) {
+      record(watched.result()).then(
+        () => done(error),
+        (failed: Error) => done(failed),
+      );
+    },
+  });
+  answer.once('error', (error) => through.destroy(error));
+  answer.once('close', () => {
+    if (!answer.readableEnded) through.destroy(new Error('the answer was cut'));
+  });
+  return answer.pipe(through);
+}

@@ -1,0 +1,48 @@
+/** https://docs.github.com/en/rest/pulls/pulls. Forgejo and Gitea answer alike below `/api/v1`. */
+import { type AskApi, type AtHost, faultOf, saidBy, textOf, type Wanted } from './host.ts';
+
+/** Headers of each question. */
+export const gitHubHeaders = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' } as const;
+
+async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined> {
+  const { owner, repo, head, base, isBaseNamed } = wanted;
+  const query = new URLSearchParams({ state: 'open', head: `${owner}:${head}`, per_page: '100' });
+  if (isBaseNamed) query.set('base', base);
+  const answer = await ask('GET', `/repos/${owner}/${repo}/pulls?${query}`);
+  const fault = faultOf(answer, wanted);
+  if (fault !== undefined) return fault;
+  const found = (Array.isArray(answer.json) ? answer.json : []).find(
+    // A host that does not know the filter `head` lists all.
+    (each) => textOf(Reflect.get(Object(each), 'head'), 'ref') === head,
+  );
+  const url = textOf(found, 'html_url');
+  return url === undefined ? undefined : { kind: 'open', url, isNew: false };
+}
+
+/** Opens a pull request at GitHub, or finds the open one of the branch. */
+export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost> {
+  const found = await findOpen(ask, wanted);
+  if (found !== undefined) return found;
+  const { owner, repo, head, base, title, body, draft } = wanted;
+  const answer = await ask('POST', `/repos/${owner}/${repo}/pulls`, { title, head, base, body, draft });
+  const fault = faultOf(answer, wanted);
+  if (fault !== undefined) return fault;
+  const url = textOf(answer.json, 'html_url');
+  if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
+  const said = saidBy(answer.json);
+  // Another request opened it in between.
+  if (/already exists/i.test(said)) {
+    const other = await findOpen(ask, wanted);
+    if (other !== undefined) return other;
+  }
+  const errors: unknown = Reflect.get(Object(answer.json), 'errors');
+  const fields = (Array.isArray(errors) ? errors : []).map((each) => textOf(each, 'field'));
+  if (fields.includes('head'))
+    return { kind: 'not_found', message: `${owner}/${repo} has no branch ${head} at the code host. Push it first.` };
+  if (fields.includes('base'))
+    return { kind: 'not_found', message: `${owner}/${repo} has no branch ${base} to merge into.` };
+  return {
+    kind: 'conflict',
+    message: `The code host opens no pull request for ${head}: ${said || `status ${answer.status}`}`,
+  };
+}

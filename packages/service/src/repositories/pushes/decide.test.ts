@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { decidePush, matchesPattern } from './decide.ts';
+
+const none = '0'.repeat(40);
+const a = 'a'.repeat(40);
+const b = 'b'.repeat(40);
+const facts = { protectedBranches: ['HEAD'], defaultBranch: 'main', own: new Map(), commits: new Map() };
+
+describe('a pattern of branches', () => {
+  it.each([
+    ['main', 'main', true],
+    ['main', 'MAIN', true],
+    ['main', 'main2', false],
+    ['release/*', 'release/1/2', true],
+    ['release/*', 'release', false],
+    ['*-stable', 'v1-stable', true],
+    ['a*a', 'a', false],
+    ['a*b*c', 'a1b2c', true],
+    ['a*b*c', 'acb', false],
+    ['*', 'anything', true],
+    ['a**c', 'abc', true],
+    ['caf\u00e9', 'cafe\u0301', true],
+    ['a.c', 'abc', false],
+  ])('%s: %s is %s', (pattern, name, expected) => {
+    expect(matchesPattern(pattern, name)).toBe(expected);
+  });
+
+  it('is compared in time that grows with the name only', () => {
+    expect(matchesPattern(`${'*a'.repeat(100)}b`, 'a'.repeat(250))).toBe(false);
+  });
+});
+
+describe('the decision about a push', () => {
+  it.each([
+    ['a new branch', { from: none, to: a, ref: 'refs/heads/x' }, {}, undefined],
+    ['the default branch', { from: a, to: b, ref: 'refs/heads/main' }, {}, 'protected as the default branch'],
+    ['the default branch in other case', { from: none, to: b, ref: 'refs/heads/Main' }, {}, 'protected'],
+    [
+      'a repository without branches',
+      { from: none, to: a, ref: 'refs/heads/main' },
+      { defaultBranch: null },
+      undefined,
+    ],
+    ['an empty list', { from: none, to: a, ref: 'refs/heads/main' }, { protectedBranches: [] }, undefined],
+    ['a branch of others without proof', { from: a, to: b, ref: 'refs/heads/x' }, {}, 'may drop commits'],
+    [
+      'a branch of others, on top',
+      { from: a, to: b, ref: 'refs/heads/x' },
+      { commits: new Map([[b, [a]]]) },
+      undefined,
+    ],
+    ['a branch of its own', { from: a, to: b, ref: 'refs/heads/x' }, { own: new Map([['x', a]]) }, undefined],
+    [
+      'a branch that others pushed to since',
+      { from: a, to: b, ref: 'refs/heads/x' },
+      { own: new Map([['x', b]]) },
+      'may drop',
+    ],
+    [
+      'a deletion of its own',
+      { from: a, to: none, ref: 'refs/heads/x' },
+      { own: new Map([['x', a]]) },
+      'delete no branches',
+    ],
+    ['a tag', { from: none, to: a, ref: 'refs/tags/v1' }, {}, 'branches only'],
+    ['heads without a slash', { from: none, to: a, ref: 'refs/headsmain' }, {}, 'branches only'],
+  ])('on %s', (_name, command, changes, expected) => {
+    const reason = decidePush({ ...facts, ...changes, commands: [command] }).get(command.ref);
+    if (expected === undefined) expect(reason).toBeUndefined();
+    else expect(reason).toContain(expected);
+  });
+
+  it('refuses all refs where one is refused', () => {
+    const commands = [
+      { from: none, to: a, ref: 'refs/heads/x' },
+      { from: none, to: a, ref: 'refs/tags/v1' },
+    ];
+    expect([...decidePush({ ...facts, commands }).keys()]).toEqual(['refs/heads/x', 'refs/tags/v1']);
+  });
+});

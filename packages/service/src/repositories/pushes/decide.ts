@@ -1,0 +1,78 @@
+import { maxBranchesOfPush } from '@runyard/contract/limits';
+import { type Commits, descendsFrom } from './leading-commits.ts';
+import { isNone, type PushCommand } from './read-commands.ts';
+
+/** The facts by which a push is decided. */
+export interface PushFacts {
+  readonly commands: readonly PushCommand[];
+  /** Patterns of protected branches; `HEAD`: the default branch. */
+  readonly protectedBranches: readonly string[];
+  /** Null: the repository has none yet. */
+  readonly defaultBranch: string | null;
+  /** Branches that this run made, with the last commit that it pushed to each. */
+  readonly own: ReadonlyMap<string, string>;
+  /** Commits that the push brings. */
+  readonly commits: Commits;
+}
+
+/** Full name of a ref → why it is refused. */
+export type Refusals = ReadonlyMap<string, string>;
+
+const heads = 'refs/heads/';
+
+/** Returns the short name of a branch; undefined: the ref is no branch. */
+export const branchOf = (ref: string): string | undefined =>
+  ref.startsWith(heads) ? ref.slice(heads.length) : undefined;
+
+/** Returns the form in which two names are the same branch on some code host: file systems can ignore case and Unicode forms. */
+const folded = (name: string): string => name.normalize('NFC').toLowerCase();
+
+/** Returns whether `*` of a pattern can stand for text so that the pattern is the name. */
+export function matchesPattern(pattern: string, name: string): boolean {
+  const [first = '', ...parts] = folded(pattern).split('*');
+  const text = folded(name);
+  const last = parts.pop();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of parts) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= text.length - last.length;
+}
+
+/** Decides the refs of a push. An empty result: all of it may be forwarded; else nothing of it. */
+export function decidePush(facts: PushFacts): Refusals {
+  const { commands } = facts;
+  const refused = new Map<string, string>();
+  for (const command of commands) {
+    const reason =
+      commands.length > maxBranchesOfPush
+        ? `a push can update at most ${maxBranchesOfPush} branches`
+        : reasonAgainst(command, facts);
+    if (reason !== undefined) refused.set(command.ref, reason);
+  }
+  if (refused.size === 0) return refused;
+  return new Map(
+    commands.map(({ ref }) => [ref, refused.get(ref) ?? 'not pushed, because another ref of this push is refused']),
+  );
+}
+
+function reasonAgainst({ ref, from, to }: PushCommand, facts: PushFacts): string | undefined {
+  const branch = branchOf(ref);
+  if (branch === undefined) return 'runs push branches only, no tags or other refs';
+  if (isNone(to)) return 'runs delete no branches';
+  const { protectedBranches, defaultBranch, own, commits } = facts;
+  for (const pattern of protectedBranches) {
+    const isDefault = pattern === 'HEAD';
+    const name = isDefault ? defaultBranch : pattern;
+    if (name === null || !(isDefault ? folded(name) === folded(branch) : matchesPattern(name, branch))) continue;
+    return pattern === '*'
+      ? 'the environment allows no pushes'
+      : `${branch} is protected${isDefault ? ' as the default branch' : ''}: push to another branch and open a pull request`;
+  }
+  if (isNone(from) || own.get(branch) === from || descendsFrom(commits, to, from)) return undefined;
+  return 'it may drop commits that this run did not make: put your work on top of the branch as it is now, or push to a new branch';
+}

@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { deflateSync } from 'node:zlib';
+import { afterAll, describe, expect, it } from 'vitest';
+import { descendsFrom, readLeadingCommits } from './leading-commits.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'leading-commits-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const env = {
+  PATH: process.env.PATH ?? '',
+  HOME: folder,
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'a',
+  GIT_AUTHOR_EMAIL: 'a@example.invalid',
+  GIT_COMMITTER_NAME: 'a',
+  GIT_COMMITTER_EMAIL: 'a@example.invalid',
+};
+const git = (args: readonly string[], input = '') => execFileSync('git', args, { cwd: folder, env, input });
+const text = (...args: string[]) => git(args).toString().trim();
+
+git(['init', '--quiet', '--initial-branch=main', '.']);
+const message = 'A message that is long enough to be worth a delta, with many words that are in every commit. ';
+const ids: string[] = [];
+for (let index = 0; index < 30; index += 1) {
+  writeFileSync(path.join(folder, 'file'), `${index}`);
+  git(['add', 'file']);
+  git(['commit', '--quiet', '--message', `${message.repeat(3)}${index}`]);
+  ids.push(text('rev-parse', 'HEAD'));
+}
+const [root = ''] = ids;
+const tip = ids.at(-1) ?? '';
+const packOf = (...args: string[]) =>
+  git(['pack-objects', '--stdout', '--revs', '--thin', '--quiet', ...args], `${tip}\n^${root}\n`);
+
+describe('the commits of a pack', () => {
+  it.each([
+    ['deltas by distance', ['--delta-base-offset']],
+    ['deltas by id', []],
+    ['no deltas', ['--window=0']],
+  ])('are read from a pack of git with %s', (_name, args) => {
+    const { commits, isCut } = readLeadingCommits(packOf(...args), 40);
+    expect(isCut).toBe(false);
+    expect(new Set(commits.keys())).toEqual(new Set(ids.slice(1)));
+    expect(descendsFrom(commits, tip, root)).toBe(true);
+    expect(descendsFrom(commits, ids[1] ?? '', tip)).toBe(false);
+    expect(descendsFrom(commits, tip, 'f'.repeat(40))).toBe(false);
+  });
+
+  it('have the delta that the test is about', () => {
+    const delta = [...packOf('--delta-base-offset').subarray(12)].length;
+    expect(delta).toBeLessThan([...packOf('--window=0').subarray(12)].length);
+  });
+
+  it('are incomplete where the bytes end, and never wrong', () => {
+    const pack = packOf('--delta-base-offset');
+    const all = readLeadingCommits(pack, 40).commits;
+    for (let end = 0; end < pack.length; end += 7)
+      for (const [id, parents] of readLeadingCommits(pack.subarray(0, end), 40).commits)
+        expect(all.get(id)).toEqual(parents);
+    expect(readLeadingCommits(pack.subarray(0, 200), 40).isCut).toBe(true);
+  });
+
+  it('are not made up by changed bytes', () => {
+    const pack = packOf('--delta-base-offset');
+    let seed = 7;
+    const random = (below: number) => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    for (let round = 0; round < 500; round += 1) {
+      const changed = Buffer.from(pack);
+      for (let change = 0; change < 3; change += 1) changed[12 + random(600)] = random(256);
+      for (const [id, parents] of readLeadingCommits(changed, 40).commits) {
+        if (ids.includes(id)) expect(parents).toEqual([ids[ids.indexOf(id) - 1]]);
+      }
+    }
+  });
+
+  it('stop at an object that grows beyond its size, and at all commits together', () => {
+    const header = Buffer.from([0x50, 0x41, 0x43, 0x4b, 0, 0, 0, 2, 0, 0, 0x10, 0]);
+    const bomb = deflateSync(Buffer.alloc(50_000_000));
+    const small = Buffer.concat([header, Buffer.from([0x15]), bomb]);
+    expect(readLeadingCommits(small, 40).commits.size).toBe(0);
+    const size = 200_000;
+    const one = Buffer.concat([
+      Buffer.from([0x90 | (size & 15), 0x80 | ((size >> 4) & 127), 0x80 | ((size >> 11) & 127), size >> 18]),
+      deflateSync(Buffer.alloc(size)),
+    ]);
+    const many = Buffer.concat([header, ...Array.from({ length: 100 }, () => one)]);
+    expect(readLeadingCommits(many, 40)).toMatchObject({ isCut: false });
+  });
+});

@@ -1,0 +1,84 @@
+/** Reads the beginning of a push: https://git-scm.com/docs/pack-protocol#_reference_update_request_and_packfile_transfer */
+
+/** A change of one ref. Ids are lower-case hexadecimal; zeros: the ref is new (`from`), or is deleted (`to`). */
+export interface PushCommand {
+  readonly from: string;
+  readonly to: string;
+  /** Full name, such as `refs/heads/main`. */
+  readonly ref: string;
+}
+
+/** The part of a push before its pack. */
+export interface PushHead {
+  /** Empty: git asks with a lone flush whether it may push. */
+  readonly commands: readonly PushCommand[];
+  readonly capabilities: readonly string[];
+  /** Where the pack begins, bytes. */
+  readonly packAt: number;
+}
+
+/** `more`: the bytes end too early. `bad`: no push that the gateway understands; `capabilities` as far as they were read. */
+export type ReadHead =
+  | { readonly kind: 'head'; readonly head: PushHead }
+  | { readonly kind: 'more'; readonly capabilities: readonly string[] }
+  | { readonly kind: 'bad'; readonly message: string; readonly capabilities: readonly string[] };
+
+const commandPattern = /^([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) (refs\/[^\s\p{Cc}]{1,250})$/u;
+const maxLines = 1_000;
+
+/** Returns whether an id is all zeros: there is no such commit. */
+export const isNone = (id: string): boolean => /^0+$/.test(id);
+
+/**
+ * Reads the commands from the first bytes of a push. It accepts less than git: a line that git and the gateway could read in
+ * two ways is `bad`.
+ */
+export function readPushHead(bytes: Buffer): ReadHead {
+  const commands: PushCommand[] = [];
+  let capabilities: readonly string[] = [];
+  const bad = (message: string): ReadHead => ({ kind: 'bad', message, capabilities });
+  let at = 0;
+  /** Returns the next line; a flush is null. */
+  const next = (): Buffer | null | 'more' | 'bad' => {
+    if (at + 4 > bytes.length) return 'more';
+    const digits = bytes.toString('latin1', at, at + 4);
+    if (digits === '0000') {
+      at += 4;
+      return null;
+    }
+    const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : 0;
+    if (length < 5) return 'bad';
+    if (at + length > bytes.length) return 'more';
+    const line = bytes.subarray(at + 4, at + length);
+    at += length;
+    return line;
+  };
+
+  for (let count = 0; ; count += 1) {
+    const line = next();
+    if (line === 'more') return { kind: 'more', capabilities };
+    if (line === 'bad' || count > maxLines) return bad('the list of refs is not of git');
+    if (line === null) break;
+    const text = line.toString('utf8').replace(/\n$/, '');
+    if (/^shallow [0-9a-f]{40,64}$/.test(text)) continue;
+    if (text.startsWith('push-cert')) return bad('signed pushes are not supported: push with --no-signed');
+    const [command = '', features, ...rest] = text.split('\0');
+    if (rest.length > 0 || (features !== undefined) !== (commands.length === 0))
+      return bad('the list of refs is not of git');
+    if (features !== undefined) capabilities = features.split(' ').filter((each) => each !== '');
+    const [, from, to, ref] = commandPattern.exec(command) ?? [];
+    if (from === undefined || to === undefined || ref === undefined || from.length !== to.length)
+      return bad('a ref has a name or an id that the gateway does not accept');
+    if (commands.some((each) => each.ref === ref)) return bad(`${ref} is named twice`);
+    commands.push({ from, to, ref });
+  }
+  if (capabilities.includes('push-options')) {
+    for (let count = 0; ; count += 1) {
+      const line = next();
+      if (line === 'more') return { kind: 'more', capabilities };
+      if (line === 'bad' || count > maxLines) return bad('the list of push options is not of git');
+      if (line === null) break;
+    }
+  }
+  return { kind: 'head', head: { commands, capabilities, packAt: at } };
+}
