@@ -185,6 +185,27 @@ export const SandboxReady = z.object({
   }),
 });
 
+/** Characters of the name of an image that a worker reports. */
+export const maxImageName = 500;
+
+/** Ours: a step of the way of a container image to the worker; gives the timeline events `setup_step_started` and `setup_step_finished`. */
+export const ImageStepped = z.object({
+  type: z.literal('image_step'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    step: z.enum(['started', 'progress', 'finished']),
+    image: z.string().max(maxImageName),
+    /** With `progress`. */
+    downloaded_bytes: z.number().min(0).optional(),
+    total_bytes: z.number().min(0).optional(),
+    /** With `finished`: size of the image. */
+    bytes: z.number().min(0).optional(),
+    duration_ms: z.number().min(0).optional(),
+  }),
+});
+
 /** Ours: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`. */
 export const ConnectionsDenied = z.object({
   type: z.literal('connections_denied'),
@@ -225,6 +246,7 @@ export const WorkerMessage = z.discriminatedUnion('type', [
   TaskClaimed,
   TaskRejected,
   SandboxReady,
+  ImageStepped,
   ConnectionsDenied,
   TaskCompleted,
   TaskFailed,
