@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last seven are ours. */
+/** Kinds of timeline events; the last eight are ours. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -17,6 +17,7 @@ export const TimelineEventType = z
     'vm_shutdown',
     'setup_step_started',
     'setup_step_finished',
+    'setup_step_progress',
     'followup_received',
     'execution_retried',
     'output_limit_reached',

@@ -93,10 +93,13 @@ export const ServiceMessage = z.discriminatedUnion('type', [
 ]);
 export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
+/** Feature of workers that can run container images. */
+export const imagesFeature = 'images';
+
 /** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'none']),
-  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), … */
+  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images` (container images), … */
   features: z.array(z.string()),
   /** Features that are missing, each with its reason. */
   missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
@@ -188,13 +191,14 @@ export const SandboxReady = z.object({
 /** Characters of the name of an image that a worker reports. */
 export const maxImageName = 500;
 
-/** Ours: a step of the way of a container image to the worker; gives the timeline events `setup_step_started` and `setup_step_finished`. */
+/** Ours: a step of the way of a container image to the worker; gives timeline events of a setup step. */
 export const ImageStepped = z.object({
   type: z.literal('image_step'),
   seq,
   data: z.object({
     task_id: z.string(),
     execution_id: z.string(),
+    /** `finished` also ends a pull that failed. */
     step: z.enum(['started', 'progress', 'finished']),
     image: z.string().max(maxImageName),
     /** With `progress`. */
@@ -203,6 +207,8 @@ export const ImageStepped = z.object({
     /** With `finished`: size of the image. */
     bytes: z.number().min(0).optional(),
     duration_ms: z.number().min(0).optional(),
+    /** With `finished`: why there is no image. */
+    error: z.string().max(2000).optional(),
   }),
 });
 

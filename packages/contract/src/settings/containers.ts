@@ -12,7 +12,8 @@ export const containerSettings = {
   RUNYARD_DOCKER_IMAGE: {
     schema: z.string().min(1).max(500),
     default: 'buildpack-deps:bookworm-scm',
-    description: 'Image of containers of runs whose environment names none. It needs a shell, and git for repositories.',
+    description:
+      'Image of containers of runs whose environment names none. It needs a shell, and git for repositories.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_RUNTIME: {

@@ -9,6 +9,7 @@ import { recordSandbox } from '../executions/lease/record-sandbox.ts';
 import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
 import { appendDeniedConnections } from '../executions/timeline/append-denied.ts';
+import { appendImageStep } from '../executions/timeline/append-image-step.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { claim, requeue } from '../executions/transitions/transitions.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -89,6 +90,9 @@ async function apply(
         });
       return 'held';
     }
+    case 'image_step':
+      await appendImageStep(tx, target, message.data);
+      return 'held';
     case 'connections_denied':
       await appendDeniedConnections(deps, tx, target, message.data);
       return 'held';

@@ -1,4 +1,5 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments';
+import { shorten } from '@runyard/contract/shorten';
 import {
   maxImageName,
   maxReportedHosts,
@@ -159,8 +160,14 @@ const imageMessage = (name: ExecutionName, step: ImageStep): WorkerMessage => ({
     step: step.step,
     image: step.image.slice(0, maxImageName),
     ...(step.step === 'progress' ? { downloaded_bytes: step.downloadedBytes, total_bytes: step.totalBytes } : {}),
-    ...(step.step === 'finished' ? { bytes: step.bytes, duration_ms: step.durationMs } : {}),
+    ...(step.step === 'finished' ? finishedStep(step) : {}),
   },
+});
+
+const finishedStep = ({ bytes, durationMs, error }: Extract<ImageStep, { step: 'finished' }>) => ({
+  duration_ms: durationMs,
+  ...(bytes === undefined ? {} : { bytes }),
+  ...(error === undefined ? {} : { error: shorten(error, 2000) }),
 });
 
 const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): EnvironmentLimits => ({

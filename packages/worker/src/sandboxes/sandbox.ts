@@ -44,7 +44,14 @@ export type ImageStep =
       readonly downloadedBytes: number;
       readonly totalBytes: number;
     }
-  | { readonly step: 'finished'; readonly image: string; readonly bytes: number; readonly durationMs: number };
+  | {
+      readonly step: 'finished';
+      readonly image: string;
+      readonly durationMs: number;
+      /** Absent: there is no image, for `error`. */
+      readonly bytes?: number;
+      readonly error?: string;
+    };
 
 /** The start of the agent program. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
 export interface AgentLaunch {

@@ -7,12 +7,11 @@ import type { Images, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
 
 /** Makes a sandbox, whose container starts with its agent. */
-export type MakeContainerSandbox = (
-  order: Omit<ContainerOrder, 'runtime'>,
-) => Promise<Omit<PooledSandbox, 'isAlive'>>;
+export type MakeContainerSandbox = (order: Omit<ContainerOrder, 'runtime'>) => Promise<Omit<PooledSandbox, 'isAlive'>>;
 
-/** Pause between two reports about a pull. */
+/** First pause between two reports about a pull; each is longer than the one before, so that a pull of an hour has about fifteen. */
 const reportMs = 5000;
+const growth = 1.4;
 
 /** Creates the backend. `defaultImage` is for runs whose environment names no image. */
 export function dockerBackend(
@@ -53,6 +52,7 @@ export function dockerBackend(
 function watcherOf(image: string, report: SandboxSpecification['onImage'] = () => {}): PullWatcher {
   let began = 0;
   let reportedAt = 0;
+  let pauseMs = reportMs;
   return {
     started() {
       began = performance.now();
@@ -60,11 +60,11 @@ function watcherOf(image: string, report: SandboxSpecification['onImage'] = () =
       report({ step: 'started', image });
     },
     progress({ downloadedBytes, totalBytes }) {
-      if (performance.now() - reportedAt < reportMs) return;
+      if (performance.now() - reportedAt < pauseMs) return;
       reportedAt = performance.now();
+      pauseMs *= growth;
       report({ step: 'progress', image, downloadedBytes, totalBytes });
     },
-    finished: (bytes) =>
-      report({ step: 'finished', image, bytes, durationMs: Math.round(performance.now() - began) }),
+    finished: (end) => report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), ...end }),
   };
 }

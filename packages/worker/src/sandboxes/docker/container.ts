@@ -56,7 +56,8 @@ const changesPrograms =
 
 /** Returns why no sandbox is made of an image with these volumes; undefined: the volumes do no harm. */
 export function volumesFault(volumes: readonly string[]): string | undefined {
-  if (volumes.length > mostVolumes) return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;
+  if (volumes.length > mostVolumes)
+    return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;
   const bad = volumes.find(
     (volume) =>
       !/^\/[^\0]*$/.test(volume) ||
@@ -64,7 +65,9 @@ export function volumesFault(volumes: readonly string[]): string | undefined {
       [...ownFolders, ...systemFolders].some((own) => volume.startsWith(`${own}/`)) ||
       systemFolders.includes(volume),
   );
-  return bad === undefined ? undefined : `it asks for a volume at ${JSON.stringify(bad.slice(0, 200))}, where the sandbox has files of its own`;
+  return bad === undefined
+    ? undefined
+    : `it asks for a volume at ${JSON.stringify(bad.slice(0, 200))}, where the sandbox has files of its own`;
 }
 
 /**

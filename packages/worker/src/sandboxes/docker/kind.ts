@@ -1,11 +1,17 @@
-import { mkdtemp, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { placePortableNode } from '../../runtime/portable-node.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
 import { probeImages } from '../../state/disk-image.ts';
-import { type BackendKind, type DockerSettings, type OpenRequest, type SweepRequest, unavailable } from '../backend-kind.ts';
+import {
+  type BackendKind,
+  type DockerSettings,
+  type OpenRequest,
+  type SweepRequest,
+  unavailable,
+} from '../backend-kind.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { agentContents } from '../bubblewrap/contents.ts';
 import { nofileLimit } from '../bubblewrap/ground.ts';
@@ -49,7 +55,10 @@ type GroundRequest = Pick<OpenRequest, 'state' | 'harnessDir'> & {
   readonly log: ContainerGround['log'];
 };
 
-async function makeGround({ state, harnessDir, settings, log }: GroundRequest, engine: Engine): Promise<ContainerGround> {
+async function makeGround(
+  { state, harnessDir, settings, log }: GroundRequest,
+  engine: Engine,
+): Promise<ContainerGround> {
   const { folder, owner } = state;
   await mkdir(path.join(folder, 's'), { recursive: true, mode: 0o711 });
   return {
@@ -92,12 +101,19 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
     labels: containerLabels(state.owner),
     newContainerName: () => containerName(state.owner, `check-${process.pid}-${++checks}`),
   });
-  const make = supervisors === undefined ? inThisProcess(ground, runtime, request) : await supervised(ground, runtime, request, supervisors);
+  const make =
+    supervisors === undefined
+      ? inThisProcess(ground, runtime, request)
+      : await supervised(ground, runtime, request, supervisors);
   return dockerBackend(level, images, settings.RUNYARD_DOCKER_IMAGE, make);
 }
 
 /** Returns how to make sandboxes that end with this process. */
-function inThisProcess(ground: ContainerGround, runtime: string, { upstream, cache }: OpenRequest): MakeContainerSandbox {
+function inThisProcess(
+  ground: ContainerGround,
+  runtime: string,
+  { upstream, cache }: OpenRequest,
+): MakeContainerSandbox {
   const contents = agentContents(runtime, upstream, cache);
   return (order) => prepareContainer(ground, contents, { ...order, runtime });
 }
@@ -140,7 +156,10 @@ async function sweep({ owner, stateRoot, kept, log }: SweepRequest): Promise<num
     for (const id of left) await removeContainer(engine, containerName(owner, id));
     return left.length;
   } catch (error) {
-    log.warn({ error: (error as Error).message }, 'leftover containers could not be removed; the next start tries again');
+    log.warn(
+      { error: (error as Error).message },
+      'leftover containers could not be removed; the next start tries again',
+    );
     return 0;
   }
 }

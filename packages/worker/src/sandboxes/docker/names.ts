@@ -7,7 +7,10 @@ const ownerLabel = 'runyard.owner';
 export const containerName = (owner: string, id: string): string => `runyard-${owner}-${id}`;
 
 /** Returns the labels of a container. */
-export const containerLabels = (owner: string, more: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+export const containerLabels = (
+  owner: string,
+  more: Readonly<Record<string, string>> = {},
+): Record<string, string> => ({
   [ownerLabel]: owner,
   ...more,
 });

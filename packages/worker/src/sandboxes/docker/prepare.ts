@@ -3,8 +3,8 @@ import path from 'node:path';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { inside } from '../bubblewrap/arguments.ts';
-import type { SandboxContents } from '../bubblewrap/prepare.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
+import type { SandboxContents } from '../bubblewrap/prepare.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
@@ -25,7 +25,10 @@ export interface ContainerSandbox extends Sandbox {
   openEgress(egress: SandboxEgress): Promise<void>;
 }
 
-export type ContainerOrder = Pick<ContainerPreparation, 'id' | 'executionId' | 'image' | 'limits' | 'vcpus' | 'runtime'>;
+export type ContainerOrder = Pick<
+  ContainerPreparation,
+  'id' | 'executionId' | 'image' | 'limits' | 'vcpus' | 'runtime'
+>;
 
 /** Makes folders, user and relay of a sandbox. Its container is made when its command is known. If a step fails, removes what the earlier steps made. */
 export async function prepareContainer(

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import os from 'node:os';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
-import { agentNode } from '../../runtime/agent-program.ts';
 import { listenOnSocket } from '../../relay/socket-server.ts';
+import { agentNode } from '../../runtime/agent-program.ts';
 import { type ProbeResult, unavailable } from '../backend-kind.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
@@ -102,7 +102,11 @@ export async function probeContainers(probe: ContainerProbe): Promise<ProbeResul
       !found.rootWrite && !found.runtimeWrite && found.engine.length === 0,
       'the image or the agent’s files can be written, or the socket of the engine is inside',
     ],
-    ['inside-user', found.uid !== 0 || process.getuid?.() === 0 || found.uid === process.getuid?.(), 'the user inside is root'],
+    [
+      'inside-user',
+      found.uid !== 0 || process.getuid?.() === 0 || found.uid === process.getuid?.(),
+      'the user inside is root',
+    ],
   ];
   const broken = checks.filter(([, holds]) => !holds).map(([feature, , reason]) => `${feature}: ${reason}`);
   if (broken.length > 0) return failed(...broken);
@@ -171,12 +175,28 @@ function levelOf({ facts, ground }: ContainerProbe, found: Facts, features: stri
     if (holds) features.push(feature);
     else missing.push({ feature, reason });
   };
-  add('no-new-privileges', found.noNewPrivileges === '1', 'the runtime does not say that setuid programs have no effect');
+  add(
+    'no-new-privileges',
+    found.noNewPrivileges === '1',
+    'the runtime does not say that setuid programs have no effect',
+  );
   add('seccomp', found.seccomp === '2', 'system calls are not filtered by the engine’s seccomp profile');
-  add('user', ground.ownUsers, 'sandboxes share the worker’s user, because only root can give each one its own; run the worker as root');
-  add('cgroup', facts.hasMemoryLimit && facts.hasProcessLimit, 'the engine cannot limit memory or processes on this machine');
+  add(
+    'user',
+    ground.ownUsers,
+    'sandboxes share the worker’s user, because only root can give each one its own; run the worker as root',
+  );
+  add(
+    'cgroup',
+    facts.hasMemoryLimit && facts.hasProcessLimit,
+    'the engine cannot limit memory or processes on this machine',
+  );
   const { disks } = ground;
-  add('disk-quota', disks.ok, `disk use is watched every few seconds, not limited by the kernel: ${disks.ok ? '' : disks.reason}`);
+  add(
+    'disk-quota',
+    disks.ok,
+    `disk use is watched every few seconds, not limited by the kernel: ${disks.ok ? '' : disks.reason}`,
+  );
   const ownKernel = found.kernel !== `${os.release()} ${os.version()}`;
   add(
     ownKernel ? 'own-kernel' : 'kernel',

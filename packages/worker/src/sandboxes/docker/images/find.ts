@@ -20,12 +20,10 @@ const architectures: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch
 
 /** Returns the image of this name that the engine has; undefined: it has none. */
 export async function findImage(engine: Engine, facts: EngineFacts, name: string): Promise<FoundImage | undefined> {
-  const found = await engine
-    .call<Inspected>('GET', `/images/${encodeURI(name)}/json`)
-    .catch((error: Error) => {
-      if (error instanceof EngineError && error.status === 404) return undefined;
-      throw error;
-    });
+  const found = await engine.call<Inspected>('GET', `/images/${encodeURI(name)}/json`).catch((error: Error) => {
+    if (error instanceof EngineError && error.status === 404) return undefined;
+    throw error;
+  });
   if (found === undefined) return undefined;
   const image = {
     id: found.Id,

@@ -1,8 +1,9 @@
 /** The images of the sandboxes of a worker: finds them in the engine, pulls what is missing, refuses what does harm. */
+
+import { type ImageName, readImageName } from '@runyard/contract/image-names';
 import { SandboxError } from '../../sandbox.ts';
 import type { Engine, EngineFacts } from '../engine.ts';
 import { type FoundImage, findImage, findLink } from './find.ts';
-import { type ImageName, readImageName } from './name.ts';
 import { type PullProgress, pullImage, tooLarge } from './pull.ts';
 
 export interface ImagesRequest {
@@ -20,7 +21,7 @@ export interface ImagesRequest {
 export interface PullWatcher {
   started(): void;
   progress(progress: PullProgress): void;
-  finished(bytes: number): void;
+  finished(end: { readonly bytes: number } | { readonly error: string }): void;
 }
 
 export interface Images {
@@ -103,11 +104,14 @@ export function openImages(request: ImagesRequest): Images {
       try {
         let image = await findImage(engine, facts, name.full);
         if (image === undefined) {
-          await pull(name, watcher, signal);
+          await pull(name, watcher, signal).catch((error: Error) => {
+            watcher.finished({ error: error.message });
+            throw error;
+          });
           image = await findImage(engine, facts, name.full);
           if (image === undefined) throw refused('image_not_found', `the image ${name.full} was pulled and is gone`);
           if (image.bytes > maxBytes) await engine.call('DELETE', `/images/${encodeURI(name.full)}`).catch(() => {});
-          watcher.finished(image.bytes);
+          watcher.finished({ bytes: image.bytes });
         }
         await check(image, name);
         return image;
