@@ -83,7 +83,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
   test('runs in an image without libraries and Node, with its variables, files and artifacts', async () => {
     const commands = [
       'echo "$GREETING from $(id -un)"',
-      'ls /lib /lib64 /usr 2>&1',
+      'ls /lib /lib64 /usr 2>&1 || true',
       'node -p "21 * 2"',
       'echo made >made.txt && report-artifact made.txt',
     ];

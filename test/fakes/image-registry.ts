@@ -35,7 +35,7 @@ export async function startFakeImageRegistry(
   const closed = new Set<string>();
   const keep = (content: Buffer, release?: Promise<void>): string => {
     const digest = digestOf(content);
-    blobs.set(digest, { content, release });
+    if (!blobs.has(digest)) blobs.set(digest, { content, release });
     return digest;
   };
   for (const [name, image] of Object.entries(images)) {

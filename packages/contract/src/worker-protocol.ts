@@ -16,6 +16,17 @@ export const TaskFailure = z.object({
   reason: z.string(),
 });
 
+export type TaskFailure = z.infer<typeof TaskFailure>;
+
+/** Reasons for which no sandbox can be made of what a run asks for, on this try or another one: its environment must change. */
+export const unfitReasons: ReadonlySet<string> = new Set([
+  'image_not_found',
+  'image_no_access',
+  'image_wrong_architecture',
+  'image_too_large',
+  'image_refused',
+]);
+
 export const TaskAssignment = z.object({
   type: z.literal('task_assignment'),
   data: z.object({
