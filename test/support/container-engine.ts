@@ -4,7 +4,7 @@ import { accessSync, constants, openSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type Engine, findEngine } from '../../packages/worker/src/sandboxes/docker/engine.ts';
+import { type Engine, findEngine } from '../../packages/worker/src/sandboxes/engine/engine.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { until } from '../../packages/worker/test/worker.ts';
 

@@ -1,6 +1,7 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments';
 import { shorten } from '@runyard/contract/shorten';
 import {
+  imagesFeature,
   maxImageName,
   maxReportedHosts,
   type SandboxNetwork,
@@ -60,7 +61,8 @@ export async function carryOut(
   let sandbox: Sandbox | undefined;
   try {
     const { harness } = assignment.task.agent_config_snapshot;
-    await checkProgram(harness, { harnessDir: options.harnessDir, memoryMb: limits.memoryMb });
+    const isInImage = backend.describe().features.includes(imagesFeature);
+    await checkProgram(harness, { harnessDir: options.harnessDir, memoryMb: limits.memoryMb, isInImage });
     sandbox = await backend.create(
       {
         executionId: name.execution_id,

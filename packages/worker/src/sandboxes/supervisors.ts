@@ -1,6 +1,6 @@
 import type { SandboxEgress } from '../egress/egress.ts';
 import type { CgroupHierarchy } from './cgroups/hierarchy.ts';
-import type { EngineAddress } from './docker/engine.ts';
+import type { EngineAddress } from './engine/engine.ts';
 import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 
 /** How a supervisor is started. */

@@ -1,6 +1,6 @@
 import { openCgroup } from '../sandboxes/cgroups/group.ts';
-import { openEngine } from '../sandboxes/docker/engine.ts';
-import { removeContainer } from '../sandboxes/docker/names.ts';
+import { openEngine } from '../sandboxes/engine/engine.ts';
+import { removeContainer } from '../sandboxes/engine/names.ts';
 import { removeFolders } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, type SlowLog } from '../sandboxes/markers.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';

@@ -4,16 +4,7 @@ import { isVariableName } from '@runyard/contract/variable-names';
 import { inside } from '../bubblewrap/arguments.ts';
 import type { SandboxFolders } from '../folders.ts';
 import type { SandboxLimits } from '../limits.ts';
-
-/** The image of a sandbox, as the engine knows it. */
-export interface ContainerImage {
-  /** Digest of its content, which is started whatever its name means by then. */
-  readonly id: string;
-  /** `NAME=value` of its variables. */
-  readonly env: readonly string[];
-  /** Folders for which it asks for volumes. */
-  readonly volumes: readonly string[];
-}
+import { type ContainerImage, ownFolders } from './images/image.ts';
 
 export interface ContainerView {
   readonly image: ContainerImage;
@@ -43,38 +34,9 @@ const megabyte = 1024 * 1024;
 /** The engine's init, which counts as a process of the container. */
 const ownProcesses = 1;
 
-/** Folders of ours, in which an image may have no volume. */
-const ownFolders = ['/opt/runyard', '/run/runyard', inside.workspace, inside.home, harnessFolderInside];
-/** Folders of the kernel and of the engine. */
-const systemFolders = ['/', '/proc', '/sys', '/dev', '/etc', '/sbin', '/tmp'];
-
-const mostVolumes = 32;
-
 /** Variables of an image that would change programs of ours: the linker, Node, and the libraries in it read them. */
 const changesPrograms =
   /^(?:LD_|NODE_|DYLD_|MALLOC_|GLIBC_|GCONV_|OPENSSL_|SSL_|UV_|V8_|TINI_|ICU_|NO_COLOR$|FORCE_COLOR$|LOCPATH$|NLSPATH$|HOSTALIASES$|RES_OPTIONS$|LOCALDOMAIN$|BASH_ENV$|ENV$|SHELLOPTS$|IFS$|PATH$|USER$|LANG$|TERM$|HARNESS_)/;
-
-/** Returns why no sandbox is made of an image with these volumes; undefined: the volumes do no harm. */
-export function volumesFault(volumes: readonly string[]): string | undefined {
-  if (volumes.length > mostVolumes)
-    return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;
-  const bad = volumes.find(
-    (volume) =>
-      !/^\/[^\0]*$/.test(volume) ||
-      volume.split('/').some((part) => part === '..' || part === '.') ||
-      [...ownFolders, ...systemFolders].some((own) => volume.startsWith(`${own}/`)) ||
-      systemFolders.includes(volume),
-  );
-  return bad === undefined
-    ? undefined
-    : `it asks for a volume at ${JSON.stringify(bad.slice(0, 200))}, where the sandbox has files of its own`;
-}
-
-/**
- * Paths of an image that may not be links: the engine mounts folders at the ends of links, and could so put a folder that commands can write
- * over the agent's own files.
- */
-export const noLinks = ['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside];
 
 /** Returns the body of `POST /containers/create`. */
 export function containerRequest(view: ContainerView): object {

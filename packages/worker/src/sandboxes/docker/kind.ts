@@ -15,12 +15,12 @@ import {
 import { inside } from '../bubblewrap/arguments.ts';
 import { agentContents } from '../bubblewrap/contents.ts';
 import { nofileLimit } from '../bubblewrap/ground.ts';
+import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } from '../engine/engine.ts';
+import { containerLabels, containerName, listSandboxes, removeContainer } from '../engine/names.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxBackend } from '../sandbox.ts';
 import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
-import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } from './engine.ts';
 import { openImages } from './images/images.ts';
-import { containerLabels, containerName, listSandboxes, removeContainer } from './names.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 import { probeContainers } from './probe.ts';

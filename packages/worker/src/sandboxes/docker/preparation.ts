@@ -1,7 +1,7 @@
 import type { ImageSupport } from '../../state/disk-image.ts';
+import type { EngineAddress } from '../engine/engine.ts';
 import type { SandboxLimits } from '../limits.ts';
-import type { ContainerImage } from './container.ts';
-import type { EngineAddress } from './engine.ts';
+import type { ContainerImage } from './images/image.ts';
 
 /** What all containers of a worker share. */
 export interface ContainerGround {

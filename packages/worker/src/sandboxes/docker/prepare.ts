@@ -7,13 +7,13 @@ import { takeIdentity } from '../bubblewrap/identities.ts';
 import type { SandboxContents } from '../bubblewrap/prepare.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
 import { watchDisk } from '../disk-watch.ts';
+import { openEngine } from '../engine/engine.ts';
+import { containerLabels, containerName, removeContainer } from '../engine/names.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { ownerVariable } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
 import { containerRequest } from './container.ts';
-import { openEngine } from './engine.ts';
-import { containerLabels, containerName, removeContainer } from './names.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { type RunningContainer, startContainer } from './running.ts';
 import { userFiles } from './user-files.ts';
@@ -127,7 +127,7 @@ export async function prepareContainer(
     });
     isMade = true;
     try {
-      await engine.call('POST', '/containers/create', { query: { name }, json });
+      await engine.call('POST', '/containers/create', { query: { name }, json, answerMs: 0 });
       running = await startContainer(engine, name, runToken);
     } catch (error) {
       throw new SandboxError(

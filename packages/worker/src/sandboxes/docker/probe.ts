@@ -6,8 +6,8 @@ import { agentNode } from '../../runtime/agent-program.ts';
 import { type ProbeResult, unavailable } from '../backend-kind.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
+import type { Engine, EngineFacts } from '../engine/engine.ts';
 import type { SandboxLimits } from '../limits.ts';
-import type { Engine, EngineFacts } from './engine.ts';
 import type { ContainerGround } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 
@@ -203,6 +203,10 @@ function levelOf({ facts, ground }: ContainerProbe, found: Facts, features: stri
     ownKernel,
     'containers share the machine’s kernel: not a boundary against exploits of it; RUNYARD_DOCKER_RUNTIME=runsc (gVisor) or kata gives them one of their own',
   );
-  add('private-memory', !found.reads && !ownKernel, 'commands of a run may be able to read the memory of its agent');
+  add(
+    'private-memory',
+    !found.reads && !ownKernel,
+    'commands of a run may be able to read the memory of its agent: only the machine’s own kernel is known to prevent it',
+  );
   return { backend: 'docker', features, missing };
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { outputsOf } from '../engine/demultiplex.ts';
+import { type Engine, EngineError } from '../engine/engine.ts';
+import { oomKillsOf } from '../engine/memory.ts';
 import { keepOutputTail } from '../output-tail.ts';
-import { outputsOf } from './demultiplex.ts';
-import { type Engine, EngineError } from './engine.ts';
-import { oomKillsOf } from './memory.ts';
 
 /** How a container ended. */
 export interface ContainerEnd {
@@ -38,7 +38,7 @@ export async function startContainer(engine: Engine, name: string, input: string
   const tail = keepOutputTail([outputsOf(socket, head)]);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   try {
-    await engine.call('POST', `/containers/${name}/start`);
+    await engine.call('POST', `/containers/${name}/start`, { answerMs: 0 });
   } catch (error) {
     socket.destroy();
     throw error;

@@ -1,5 +1,5 @@
-import { type ContainerImage, noLinks, volumesFault } from '../container.ts';
-import { type Engine, EngineError, type EngineFacts } from '../engine.ts';
+import { type Engine, EngineError, type EngineFacts } from '../../engine/engine.ts';
+import { type ContainerImage, noLinks, volumesFault } from './image.ts';
 
 /** An image that the engine has, and why no sandbox may be made of it. */
 export interface FoundImage extends ContainerImage {

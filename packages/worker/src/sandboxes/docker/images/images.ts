@@ -1,8 +1,8 @@
 /** The images of the sandboxes of a worker: finds them in the engine, pulls what is missing, refuses what does harm. */
 
 import { type ImageName, readImageName } from '@runyard/contract/image-names';
+import type { Engine, EngineFacts } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
-import type { Engine, EngineFacts } from '../engine.ts';
 import { type FoundImage, findImage, findLink } from './find.ts';
 import { type PullProgress, pullImage, tooLarge } from './pull.ts';
 

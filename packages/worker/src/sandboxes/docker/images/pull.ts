@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import type { ImageName } from '@runyard/contract/image-names';
+import { type Engine, EngineError } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
-import { type Engine, EngineError } from '../engine.ts';
 
 /** How far a pull is. */
 export interface PullProgress {

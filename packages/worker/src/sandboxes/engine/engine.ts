@@ -19,12 +19,6 @@ export interface EngineAddress {
   readonly version: string;
 }
 
-/** An answer of the engine. */
-export interface EngineAnswer<T> {
-  readonly status: number;
-  readonly body: T;
-}
-
 export interface EngineRequest {
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: object;
@@ -160,7 +154,7 @@ export interface EngineFacts {
   readonly rootFolder: string;
 }
 
-/** Returns the socket of a `DOCKER_HOST`. Throws for an engine of another machine, which cannot see the files of this one. */
+/** Returns the socket of `RUNYARD_DOCKER_HOST`. Throws for an engine of another machine, which cannot see the files of this one. */
 export function socketOf(host: string): string {
   if (/^unix:\/\/\/./.test(host)) return host.slice('unix://'.length);
   throw new Error(
