@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, globSync } from 'node:fs';
+import { accessSync, constants, existsSync, globSync } from 'node:fs';
 import path from 'node:path';
 
 function isOnPath(name: string): boolean {
@@ -29,6 +29,9 @@ export function newestPostgres(): string | null {
 const wanted: readonly { readonly name: string; readonly isThere: () => boolean }[] = [
   { name: 'bubblewrap', isThere: () => isOnPath('bwrap') },
   { name: 'runsc', isThere: () => isOnPath('runsc') },
+  { name: 'docker.io', isThere: () => existsSync('/usr/sbin/dockerd') || isOnPath('dockerd') },
+  { name: 'busybox-static', isThere: () => existsSync('/bin/busybox') },
+  { name: 'musl', isThere: () => globSync('/lib/ld-musl-*').length > 0 },
   { name: 'postgresql', isThere: () => newestPostgres() !== null },
   {
     name: 'chromium',

@@ -84,6 +84,10 @@ export async function killHard(child: ChildProcess): Promise<void> {
   await gone;
 }
 
+/** Name of the agent's runtime, which differs between containers and other sandboxes. */
+const runtimeName = ({ env }: SystemOptions): string =>
+  env?.RUNYARD_SANDBOX === 'docker' ? 'runtime-docker' : 'runtime';
+
 /** Starts the system; resolves when the service answers and the worker is connected. */
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const dataDir = (await options.dataDir) ?? (await mkdtemp(path.join(tmpdir(), 'runyard-system-')));
@@ -199,13 +203,14 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   };
   try {
     if (options.dataDir === undefined && options.databaseUrl === undefined) await giveDatabase(dataDir);
-    if (options.dataDir === undefined && options.workers?.length !== 0) await giveRuntime(dataDir);
+    if (options.dataDir === undefined && options.workers?.length !== 0)
+      await giveRuntime(dataDir, runtimeName(options));
     await system.startService();
     for (const name of options.workers ?? [defaultWorker]) system.startWorker(name);
     if (workers.size > 0) {
       const connected = async () => (await system.logs()).includes('worker connected');
       await eventually('connection of the worker', connected, startLimitMs);
-      await keepRuntime(dataDir);
+      await keepRuntime(dataDir, runtimeName(options));
     }
   } catch (error) {
     const logs = await system.logs();

@@ -51,7 +51,7 @@ export async function ensureSandboxTool(
   if (settings.RUNYARD_SANDBOX === 'docker' || settings.RUNYARD_SANDBOX === 'none') return;
   if (process.platform !== 'linux') {
     throw new Failure(
-      `agents run in a bubblewrap sandbox, which exists on Linux only; on ${process.platform}, a Docker backend comes later.\n${withoutSandbox}`,
+      `agents run in sandboxes, which exist on Linux only, and this is ${process.platform}.\n${withoutSandbox}`,
     );
   }
   if (await findBubblewrap()) return;

@@ -62,7 +62,7 @@ export const EnvironmentConfig = z
     name: NonBlank.optional().describe('Name of the environment'),
     description: Text.nullable().optional().describe('What the environment is for'),
     docker_image: Text.optional().describe(
-      'Container image. No worker can run images yet: runs in the environment are refused with 400',
+      'Container image of the sandbox, such as `node:24`. Runs wait for a worker with RUNYARD_SANDBOX=docker, and keep the image that the environment had when they were created',
     ),
     github_repos: z
       .array(Repository)

@@ -1,5 +1,6 @@
 /** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
 import type { z } from 'zod';
+import { containerSettings } from './settings/containers.ts';
 import { contentPolicySettings } from './settings/content-policy.ts';
 import { modelSettings } from './settings/models.ts';
 import { serviceSettings } from './settings/service.ts';
@@ -11,6 +12,7 @@ export const settingsTable = {
   ...modelSettings,
   ...contentPolicySettings,
   ...workerSettings,
+  ...containerSettings,
 } as const;
 
 export type SettingName = keyof typeof settingsTable;

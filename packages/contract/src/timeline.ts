@@ -17,6 +17,7 @@ export const TimelineEventType = z
     'vm_shutdown',
     'setup_step_started',
     'setup_step_finished',
+    'setup_step_progress',
     'followup_received',
     'execution_retried',
     'output_limit_reached',

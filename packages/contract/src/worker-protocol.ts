@@ -16,6 +16,17 @@ export const TaskFailure = z.object({
   reason: z.string(),
 });
 
+export type TaskFailure = z.infer<typeof TaskFailure>;
+
+/** Reasons for which no sandbox can be made of what a run asks for, on this try or another one: its environment must change. */
+export const unfitReasons: ReadonlySet<string> = new Set([
+  'image_not_found',
+  'image_no_access',
+  'image_wrong_architecture',
+  'image_too_large',
+  'image_refused',
+]);
+
 export const TaskAssignment = z.object({
   type: z.literal('task_assignment'),
   data: z.object({
@@ -93,10 +104,13 @@ export const ServiceMessage = z.discriminatedUnion('type', [
 ]);
 export type ServiceMessage = z.infer<typeof ServiceMessage>;
 
+/** Feature of workers that can run container images. */
+export const imagesFeature = 'images';
+
 /** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
   backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'none']),
-  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), … */
+  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images` (container images), … */
   features: z.array(z.string()),
   /** Features that are missing, each with its reason. */
   missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
@@ -185,6 +199,30 @@ export const SandboxReady = z.object({
   }),
 });
 
+/** Characters of the name of an image that a worker reports. */
+export const maxImageName = 500;
+
+/** Ours: a step of the way of a container image to the worker; gives timeline events of a setup step. */
+export const ImageStepped = z.object({
+  type: z.literal('image_step'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    /** `finished` also ends a pull that failed. */
+    step: z.enum(['started', 'progress', 'finished']),
+    image: z.string().max(maxImageName),
+    /** With `progress`. */
+    downloaded_bytes: z.number().min(0).optional(),
+    total_bytes: z.number().min(0).optional(),
+    /** With `finished`: size of the image. */
+    bytes: z.number().min(0).optional(),
+    duration_ms: z.number().min(0).optional(),
+    /** With `finished`: why there is no image. */
+    error: z.string().max(2000).optional(),
+  }),
+});
+
 /** Ours: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`. */
 export const ConnectionsDenied = z.object({
   type: z.literal('connections_denied'),
@@ -225,6 +263,7 @@ export const WorkerMessage = z.discriminatedUnion('type', [
   TaskClaimed,
   TaskRejected,
   SandboxReady,
+  ImageStepped,
   ConnectionsDenied,
   TaskCompleted,
   TaskFailed,

@@ -110,6 +110,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       serviceRoot,
       cache,
       supervisors: adoptSeconds > 0 ? opened : undefined,
+      docker: settings,
       log,
     }).catch((error: Error) => {
       throw new WorkerRefused(error.message, { cause: error });

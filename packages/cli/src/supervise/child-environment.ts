@@ -29,9 +29,6 @@ const onlyService = [
   'NODE_USE_ENV_PROXY',
 ];
 
-/** Variables for the worker. */
-const onlyWorker = ['DOCKER_HOST'];
-
 /**
  * Returns the environment of a child program: the settings that the table assigns to it and the variables that every program needs.
  * So the worker has no key of a model provider and no database address, and no program has other variables of the user's shell.
@@ -41,7 +38,7 @@ export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   overrides: Readonly<Partial<Record<SettingName, string>>>,
 ): Record<string, string> {
-  const names = [...common, ...(program === 'service' ? onlyService : onlyWorker)];
+  const names = [...common, ...(program === 'service' ? onlyService : [])];
   for (const [name, setting] of Object.entries(settingsTable)) {
     if ((setting.usedBy as readonly string[]).includes(program)) names.push(name);
   }

@@ -9,7 +9,7 @@ export const workerSettings = {
     schema: z.enum(['auto', 'bubblewrap', 'gvisor', 'docker', 'none']),
     default: 'auto',
     description:
-      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `none`: agents run without protection, and every run says so.',
+      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `docker`: containers of an engine on this machine, with the image of the environment. `none`: agents run without protection, and every run says so.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {

@@ -1,9 +1,13 @@
 import type { EnvironmentConfig } from '@runyard/contract/environments';
+import { readImageName } from '@runyard/contract/image-names';
 
-/** Returns why no run can be set up in an environment with a container image; null: it has none. */
+/** Returns why no run can have the container image of an environment; null: it may, or the environment has none. */
 export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_image'>): string | null {
   const image = docker_image?.trim() ?? '';
   if (image === '') return null;
-  const shown = image.length > 200 ? `${image.slice(0, 200)}…` : image;
-  return `the environment has the docker_image ${shown}, and no worker can run container images yet. Replace its configuration by one without docker_image (setup_commands can install what is needed), or name another environment`;
+  const read = readImageName(image);
+  return read.ok ? null : `the docker_image of the environment: ${read.problem}`;
 }
+
+/** SQL: the container image of the environment `e`; null: it has none. */
+export const imageOf = (e: string): string => `nullif(btrim(${e}.config->>'docker_image'), '')`;

@@ -28,6 +28,7 @@ export function assignmentMessage(assignment: Assignment, additionalArguments: s
       },
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
       additional_oz_args: additionalArguments,
+      ...(assignment.image === null ? {} : { docker_image: assignment.image }),
       ...(assignment.limits ? { limits: assignment.limits } : {}),
       ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     },

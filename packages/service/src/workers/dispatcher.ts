@@ -20,6 +20,9 @@ export interface Dispatcher {
   stop(): Promise<void>;
 }
 
+const isOfSamePool = (one: OpenConnection, other: OpenConnection): boolean =>
+  one.teamId === other.teamId && (other.teamId === null || one.workerId === other.workerId);
+
 /** Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. */
 export function makeDispatcher(
   deps: ExecutionDeps,
@@ -36,6 +39,7 @@ export function makeDispatcher(
       workerInstance: connection.instanceId,
       pool: connection.teamId === null ? '' : connection.workerId,
       teamId: connection.teamId,
+      runsImages: connection.runsImages,
     });
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
@@ -62,10 +66,9 @@ export function makeDispatcher(
       const [next] = candidates.sort((a, b) => load(a) - load(b));
       if (!next || isStopped) return;
       if (!(await fill(next))) {
-        // Connections of one pool see the same queue: where one finds nothing, none does.
+        // Connections of one pool see the same queue, besides runs with an image: where one finds nothing, none does.
         for (const connection of candidates)
-          if (connection.teamId === next.teamId && (next.teamId === null || connection.workerId === next.workerId))
-            done.add(connection);
+          if (isOfSamePool(connection, next) && (next.runsImages || !connection.runsImages)) done.add(connection);
       }
     }
   }

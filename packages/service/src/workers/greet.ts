@@ -1,5 +1,5 @@
 /** Greets a worker: gives the executions that it still holds to its new connection. */
-import type { WorkerHello } from '@runyard/contract/worker-protocol';
+import { imagesFeature, type WorkerHello } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../executions/lease/adopt.ts';
 import { endSandbox } from '../executions/reconcile/sandbox-end.ts';
@@ -43,6 +43,7 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
   const { instanceId, token, adopted, replaced } = greeted;
   connection.instanceId = instanceId;
   connection.slots = slots;
+  connection.runsImages = sandbox.features.includes(imagesFeature);
   connection.draining = draining;
   const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
   for (const { id, runId } of adopted)

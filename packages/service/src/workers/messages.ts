@@ -3,12 +3,13 @@
  * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
  */
 
-import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { type TaskFailure, unfitReasons, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { recordSandbox } from '../executions/lease/record-sandbox.ts';
-import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
+import { endSandboxWithin, type SandboxEnd } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
 import { appendDeniedConnections } from '../executions/timeline/append-denied.ts';
+import { appendImageStep } from '../executions/timeline/append-image-step.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { claim, requeue } from '../executions/transitions/transitions.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -89,6 +90,9 @@ async function apply(
         });
       return 'held';
     }
+    case 'image_step':
+      await appendImageStep(tx, target, message.data);
+      return 'held';
     case 'connections_denied':
       await appendDeniedConnections(deps, tx, target, message.data);
       return 'held';
@@ -100,17 +104,17 @@ async function apply(
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
       await claimAssigned(deps, tx, connection, target);
-      const kind =
-        failure && failure.phase !== 'run'
-          ? 'not_created'
-          : failure?.reason === 'worker_stopped'
-            ? 'stopped'
-            : 'exited';
-      const end = { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
+      const end = { kind: kindOfFailure(failure), message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
     }
   }
+}
+
+function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
+  if (failure === undefined) return 'exited';
+  if (failure.phase !== 'run') return unfitReasons.has(failure.reason) ? 'unfit' : 'not_created';
+  return failure.reason === 'worker_stopped' ? 'stopped' : 'exited';
 }
 
 /**

@@ -24,6 +24,8 @@ export interface OpenConnection {
   /** Names the program of our own worker; null: it sent no hello. */
   instanceId: string | null;
   slots: number;
+  /** Whether the worker says that it can run container images. */
+  runsImages: boolean;
   draining: boolean;
   /** False until our worker's hello, or the first message of a public worker, was handled. */
   ready: boolean;
@@ -46,6 +48,7 @@ export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | '
     ...given,
     instanceId: null,
     slots: assumedSlots,
+    runsImages: false,
     draining: false,
     ready: false,
     pausedUntil: 0,

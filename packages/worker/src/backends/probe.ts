@@ -1,14 +1,14 @@
 import type { Settings } from '@runyard/contract/settings';
-import type { ProbeResult } from '../sandboxes/backend-kind.ts';
+import type { DockerSettings, ProbeResult } from '../sandboxes/backend-kind.ts';
 import { sandboxLimits } from '../sandboxes/limits.ts';
 import { backends } from './backends.ts';
 
-export type SandboxSettings = Pick<Settings, 'RUNYARD_SANDBOX'> & Parameters<typeof sandboxLimits>[0];
+export type SandboxSettings = Pick<Settings, 'RUNYARD_SANDBOX'> & Parameters<typeof sandboxLimits>[0] & DockerSettings;
 
 /**
  * Starts a sandbox as a worker with these settings would, and tells how well it isolates. For `runyard doctor`: needs no data
  * folder and leaves nothing behind. `ok` false: a worker would refuse to start, for `reasons`.
  */
 export async function probeSandbox(settings: SandboxSettings): Promise<ProbeResult> {
-  return backends[settings.RUNYARD_SANDBOX].probe(sandboxLimits(settings));
+  return backends[settings.RUNYARD_SANDBOX].probe(sandboxLimits(settings), settings);
 }

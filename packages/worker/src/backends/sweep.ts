@@ -25,7 +25,7 @@ export async function sweepLeftovers(
   await endMarked({ labels, variable: ownerVariable(owner), kept }, onSlow);
   let sandboxes = 0;
   for (const backend of new Set(Object.values(backends)))
-    sandboxes += await backend.sweep({ owner, kept, onSlow, log });
+    sandboxes += await backend.sweep({ owner, stateRoot: folder, kept, onSlow, log });
   const workspaces = await removeLeftovers(folder, kept).catch((error: Error) => {
     log.warn({ error: error.message }, 'leftover workspaces could not be removed');
     return [];

@@ -1,5 +1,8 @@
 import type { EnvironmentLimits } from '@runyard/contract/environments';
+import { shorten } from '@runyard/contract/shorten';
 import {
+  imagesFeature,
+  maxImageName,
   maxReportedHosts,
   type SandboxNetwork,
   type TaskAssignment,
@@ -8,8 +11,8 @@ import {
 import type { Logger } from 'pino';
 import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
-import { lowerLimits, type SandboxLimits } from '../sandboxes/limits.ts';
-import type { Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
+import { lowerLimits, type SandboxLimits, shapedLimits } from '../sandboxes/limits.ts';
+import type { ImageStep, Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
 import type { LeftSandbox } from '../supervised/adopt.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
@@ -42,7 +45,8 @@ export async function carryOut(
   arrivedAt: number,
 ): Promise<TerminalMessage> {
   const { backend, log } = options;
-  const limits = lowerLimits(options.limits, assignment.limits);
+  const shape = assignment.instance_shape;
+  const limits = shapedLimits(lowerLimits(options.limits, assignment.limits), shape);
   const { name } = execution;
   const launch = agentLaunch(assignment, options.serviceRoot);
   if (!launch.ok) return failureMessage(name, new Error(launch.problem));
@@ -57,18 +61,21 @@ export async function carryOut(
   let sandbox: Sandbox | undefined;
   try {
     const { harness } = assignment.task.agent_config_snapshot;
-    await checkProgram(harness, { harnessDir: options.harnessDir, memoryMb: limits.memoryMb });
+    const isInImage = backend.describe().features.includes(imagesFeature);
+    await checkProgram(harness, { harnessDir: options.harnessDir, memoryMb: limits.memoryMb, isInImage });
     sandbox = await backend.create(
       {
         executionId: name.execution_id,
         taskId: name.task_id,
         ...(execution.assignmentId === undefined ? {} : { assignmentId: execution.assignmentId }),
         limits,
-        isLimited: assignment.limits !== undefined,
+        isLimited: isLimited(assignment),
         files: [],
         ...(egress === undefined ? {} : { egress }),
         ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),
+        ...(shape === undefined ? {} : { vcpus: shape.vcpus }),
+        onImage: (step) => options.send(imageMessage(name, step)),
       },
       execution.creation.signal,
     );
@@ -77,7 +84,7 @@ export async function carryOut(
     await sandbox.spawn(launch.launch);
     const spawnMs = Math.round((performance.now() - arrivedAt) * 10) / 10;
     execution.hasStarted = true;
-    options.send(readyMessage(options, name, spawnMs, assignment.limits === undefined ? undefined : limits, network));
+    options.send(readyMessage(options, name, spawnMs, isLimited(assignment) ? limits : undefined, network));
     log.info({ ...name, sandbox: sandbox.id, spawn_ms: spawnMs }, 'sandbox started');
     // If the execution was ended while the agent was being started, there was nothing to kill yet.
     if (execution.ending !== undefined) sandbox.kill('kill');
@@ -142,6 +149,28 @@ function readyMessage(
     },
   };
 }
+
+/** Returns whether the assignment lowers the worker's limits. */
+const isLimited = ({ limits, instance_shape }: TaskAssignment['data']): boolean =>
+  limits !== undefined || instance_shape !== undefined;
+
+/** Returns the message about a step of an image's way to the worker. */
+const imageMessage = (name: ExecutionName, step: ImageStep): WorkerMessage => ({
+  type: 'image_step',
+  data: {
+    ...name,
+    step: step.step,
+    image: step.image.slice(0, maxImageName),
+    ...(step.step === 'progress' ? { downloaded_bytes: step.downloadedBytes, total_bytes: step.totalBytes } : {}),
+    ...(step.step === 'finished' ? finishedStep(step) : {}),
+  },
+});
+
+const finishedStep = ({ bytes, durationMs, error }: Extract<ImageStep, { step: 'finished' }>) => ({
+  duration_ms: durationMs,
+  ...(bytes === undefined ? {} : { bytes }),
+  ...(error === undefined ? {} : { error: shorten(error, 2000) }),
+});
 
 const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): EnvironmentLimits => ({
   memory_mb: memoryMb,

@@ -24,7 +24,8 @@ async function installCodex(version: string): Promise<void> {
   await symlink(path.join(folder, 'dist/index.js'), path.join(dir, 'bin/codex-acp'));
 }
 
-const check = (harness: HarnessConfig, memoryMb = 8192) => checkProgram(harness, { harnessDir: dir, memoryMb });
+const check = (harness: HarnessConfig, memoryMb = 8192, isInImage = false) =>
+  checkProgram(harness, { harnessDir: dir, memoryMb, isInImage });
 
 test('refuses a program that is not installed, with the command that installs it', async () => {
   await expect(check({ type: 'codex' })).rejects.toMatchObject({
@@ -47,6 +48,11 @@ test('refuses a program that needs more memory than a sandbox has', async () => 
     message: expect.stringContaining('RUNYARD_SANDBOX_MEMORY_MB'),
   });
   await expect(check({ type: 'codex' })).resolves.toBeUndefined();
+});
+
+test('checks only the memory for the program of an image', async () => {
+  await expect(check({ type: 'codex' }, 8192, true)).resolves.toBeUndefined();
+  await expect(check({ type: 'codex' }, 256, true)).rejects.toMatchObject({ reason: 'harness_needs_memory' });
 });
 
 test('does not check the built-in harness, and no run that names its own command', async () => {

@@ -7,6 +7,8 @@ import { findProgram, isOlder } from './find-program.ts';
 export interface ProgramGround {
   readonly harnessDir: string | undefined;
   readonly memoryMb: number;
+  /** True: the sandbox has the programs of an image, which are not known before it starts. */
+  readonly isInImage: boolean;
 }
 
 const reasons = { missing: 'harness_missing', old: 'harness_too_old', memory: 'harness_needs_memory' } as const;
@@ -25,17 +27,17 @@ export async function checkProgram(harness: HarnessConfig | undefined, ground: P
 /** Returns why a preset does not work on this worker; undefined: it does. */
 async function problemOf(
   preset: HarnessPreset,
-  { harnessDir, memoryMb }: ProgramGround,
+  { harnessDir, memoryMb, isInImage }: ProgramGround,
 ): Promise<{ readonly kind: keyof typeof reasons; readonly message: string } | undefined> {
   const { type, title, program, leastMemoryMb } = preset;
   const install = `Install it in the checkout of Runyard on the worker's machine:\n  ${installCommand(preset, harnessDir ?? '/usr/local')}`;
-  const found = await findProgram(preset, harnessDir);
-  if (found === undefined) {
+  const found = isInImage ? undefined : await findProgram(preset, harnessDir);
+  if (found === undefined && !isInImage) {
     const where = harnessDir === undefined ? '/usr, and RUNYARD_HARNESS_DIR is not set' : `/usr or ${harnessDir}`;
     const message = `The harness ${type} needs ${title} (${program.command}), which this worker does not have in ${where}. ${install}`;
     return { kind: 'missing', message };
   }
-  if (found.version !== undefined && isOlder(found.version, program.leastVersion)) {
+  if (found?.version !== undefined && isOlder(found.version, program.leastVersion)) {
     const message = `The harness ${type} needs ${program.package} ${program.leastVersion} or newer, and ${found.file} is ${found.version}. ${install}`;
     return { kind: 'old', message };
   }

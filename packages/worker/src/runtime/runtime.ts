@@ -18,6 +18,7 @@ import {
 import path from 'node:path';
 import { agentNode } from './agent-program.ts';
 import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
+import { placePortableNode } from './portable-node.ts';
 
 /** Request for the runtime: the folder that sandboxes see as /opt/runyard. */
 export interface RuntimeRequest {
@@ -29,6 +30,8 @@ export interface RuntimeRequest {
    * whose entries are valid only for the paths and the user inside. If it rejects, the runtime has no compile cache.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
+  /** Folder that containers see the runtime as; its Node then needs no library of an image. Absent: it runs on this machine's libraries. */
+  readonly portableIn?: string;
   /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;
   /** Runtimes of sandboxes that an earlier worker left: their agents load chunks late. */
@@ -58,7 +61,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   await mkdir(all, { recursive: true, mode: 0o755 });
   await chmod(all, 0o755);
   const node = process.execPath;
-  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined}`;
+  const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined} ${request.portableIn ?? ''}`;
   const stampFile = path.join(all, 'stamp.json');
   const known = await readStamp(stampFile, request.entry, salt);
   if (known !== undefined && (await isWhole(path.join(all, known)))) {
@@ -75,8 +78,10 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     const making = path.join(all, `.making-${randomBytes(4).toString('hex')}`);
     await mkdir(making, { mode: 0o755 });
     await writeBundle(bundle, path.join(making, 'agent'));
-    await placeNode(node, path.join(making, 'node'));
-    await placeUnreadableNode(node, path.join(making, agentNode));
+    if (request.portableIn === undefined) {
+      await placeNode(node, path.join(making, 'node'));
+      await placeUnreadableNode(node, path.join(making, agentNode));
+    } else await placePortableNode(making, request.portableIn);
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });
     await symlink('../node', path.join(making, 'bin/node'));
     for (const name of commands) await writeFile(path.join(making, 'bin', name), commandScript(name), { mode: 0o755 });

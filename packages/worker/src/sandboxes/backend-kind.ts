@@ -1,3 +1,4 @@
+import type { Settings } from '@runyard/contract/settings';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
@@ -14,6 +15,16 @@ export interface ProbeResult {
   readonly reasons: readonly string[];
 }
 
+/** Settings of the backend `docker`. */
+export type DockerSettings = Pick<
+  Settings,
+  | 'RUNYARD_DOCKER_HOST'
+  | 'RUNYARD_DOCKER_IMAGE'
+  | 'RUNYARD_DOCKER_RUNTIME'
+  | 'RUNYARD_DOCKER_REGISTRIES'
+  | 'RUNYARD_DOCKER_IMAGE_MB'
+>;
+
 export interface OpenRequest {
   readonly limits: SandboxLimits;
   /** Folder with programs of harnesses, which every sandbox sees read-only. */
@@ -29,12 +40,14 @@ export interface OpenRequest {
   readonly serviceRoot: string;
   /** Absent: sandboxes end with this process. */
   readonly supervisors: SandboxSupervisors | undefined;
+  readonly docker: DockerSettings;
   readonly log: Logger;
 }
 
 export interface SweepRequest {
   /** From `chooseStateRoot`; labels what the worker creates. */
   readonly owner: string;
+  readonly stateRoot: string;
   /** Ids of the sandboxes that this worker has adopted, which stay. */
   readonly kept: ReadonlySet<string>;
   /** Called every few seconds with the processes that have not ended yet. */
@@ -45,7 +58,7 @@ export interface SweepRequest {
 /** One kind of sandbox. Each folder of a backend exports one; `backends/backends.ts` lists them. */
 export interface BackendKind {
   /** Starts a sandbox without a worker and tells how well it isolates. Leaves nothing behind. */
-  probe(limits: SandboxLimits): Promise<ProbeResult>;
+  probe(limits: SandboxLimits, docker: DockerSettings): Promise<ProbeResult>;
   /** Opens the backend with the agent ready to run in it. Rejects with the reason and what to do if it does not work here. */
   open(request: OpenRequest): Promise<SandboxBackend>;
   /**

@@ -16,6 +16,9 @@ type LimitSettings = Pick<
   'RUNYARD_SANDBOX_MEMORY_MB' | 'RUNYARD_SANDBOX_PROCESSES' | 'RUNYARD_SANDBOX_TMP_MB' | 'RUNYARD_SANDBOX_DISK_MB'
 >;
 
+/** Least memory of a sandbox, as in the settings. */
+const leastMemoryMb = 128;
+
 /** Returns the limits that the worker's settings give each sandbox. */
 export function sandboxLimits(settings: LimitSettings): SandboxLimits {
   return {
@@ -36,6 +39,12 @@ export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | u
     tmpMb: least(limits.tmpMb, wanted?.memory_mb),
     diskMb: least(limits.diskMb, wanted?.disk_mb),
   };
+}
+
+/** Returns the limits of the worker, lowered to the memory of a machine of this shape. */
+export function shapedLimits(limits: SandboxLimits, shape: { readonly memory_gb: number } | undefined): SandboxLimits {
+  if (shape === undefined) return limits;
+  return lowerLimits(limits, { memory_mb: Math.max(leastMemoryMb, Math.floor(shape.memory_gb * 1024)) });
 }
 
 /** Returns true if both set the same limits. */

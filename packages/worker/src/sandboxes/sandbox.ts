@@ -29,7 +29,29 @@ export interface SandboxSpecification {
   /** The hosts that the environment allows, as the service is told; absent: none. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
+  /** Shape of the machine that the run asks for. A backend that limits processors keeps to it. */
+  readonly vcpus?: number;
+  /** Takes the steps of the image's way to the worker. */
+  readonly onImage?: (step: ImageStep) => void;
 }
+
+/** A step of the image's way to the worker, for the timeline of the run. */
+export type ImageStep =
+  | { readonly step: 'started'; readonly image: string }
+  | {
+      readonly step: 'progress';
+      readonly image: string;
+      readonly downloadedBytes: number;
+      readonly totalBytes: number;
+    }
+  | {
+      readonly step: 'finished';
+      readonly image: string;
+      readonly durationMs: number;
+      /** Absent: there is no image, for `error`. */
+      readonly bytes?: number;
+      readonly error?: string;
+    };
 
 /** The start of the agent program. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
 export interface AgentLaunch {

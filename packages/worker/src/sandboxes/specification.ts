@@ -1,14 +1,19 @@
 import { SandboxError, type SandboxSpecification } from './sandbox.ts';
 
-/** Throws a `SandboxError` if the specification asks for something that no backend provides yet. */
+/** Throws a `SandboxError` if the specification asks for something that backends of this machine's programs do not provide. */
 export function refuseUnsupported({ image, files }: SandboxSpecification): void {
   if (image !== undefined) {
     throw new SandboxError(
       'prepare',
       'image_not_supported',
-      `the environment names the image ${image}, but the docker backend is not available yet; remove the image from the environment`,
+      `the environment names the image ${image}, and this worker cannot run images: start a worker with RUNYARD_SANDBOX=docker, or remove the image from the environment`,
     );
   }
+  refuseFiles({ files });
+}
+
+/** Throws a `SandboxError` if files are to be placed in the sandbox, which no backend provides yet. */
+export function refuseFiles({ files }: Pick<SandboxSpecification, 'files'>): void {
   if (files.length > 0) {
     const paths = files.map((file) => file.path).join(', ');
     throw new SandboxError('prepare', 'files_not_supported', `files cannot be placed in sandboxes: ${paths}`);

@@ -1,5 +1,6 @@
 import type { SandboxEgress } from '../egress/egress.ts';
 import type { CgroupHierarchy } from './cgroups/hierarchy.ts';
+import type { EngineAddress } from './engine/engine.ts';
 import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 
 /** How a supervisor is started. */
@@ -18,6 +19,8 @@ export interface SandboxTraces {
   /** `NAME=value` in the environment of its processes. */
   readonly variable: string;
   readonly cgroups?: CgroupHierarchy | undefined;
+  /** Container of the sandbox, and the engine that has it. */
+  readonly container?: { readonly name: string; readonly engine: EngineAddress } | undefined;
 }
 
 export interface SupervisedRequest {

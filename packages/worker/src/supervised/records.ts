@@ -14,6 +14,9 @@ const Traces = z.object({
   cgroups: z
     .object({ version: z.union([z.literal(1), z.literal(2)]), memory: z.string(), pids: z.string() })
     .optional(),
+  container: z
+    .object({ name: z.string(), engine: z.object({ socketPath: z.string(), version: z.string() }) })
+    .optional(),
 });
 
 const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.number(), diskMb: z.number() });

@@ -1,4 +1,6 @@
 import { openCgroup } from '../sandboxes/cgroups/group.ts';
+import { openEngine } from '../sandboxes/engine/engine.ts';
+import { removeContainer } from '../sandboxes/engine/names.ts';
 import { removeFolders } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, type SlowLog } from '../sandboxes/markers.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';
@@ -8,7 +10,7 @@ import type { SandboxTraces } from '../sandboxes/supervisors.ts';
  * could not be removed is logged, and the next start removes it.
  */
 export async function removeRemains(
-  { id, stateRoot, label, variable, cgroups }: SandboxTraces,
+  { id, stateRoot, label, variable, cgroups, container }: SandboxTraces,
   log: SlowLog,
 ): Promise<void> {
   const onSlow = logSlow(log, { sandbox: id });
@@ -18,6 +20,7 @@ export async function removeRemains(
       { sandbox: id, error: error.message },
       'a sandbox could not be removed completely; the next start tries again',
     );
+  if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
   if (cgroups !== undefined)
     await openCgroup(cgroups, id)
       .then((group) => group.remove(onSlow))

@@ -5,6 +5,8 @@ import { openUpstream } from '../relay/relay.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
 import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare.ts';
+import type { ContainerPreparation } from '../sandboxes/docker/preparation.ts';
+import { prepareContainer } from '../sandboxes/docker/prepare.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import { filesOf, writeWhole } from '../supervised/files.ts';
 import type { Lines } from '../supervised/lines.ts';
@@ -14,8 +16,14 @@ import { remoteCache } from './remote-cache.ts';
 /** Time between two looks for the own folder: it is removed together with the data folder. */
 const folderCheckMs = 1000;
 
+/** What the backend of a sandbox needs. */
+type Preparation = BubblewrapPreparation | ContainerPreparation;
+
+/** A sandbox of any backend. */
+type PreparedSandbox = Sandbox & Pick<RawSandbox, 'openEgress'>;
+
 /** A connection to a worker. */
-export type WorkerLines = Pick<Lines<Report, Order<BubblewrapPreparation>>, 'send' | 'close' | 'handle'>;
+export type WorkerLines = Pick<Lines<Report, Order<Preparation>>, 'send' | 'close' | 'handle'>;
 
 /** The supervision of one sandbox. */
 export interface Supervision {
@@ -28,7 +36,7 @@ export interface Supervision {
 export function supervise(folder: string): Supervision {
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;
-  let sandbox: RawSandbox | undefined;
+  let sandbox: PreparedSandbox | undefined;
   let egress: ExecutionEgress | undefined;
   let egressOpened: Promise<void> | undefined;
   const denied: DeniedConnections[] = [];
@@ -52,13 +60,16 @@ export function supervise(folder: string): Supervision {
     setTimeout(() => process.exit(0), 1000);
   };
 
-  const prepare = async (preparation: BubblewrapPreparation): Promise<void> => {
-    const { ground, runtime, serviceRoot, cacheSocket, id } = preparation;
+  const prepare = async (preparation: Preparation): Promise<void> => {
+    const { runtime, serviceRoot, cacheSocket } = preparation;
     const cache = cacheSocket === undefined ? undefined : remoteCache(cacheSocket);
     isPreparing = true;
     try {
       const contents = agentContents(runtime, openUpstream(serviceRoot), cache);
-      sandbox = await prepareSandbox({ ...ground, log: { warn } }, contents, id);
+      sandbox =
+        'backend' in preparation
+          ? await prepareContainer({ ...preparation.ground, log: { warn } }, contents, preparation)
+          : await prepareSandbox({ ...preparation.ground, log: { warn } }, contents, preparation.id);
       isPreparing = false;
       worker?.send({ type: 'prepared', workspace: sandbox.workspace });
       if (worker === undefined) await dispose();
@@ -93,7 +104,7 @@ export function supervise(folder: string): Supervision {
     leave();
   };
 
-  const obey = (order: Order<BubblewrapPreparation>): void => {
+  const obey = (order: Order<Preparation>): void => {
     switch (order.type) {
       case 'prepare':
         adoptSeconds = order.adoptSeconds;
@@ -126,7 +137,7 @@ export function supervise(folder: string): Supervision {
     await sandbox?.openEgress(egress);
   };
 
-  const start = async (prepared: RawSandbox, launch: AgentLaunch): Promise<void> => {
+  const start = async (prepared: PreparedSandbox, launch: AgentLaunch): Promise<void> => {
     try {
       await egressOpened;
       await prepared.spawn(launch);

@@ -85,6 +85,19 @@ test('assigns other runs before one that pauses, is of another pool, or has an o
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
 });
 
+test('assigns a run with a container image only to a worker that runs images, with the image that it was created with', async () => {
+  await change(
+    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
+    fixture.teamId,
+  );
+  const boxed = await fixture.newRun({ environmentId: 'boxesBoxesBoxesBoxes22', config: { environment_id: 'boxesBoxesBoxesBoxes22' } });
+  const plain = await fixture.newRun();
+  await change(`UPDATE environments SET config = '{"docker_image": "box:2"}'`);
+  expect([await next(), await next()]).toEqual([plain, 'nothing']);
+  const assignment = await assignNext(fixture.deps, { ...slot, runsImages: true });
+  expect(assignment).toMatchObject({ runId: boxed, image: 'box:1' });
+});
+
 test('passes over a run that another transaction has locked', async () => {
   const [locked, free] = [await fixture.newRun(), await fixture.newRun()];
   await fixture.deps.db.transaction(async (tx) => {

@@ -17,6 +17,8 @@ export interface FreeSlot {
   readonly pool: string;
   /** The team whose runs the worker serves; null: all teams. */
   readonly teamId: string | null;
+  /** Whether the worker can run container images; absent: it cannot. */
+  readonly runsImages?: boolean;
 }
 
 /** An assigned execution, with everything that its worker needs. */
@@ -34,6 +36,8 @@ export interface Assignment {
   readonly limits: EnvironmentLimits | null;
   /** Hosts that its environment allows; null: none. */
   readonly network: EnvironmentNetwork | null;
+  /** Container image of its environment; null: none. */
+  readonly image: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   /** The raw run token. Only its hash is stored. */
@@ -41,11 +45,11 @@ export interface Assignment {
 }
 
 /**
- * SQL: the execution `e` is queued in the pool, its pause is over, and every older execution of its run has ended. Without
+ * SQL: the execution `e` is queued in the pool, the worker can run its image, its pause is over, and every older execution of its run has ended. Without
  * `OFFSET 0` the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
-  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp()
+  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND ($9::boolean OR ${e}.image IS NULL)
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
 /**
@@ -88,14 +92,14 @@ const assignStatement = defineStatement({
       UPDATE executions SET phase = 'assigned', assigned_at = clock_timestamp(), token_hash = $4, connection_id = $5, worker_id = $6,
         worker_instance = $7, claim_deadline = clock_timestamp() + make_interval(secs => $8::float8)
       FROM moved WHERE executions.id = moved.execution_id
-      RETURNING executions.number
+      RETURNING executions.number, executions.image
     ), event AS (
       INSERT INTO run_events (run_id, seq, state, execution_number)
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
     )
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
       (SELECT e.config->'limits' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS limits,
-      (SELECT e.config->'network' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS network, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
+      (SELECT e.config->'network' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
   // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
   row: {
@@ -109,6 +113,7 @@ const assignStatement = defineStatement({
     config: json<AmbientAgentConfig>(),
     limits: nullable(json<EnvironmentLimits>()),
     network: nullable(json<EnvironmentNetwork>()),
+    image: nullable(text()),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -132,6 +137,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     slot.workerId,
     slot.workerInstance,
     deps.timing.claimTimeoutSeconds,
+    slot.runsImages === true,
   ]);
   if (!row) return 'nothing';
   if (row.id === null) return 'contended';
@@ -147,6 +153,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     config: row.config,
     limits: row.limits,
     network: row.network,
+    image: row.image,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     runToken,

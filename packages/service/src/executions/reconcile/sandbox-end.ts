@@ -11,15 +11,15 @@ import { appendTimelineEvent } from '../timeline/append.ts';
 import { settledPhases } from '../transitions/phases.ts';
 import { retryOrError } from '../transitions/retry.ts';
 import type { Phase, Status } from '../transitions/transition.ts';
-import { errEnded } from '../transitions/transitions.ts';
+import { errEnded, failUnfit } from '../transitions/transitions.ts';
 
 /** How the sandbox of an execution ended, as its worker reported or the service concluded. */
 export interface SandboxEnd {
   /**
    * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended it; `not_created`: the sandbox could not be
-   * started; `lost`: the worker is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
+   * started; `unfit`: none can be made of what the run asks for, whatever the try; `lost`: the worker is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
    */
-  readonly kind: 'exited' | 'stopped' | 'not_created' | 'lost' | 'silent';
+  readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
   /** A sentence for a person. */
   readonly message: string;
   /** 128 + signal where a signal ended the process. */
@@ -74,7 +74,7 @@ interface ExecutionRow {
 
 /**
  * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
- * tried again, and a later one ends in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
+ * tried again, or becomes FAILED where no try can succeed, and a later one ends in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
  * `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
  */
 export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
@@ -123,6 +123,11 @@ async function decide(
   // Nothing is wrong with a run whose worker was stopped. A person decides whether its work may be done twice.
   const status: Status = { message: end.message, code, retryable: end.kind === 'stopped' };
   const target = { runId: execution.run_id, executionId };
+  if (end.kind === 'unfit' && execution.phase === 'claimed') {
+    const unfit: Status = { message: end.message, code: 'invalid_request', retryable: false };
+    await failUnfit(tx, { ...target, status: unfit, payload: { message: end.message, error_code: unfit.code } });
+    return;
+  }
   if (execution.phase === 'claimed') await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
   else await errEnded(tx, { ...target, status, payload: { message: end.message, error_code: code } });
 }

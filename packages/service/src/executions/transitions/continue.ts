@@ -17,8 +17,8 @@ const continueStatement = defineStatement({
       WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'BLOCKED')
       RETURNING runs.id, runs.event_seq
     ), next AS (
-      INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, continues)
-      SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.pool, previous.depth,
+      INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, image, continues)
+      SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.pool, previous.depth, previous.image,
         CASE WHEN $5 THEN previous.number END
       FROM moved, executions previous WHERE previous.id = $2
       RETURNING number, pool

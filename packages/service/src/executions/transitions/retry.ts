@@ -30,7 +30,7 @@ const retryStatement = defineStatement({
         stop_deadline = CASE WHEN $8 THEN NULL ELSE clock_timestamp() + make_interval(secs => $9::float8) END,
         finished_at = clock_timestamp(), ended_at = CASE WHEN $8 THEN clock_timestamp() END, deadline_at = NULL
       FROM moved WHERE executions.id = $2
-      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, greatest(executions.finished_turns - 1, 0) AS finished_turns, executions.continues, executions.wanted_at, executions.depth, executions.started_at
+      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, greatest(executions.finished_turns - 1, 0) AS finished_turns, executions.continues, executions.wanted_at, executions.depth, executions.image, executions.started_at
     ), waiting AS (
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM previous
       WHERE followups.execution_id = $2
@@ -38,8 +38,8 @@ const retryStatement = defineStatement({
         AND (previous.finished_turns = 0
           OR followups.position = (SELECT max(f.position) FROM followups f WHERE f.execution_id = $2 AND f.answers IS NULL))
     ), next AS (
-      INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, depth, wanted_at, continues, available_at)
-      SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.attempt + 1, previous.pool, previous.depth, previous.wanted_at,
+      INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, depth, image, wanted_at, continues, available_at)
+      SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', previous.attempt + 1, previous.pool, previous.depth, previous.image, previous.wanted_at,
         CASE WHEN previous.finished_turns = 0 THEN previous.continues ELSE previous.number END,
         clock_timestamp() + make_interval(secs => ($7::float8[])[previous.attempt + 1] / 1000)
       FROM moved, previous

@@ -153,6 +153,15 @@ export const errEnded = defineTransition({
   execution: `${over}, deadline_at = NULL`,
 });
 
+/** CLAIMED → FAILED without a sandbox: none can be made of what the run asks for. */
+export const failUnfit = defineTransition({
+  name: 'fail_unfit',
+  from: ['CLAIMED'],
+  to: 'FAILED',
+  event: 'oz_run_failed',
+  execution: `${over}, deadline_at = NULL`,
+});
+
 /** CLAIMED → ERROR: the setup's deadline passed. Not from INPROGRESS, where another deadline counts. */
 export const expireSetup = defineTransition({
   name: 'expire_setup',

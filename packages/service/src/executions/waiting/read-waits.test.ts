@@ -29,6 +29,15 @@ test('names the worker that is missing', async () => {
   expect(await waitOf(runId)).toContain('the connected workers are shutting down');
 });
 
+test('names the image that no connected worker can run', async () => {
+  await fixture.newConnection();
+  const runId = await fixture.newRun();
+  await change(`UPDATE executions SET image = 'box:1' WHERE run_id = $1`, runId);
+  expect(await waitOf(runId)).toMatch(/no connected worker can run container images, .* docker_image box:1/);
+  await change(`UPDATE worker_connections SET sandbox = '{"features": ["images"]}'`);
+  expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
+});
+
 test("tells a full worker from the team's limit", async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');

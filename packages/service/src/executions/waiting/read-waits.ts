@@ -1,6 +1,7 @@
 /** Says what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the same sentence. */
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
+import { imagesFeature } from '@runyard/contract/worker-protocol';
 import type { Queryable } from '../../store/database/database.ts';
 import {
   boolean,
@@ -22,7 +23,7 @@ const readFacts = defineStatement({
   name: 'read_waits',
   text: `
     WITH waiting AS MATERIALIZED (
-      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until
+      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image
       FROM runs r JOIN executions e ON e.id = r.current_execution_id
       WHERE r.id = ANY($2::uuid[]) AND r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
@@ -35,6 +36,7 @@ const readFacts = defineStatement({
         (SELECT count(*) FROM executions b WHERE ${isOfPool('b', 'p.pool', '$1')} AND ${holdsSlot('b')})::int AS slots_taken
       FROM (SELECT DISTINCT pool FROM waiting WHERE state = 'QUEUED') p, LATERAL (
         SELECT count(*) FILTER (WHERE NOT c.draining)::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
+          count(*) FILTER (WHERE NOT c.draining AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
           coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE NOT c.draining), 0)::int AS slots
         FROM worker_connections c WHERE ${servesPool('c', 'p.pool', '$1')}
       ) c
@@ -42,7 +44,7 @@ const readFacts = defineStatement({
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds,
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
       team.team_taken, team.team_limit, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
-      coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
+      w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
       step.kind AS step_kind, step.name AS step_name, w.idle_until
     FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
       SELECT v.payload->>'kind' AS kind, v.payload->>'name' AS name, v.event_type FROM run_events v
@@ -60,6 +62,8 @@ const readFacts = defineStatement({
     team_limit: integer,
     workers: integer,
     leaving_workers: integer,
+    image: nullable(text()),
+    image_workers: integer,
     slots: integer,
     slots_taken: integer,
     worker_id: nullable(text()),

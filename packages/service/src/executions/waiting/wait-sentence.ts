@@ -16,6 +16,10 @@ export interface WaitFacts {
   readonly workers: number;
   /** Connected workers of the pool that are shutting down. */
   readonly leaving_workers: number;
+  /** Container image of its environment; null: none. */
+  readonly image: string | null;
+  /** Those of `workers` that can run container images. */
+  readonly image_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;
   readonly slots_taken: number;
@@ -30,6 +34,7 @@ export interface WaitFacts {
 }
 
 const stepWords: Readonly<Record<string, string>> = {
+  image: 'pulling the image',
   workspace: 'restoring the workspace',
   attachments: 'writing the attachments',
   clone: 'cloning',
@@ -66,6 +71,8 @@ function queueSentence(facts: WaitFacts): string {
       ? 'The run waits: no worker is connected. Start one with bin/runyard worker.'
       : `The run waits: no worker with the name ${pool} is connected (config.worker_host).`;
   }
+  if (facts.image !== null && facts.image_workers === 0)
+    return `The run waits: no connected worker can run container images, and its environment has the docker_image ${facts.image}. Start a worker with RUNYARD_SANDBOX=docker, or create the run with another environment.`;
   if (facts.team_taken >= team_limit)
     return `The run waits: the team's limit is reached (${team_limit} ${team_limit === 1 ? 'run' : 'runs'} at once).`;
   if (facts.slots_taken >= slots)

@@ -23,7 +23,7 @@ export interface NamedObjects {
 }
 
 /**
- * Names the mirrors of repositories, per team and credential, and the prepared workspace, per team, environment and executor. There is
+ * Names the mirrors of repositories, per team and credential, and the prepared workspace, per team, environment, image and executor. There is
  * no prepared workspace if a repository did not answer, or if the run has secrets: its setup could write them into a file.
  */
 export function nameKeptObjects(
@@ -62,6 +62,7 @@ export function nameKeptObjects(
                 config.setup_commands ?? [],
                 Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
                 ...(allowedHosts.length > 0 ? [allowedHosts] : []),
+                ...(row.image === null ? [] : [{ image: row.image }]),
               ]),
             },
           }

@@ -19,7 +19,7 @@ import {
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues,
+    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, (SELECT image FROM executions WHERE id = $2) AS image,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
@@ -52,6 +52,7 @@ const readTask = defineStatement({
     /** NULL: the run has no environment, or it was deleted. */
     environment_uid: nullable(text()),
     environment_config: nullable(json<EnvironmentConfig>()),
+    image: nullable(text()),
     /** False: the run has none, or executes as a guest of it. */
     is_own_environment: boolean,
     /** Attachments of the request. */

@@ -7,7 +7,6 @@ import type { ContentPolicy, PolicyText } from '../../content-policy/content-pol
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
-import { imageProblem } from '../../environments/image.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -35,7 +34,6 @@ import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.t
  * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when the run was created, and is not any more;
  * `model_unreachable`: the endpoint that the run's model is at lists no models;
  * `environment_gone`: the environment was deleted before it was set up;
- * `environment_unfit`: it was given a container image before it was set up;
  * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
  * `secret_unusable`: a secret was deleted, or the run may not use it any more;
  * `skill_unfit`: a skill of the run is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it;
@@ -51,7 +49,6 @@ export type ResolveOutcome =
         | 'model_gone'
         | 'model_unreachable'
         | 'environment_gone'
-        | 'environment_unfit'
         | 'mcp_server_gone'
         | 'policy_violation'
         | 'mcp_server_sealed'
@@ -110,10 +107,6 @@ export async function resolveTask(
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
-  }
-  const imageFault = isSetUp ? null : imageProblem(row.environment_config ?? {});
-  if (imageFault !== null) {
-    return { kind: 'environment_unfit', message: `config.environment_id ${row.environment_id}: ${imageFault}.` };
   }
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
   if (mcp.kind !== 'servers') return mcp;

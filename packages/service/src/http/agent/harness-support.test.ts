@@ -23,18 +23,6 @@ test('fails a run with resource_not_found if its environment was deleted before 
   });
 });
 
-test('a run whose environment was given a docker_image before it was set up becomes FAILED with what to do', async () => {
-  const uid = await newEnvironment();
-  const { runId, runToken } = await service.startExecution({ config: { environment_id: uid } });
-  const config = { name: 'E', docker_image: 'node:24' };
-  await service.request('PUT', `/agent/environments/${uid}`, { body: { config } });
-  expect((await resolve(runToken)).status).toBe(401);
-  expect(await read(runId)).toMatchObject({
-    state: 'FAILED',
-    status_message: { error_code: 'invalid_request', retryable: false, message: expect.stringContaining('node:24') },
-  });
-});
-
 /** Plays the run's prompt, keeps an empty workspace, and lets the sandbox go. */
 async function playAndLeave({ executionId, runToken }: { executionId: string; runToken: string }) {
   const occurred_at = new Date().toISOString();

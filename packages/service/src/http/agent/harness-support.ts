@@ -21,7 +21,6 @@ import { waitingSignals } from '../server/waiting.ts';
 /** Error codes of runs whose task cannot be put together. */
 const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
-  environment_unfit: 'invalid_request',
   mcp_server_gone: 'resource_not_found',
   mcp_server_sealed: 'integration_not_configured',
   policy_violation: 'content_policy_violation',

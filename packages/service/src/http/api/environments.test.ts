@@ -119,8 +119,8 @@ test('answers 400 for an unknown sort', async () => {
   await service.problem(400, 'GET', '/agent/environments?sort_by=size');
 });
 
-test('an environment with a docker_image is kept as it is, and runs in it are refused with what to do', async () => {
-  const config = { name: 'Image', docker_image: 'node:24' };
+test('an environment with a docker_image that names no image is kept as it is, and runs in it are refused with what to do', async () => {
+  const config = { name: 'Image', docker_image: 'node:24 --privileged' };
   const made = await create(config);
   const path = `/agent/environments/${made.uid}`;
   expect((await service.request<Environment>('GET', path)).body.config).toEqual(config);
@@ -129,7 +129,9 @@ test('an environment with a docker_image is kept as it is, and runs in it are re
   expect(problem.errors).toEqual([
     {
       path: 'config.environment_id',
-      message: expect.stringMatching(/docker_image node:24, .* Replace its configuration/),
+      message: expect.stringMatching(
+        /docker_image of the environment: "node:24 --privileged" is not the name of a container image/,
+      ),
     },
   ]);
   await service.request('PUT', path, { body: { config: { name: 'Image', docker_image: ' ' } } });
@@ -138,19 +140,29 @@ test('an environment with a docker_image is kept as it is, and runs in it are re
   await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
   // Another team is not told what the environment has.
   const stranger = await service.problem(403, 'POST', '/agent/runs', { body, key: service.otherKey });
-  expect(stranger.detail).not.toContain('node:24');
+  expect(stranger.detail).not.toContain('--privileged');
 });
 
-test('an agent cannot start a run in an environment with a docker_image', async () => {
+test('a run in an environment with a docker_image waits for a worker that runs images, and says so', async () => {
+  const made = await create({ name: 'Image', docker_image: ' node:24 ' });
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: made.uid } });
+  const run = await service.request<{ state: string }>('GET', `/agent/runs/${runId}`);
+  expect(run.body).toMatchObject({ state: 'QUEUED' });
+  const { rows } = await service.deps.db.pool.query('SELECT image FROM executions WHERE run_id = $1', [runId]);
+  expect(rows).toEqual([{ image: 'node:24' }]);
+  await service.request('POST', `/agent/runs/${runId}/cancel`);
+});
+
+test('an agent cannot start a run in an environment whose docker_image names no image', async () => {
   const made = await create({ name: 'Child' });
   const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { environment_id: made.uid } });
-  const config = { name: 'Child', docker_image: 'node:24' };
+  const config = { name: 'Child', docker_image: '../etc' };
   await service.request('PUT', `/agent/environments/${made.uid}`, { body: { config } });
   const problem = await service.problem(400, 'POST', '/harness-support/child-runs', {
     key: runToken,
     body: { prompt: 'a' },
   });
-  expect(problem.detail).toContain('docker_image node:24');
+  expect(problem.detail).toContain('docker_image of the environment: "../etc"');
 });
 
 test('an environment with hosts that are none or limits that no worker has is refused', async () => {

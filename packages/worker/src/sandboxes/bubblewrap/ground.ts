@@ -35,7 +35,7 @@ export interface BubblewrapGround {
 const mostFiles = 65_536;
 
 /** Returns how many files a sandbox may open: at most this process's own hard limit. */
-async function nofileLimit(): Promise<number> {
+export async function nofileLimit(): Promise<number> {
   const text = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const hard = /^Max open files\s+\S+\s+(\d+|unlimited)/m.exec(text)?.[1];
   return hard === undefined || hard === 'unlimited' ? mostFiles : Math.min(mostFiles, Number(hard));

@@ -10,10 +10,11 @@ function settings(sandbox: string): SandboxSettings {
   return parsed.settings;
 }
 
-test('probes docker as not available yet', async () => {
-  expect(await probeSandbox(settings('docker'))).toMatchObject({
+test('says what to do where no container engine answers', async () => {
+  const elsewhere = { ...settings('docker'), RUNYARD_DOCKER_HOST: 'unix:///nowhere/docker.sock' };
+  expect(await probeSandbox(elsewhere)).toMatchObject({
     ok: false,
-    reasons: [expect.stringContaining('not available yet')],
+    reasons: [expect.stringMatching(/no container engine answers at \/nowhere\/docker\.sock .*RUNYARD_DOCKER_HOST/)],
   });
 });
 

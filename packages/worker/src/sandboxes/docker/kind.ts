@@ -1,10 +1,165 @@
-import { type BackendKind, unavailable } from '../backend-kind.ts';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { placePortableNode } from '../../runtime/portable-node.ts';
+import { makeRuntime } from '../../runtime/runtime.ts';
+import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
+import { probeImages } from '../../state/disk-image.ts';
+import {
+  type BackendKind,
+  type DockerSettings,
+  type OpenRequest,
+  type SweepRequest,
+  unavailable,
+} from '../backend-kind.ts';
+import { inside } from '../bubblewrap/arguments.ts';
+import { agentContents } from '../bubblewrap/contents.ts';
+import { nofileLimit } from '../bubblewrap/ground.ts';
+import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } from '../engine/engine.ts';
+import { containerLabels, containerName, listSandboxes, removeContainer } from '../engine/names.ts';
+import { ownerLabel, ownerVariable } from '../markers.ts';
+import type { SandboxBackend } from '../sandbox.ts';
+import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
+import { openImages } from './images/images.ts';
+import type { ContainerGround, ContainerPreparation } from './preparation.ts';
+import { prepareContainer } from './prepare.ts';
+import { probeContainers } from './probe.ts';
 
-const reason = 'the docker backend is not available yet: set RUNYARD_SANDBOX=bubblewrap or auto';
+const megabyte = 1024 * 1024;
 
-/** Containers. Not available yet: a setting that names it is refused with what to do. */
+/** Containers of an engine on this machine, from images of the environments of runs. */
 export const docker: BackendKind = {
-  probe: async () => unavailable('docker', reason),
-  open: () => Promise.reject(new Error(reason)),
-  sweep: async () => 0,
+  async probe(limits, settings) {
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-probe-'));
+    try {
+      const { engine, facts } = await findEngine(socketOf(settings.RUNYARD_DOCKER_HOST));
+      await chmod(folder, 0o711);
+      const runtime = path.join(folder, 'runtime');
+      await mkdir(runtime, { mode: 0o755 });
+      await placePortableNode(runtime, inside.runtime);
+      const state = { folder, owner: path.basename(folder), because: '' };
+      const ground = await makeGround({ state, harnessDir: undefined, settings, log: { warn: () => {} } }, engine);
+      return await probeContainers({ engine, facts, ground, limits, runtime });
+    } catch (error) {
+      return unavailable('docker', (error as Error).message);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+  open,
+  sweep,
 };
+
+type GroundRequest = Pick<OpenRequest, 'state' | 'harnessDir'> & {
+  readonly settings: DockerSettings;
+  readonly log: ContainerGround['log'];
+};
+
+async function makeGround(
+  { state, harnessDir, settings, log }: GroundRequest,
+  engine: Engine,
+): Promise<ContainerGround> {
+  const { folder, owner } = state;
+  await mkdir(path.join(folder, 's'), { recursive: true, mode: 0o711 });
+  return {
+    engine: engine.address,
+    ...(settings.RUNYARD_DOCKER_RUNTIME === undefined ? {} : { runtime: settings.RUNYARD_DOCKER_RUNTIME }),
+    stateRoot: folder,
+    owner,
+    ownUsers: process.getuid?.() === 0,
+    disks: await probeImages(folder),
+    ...(harnessDir === undefined ? {} : { harnessDir }),
+    nofile: await nofileLimit(),
+    log,
+  };
+}
+
+/** File that names the engine which may have containers of this data folder, whatever the settings are by then. */
+const engineFile = (stateRoot: string): string => path.join(stateRoot, 'engine.json');
+
+async function open(request: OpenRequest): Promise<SandboxBackend> {
+  const { limits, state, agentEntry, supervisors, docker: settings, log } = request;
+  const { engine, facts } = await findEngine(socketOf(settings.RUNYARD_DOCKER_HOST));
+  await writeFile(engineFile(state.folder), JSON.stringify(engine.address), { mode: 0o600 });
+  const runtime = await makeRuntime({
+    stateRoot: state.folder,
+    entry: agentEntry,
+    portableIn: inside.runtime,
+    inUse: supervisors?.runtimesInUse ?? [],
+    log,
+  });
+  const ground = await makeGround({ ...request, settings, log }, engine);
+  const { ok, reasons, level } = await probeContainers({ engine, facts, ground, limits, runtime });
+  if (!ok) throw new Error(`no sandbox: ${reasons.join('; ')}`);
+  log.info({ features: level.features, missing: level.missing.map(({ feature }) => feature) }, 'sandbox probed');
+  let checks = 0;
+  const images = openImages({
+    engine,
+    facts,
+    registries: settings.RUNYARD_DOCKER_REGISTRIES,
+    maxBytes: settings.RUNYARD_DOCKER_IMAGE_MB * megabyte,
+    labels: containerLabels(state.owner),
+    newContainerName: () => containerName(state.owner, `check-${process.pid}-${++checks}`),
+  });
+  const make =
+    supervisors === undefined
+      ? inThisProcess(ground, runtime, request)
+      : await supervised(ground, runtime, request, supervisors);
+  return dockerBackend(level, images, settings.RUNYARD_DOCKER_IMAGE, make);
+}
+
+/** Returns how to make sandboxes that end with this process. */
+function inThisProcess(
+  ground: ContainerGround,
+  runtime: string,
+  { upstream, cache }: OpenRequest,
+): MakeContainerSandbox {
+  const contents = agentContents(runtime, upstream, cache);
+  return (order) => prepareContainer(ground, contents, { ...order, runtime });
+}
+
+/** Returns how to make sandboxes that go on when this process ends. */
+async function supervised(
+  { log: _, ...ground }: ContainerGround,
+  runtime: string,
+  { state, serviceRoot, cache, instanceId }: OpenRequest,
+  supervisors: NonNullable<OpenRequest['supervisors']>,
+): Promise<MakeContainerSandbox> {
+  const program = await makeSupervisorProgram(state.folder);
+  return (order) => {
+    const preparation: ContainerPreparation = {
+      backend: 'docker',
+      ...order,
+      ground,
+      runtime,
+      serviceRoot,
+      ...(cache === undefined ? {} : { cacheSocket: supervisors.cacheSocket }),
+    };
+    const traces = {
+      id: order.id,
+      stateRoot: ground.stateRoot,
+      label: `${ownerLabel(state.owner)}${instanceId.slice(0, 8)}:${order.id}`,
+      variable: `${ownerVariable(state.owner)}${order.id}`,
+      container: { name: containerName(state.owner, order.id), engine: ground.engine },
+    };
+    return supervisors.prepare({ program, traces, runtime, preparation });
+  };
+}
+
+/** Removes the containers of this data folder, except those of adopted sandboxes. */
+async function sweep({ owner, stateRoot, kept, log }: SweepRequest): Promise<number> {
+  const known = await readFile(engineFile(stateRoot), 'utf8').catch(() => undefined);
+  if (known === undefined) return 0;
+  try {
+    const engine = openEngine(JSON.parse(known) as EngineAddress);
+    const left = (await listSandboxes(engine, owner)).filter((id) => !kept.has(id));
+    for (const id of left) await removeContainer(engine, containerName(owner, id));
+    return left.length;
+  } catch (error) {
+    log.warn(
+      { error: (error as Error).message },
+      'leftover containers could not be removed; the next start tries again',
+    );
+    return 0;
+  }
+}

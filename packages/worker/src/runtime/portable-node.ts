@@ -1,0 +1,150 @@
+/**
+ * Node for containers whose image has no libraries, or other ones than this machine: the copy of a program of this machine that
+ * loads its libraries from its own folder.
+ *
+ * The kernel starts a dynamic program through the interpreter that its PT_INTERP segment names (elf(5)), and the interpreter of glibc
+ * looks for libraries in the folders of DT_RPATH first (ld.so(8)). Both strings fit in the segment's own bytes. The tag takes the place of DT_DEBUG,
+ * which only debuggers read. Starting Node as an argument of the interpreter would need no change of the file, but `process.execPath`
+ * would then be the interpreter, and `child_process.fork` would not work.
+ */
+import { chmod, constants, copyFile, link, mkdir, open } from 'node:fs/promises';
+import path from 'node:path';
+import { agentNode } from './agent-program.ts';
+
+/** Name of the interpreter beside the program. */
+const interpreterName = 'ld.so';
+
+const programInterpreter = 3;
+const loadSegment = 1;
+const dynamicSegment = 2;
+const tagNull = 0n;
+const tagStrings = 5n;
+const tagRpath = 15n;
+const tagDebug = 21n;
+
+interface Segment {
+  readonly type: number;
+  readonly offset: number;
+  readonly address: bigint;
+  readonly bytes: number;
+}
+
+/** A change of a file: these bytes at this offset. */
+export interface Change {
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** Returns the segments of a 64-bit little-endian ELF file, or why it is none. */
+function segmentsOf(header: Buffer): Segment[] {
+  const isElf = header.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
+  if (!isElf) throw new Error('it is not a 64-bit little-endian ELF file');
+  const table = Number(header.readBigUInt64LE(32));
+  const size = header.readUInt16LE(54);
+  const count = header.readUInt16LE(56);
+  return Array.from({ length: count }, (_, n) => {
+    const at = table + n * size;
+    return {
+      type: header.readUInt32LE(at),
+      offset: Number(header.readBigUInt64LE(at + 8)),
+      address: header.readBigUInt64LE(at + 16),
+      bytes: Number(header.readBigUInt64LE(at + 32)),
+    };
+  });
+}
+
+/**
+ * Returns the changes after which a program is started by `{folder}/ld.so` and looks for libraries in the folder that it is in. `read` returns
+ * bytes of the file. Throws if the program has no room for them.
+ */
+export async function portableChanges(
+  read: (offset: number, bytes: number) => Promise<Buffer>,
+  folder: string,
+): Promise<Change[]> {
+  const segments = segmentsOf(await read(0, 4096));
+  const find = (type: number) => segments.find((segment) => segment.type === type);
+  const interpreter = find(programInterpreter);
+  const dynamic = find(dynamicSegment);
+  if (interpreter === undefined || dynamic === undefined) throw new Error('it is not a dynamic program');
+  const first = `${folder}/${interpreterName}\0`;
+  const strings = Buffer.alloc(interpreter.bytes);
+  const text = `${first}$ORIGIN\0`;
+  if (text.length > strings.length)
+    throw new Error(`its interpreter has ${strings.length} bytes, and ${text.length} are needed`);
+  strings.write(text, 'latin1');
+
+  const table = await read(dynamic.offset, dynamic.bytes);
+  let stringTable: bigint | undefined;
+  let debug: number | undefined;
+  for (let at = 0; at + 16 <= table.length && table.readBigUInt64LE(at) !== tagNull; at += 16) {
+    const tag = table.readBigUInt64LE(at);
+    if (tag === tagStrings) stringTable = table.readBigUInt64LE(at + 8);
+    if (tag === tagDebug) debug = at;
+  }
+  const isLoaded = segments.some(
+    ({ type, address, bytes }) =>
+      type === loadSegment && address <= interpreter.address && interpreter.address < address + BigInt(bytes),
+  );
+  if (stringTable === undefined || debug === undefined || !isLoaded)
+    throw new Error('its dynamic section has no room for a library folder');
+  const entry = Buffer.alloc(16);
+  entry.writeBigUInt64LE(tagRpath, 0);
+  // Relative to the string table, modulo 2^64: the strings of the interpreter are before it.
+  entry.writeBigUInt64LE(BigInt.asUintN(64, interpreter.address + BigInt(first.length) - stringTable), 8);
+  return [
+    { offset: interpreter.offset, bytes: strings },
+    { offset: dynamic.offset + debug, bytes: entry },
+  ];
+}
+
+/**
+ * Places this process's Node, the agent's copy of it, which nobody can read, and their libraries in a folder that containers see as
+ * `inside`.
+ */
+export async function placePortableNode(folder: string, inside: string): Promise<void> {
+  const node = path.join(folder, 'node');
+  const ofAgent = path.join(folder, agentNode);
+  await mkdir(path.dirname(ofAgent), { recursive: true, mode: 0o755 });
+  await copyFile(process.execPath, node, constants.COPYFILE_FICLONE);
+  await makePortable(node, inside);
+  await chmod(node, 0o755);
+  await copyFile(node, ofAgent, constants.COPYFILE_FICLONE);
+  await chmod(ofAgent, 0o111);
+  await placeLibraries([folder, path.dirname(ofAgent)]);
+}
+
+/** Changes the program `file` so that it starts in every file system where its folder is `inside`. */
+async function makePortable(file: string, inside: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    const read = async (offset: number, bytes: number): Promise<Buffer> =>
+      (await handle.read(Buffer.alloc(bytes), 0, bytes, offset)).buffer;
+    for (const { offset, bytes } of await portableChanges(read, inside))
+      await handle.write(bytes, 0, bytes.length, offset);
+  } catch (error) {
+    throw new Error(`the program ${process.execPath} cannot be used in containers: ${(error as Error).message}`, {
+      cause: error,
+    });
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Returns the files that this process's own program consists of, besides the program: interpreter and libraries. */
+function ownLibraries(): string[] {
+  const { sharedObjects } = process.report.getReport() as { sharedObjects: string[] };
+  return sharedObjects.filter((file) => file.startsWith('/') && /\.so(\.\d+)*$/.test(file));
+}
+
+/** Places interpreter and libraries of this process's own program into each folder, under the names by which the program asks for them. */
+async function placeLibraries(folders: readonly string[]): Promise<void> {
+  const [one = '', ...others] = folders;
+  for (const library of ownLibraries()) {
+    const name = path.basename(library);
+    // An interpreter is named by architecture; no library's name begins so.
+    const placed = /^ld-/.test(name) ? interpreterName : name;
+    await copyFile(library, path.join(one, placed));
+    await chmod(path.join(one, placed), 0o755);
+    for (const other of others) await link(path.join(one, placed), path.join(other, placed));
+  }
+}

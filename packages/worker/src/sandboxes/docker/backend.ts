@@ -1,0 +1,70 @@
+import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { newSandboxId } from '../bubblewrap/prepare.ts';
+import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
+import { refuseFiles } from '../specification.ts';
+import type { PooledSandbox } from '../supervisors.ts';
+import type { Images, PullWatcher } from './images/images.ts';
+import type { ContainerOrder } from './prepare.ts';
+
+/** Makes a sandbox, whose container starts with its agent. */
+export type MakeContainerSandbox = (order: Omit<ContainerOrder, 'runtime'>) => Promise<Omit<PooledSandbox, 'isAlive'>>;
+
+/** First pause between two reports about a pull; each is longer than the one before, so that a pull of an hour has about fifteen. */
+const reportMs = 5000;
+const growth = 1.4;
+
+/** Creates the backend. `defaultImage` is for runs whose environment names no image. */
+export function dockerBackend(
+  level: SandboxLevel,
+  images: Images,
+  defaultImage: string,
+  make: MakeContainerSandbox,
+): SandboxBackend {
+  return {
+    describe: () => level,
+    async create(specification, signal) {
+      refuseFiles(specification);
+      const { executionId, limits, vcpus } = specification;
+      const named = specification.image ?? defaultImage;
+      const image = await images.provide(named, watcherOf(named, specification.onImage), signal);
+      const sandbox = await make({
+        id: newSandboxId(),
+        executionId,
+        image: { id: image.id, env: image.env, volumes: image.volumes },
+        limits,
+        ...(vcpus === undefined ? {} : { vcpus }),
+      });
+      sandbox.assign?.(specification);
+      try {
+        if (specification.egress !== undefined) await sandbox.openEgress(specification.egress);
+        signal.throwIfAborted();
+        return sandbox;
+      } catch (error) {
+        await sandbox.dispose();
+        throw error;
+      }
+    },
+    close: async () => {},
+  };
+}
+
+/** Reports the steps of a pull, its progress every few seconds. */
+function watcherOf(image: string, report: SandboxSpecification['onImage'] = () => {}): PullWatcher {
+  let began = 0;
+  let reportedAt = 0;
+  let pauseMs = reportMs;
+  return {
+    started() {
+      began = performance.now();
+      reportedAt = began;
+      report({ step: 'started', image });
+    },
+    progress({ downloadedBytes, totalBytes }) {
+      if (performance.now() - reportedAt < pauseMs) return;
+      reportedAt = performance.now();
+      pauseMs *= growth;
+      report({ step: 'progress', image, downloadedBytes, totalBytes });
+    },
+    finished: (end) => report({ step: 'finished', image, durationMs: Math.round(performance.now() - began), ...end }),
+  };
+}

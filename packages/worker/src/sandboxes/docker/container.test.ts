@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { type ContainerView, containerRequest } from './container.ts';
+
+const view: ContainerView = {
+  image: { id: 'sha256:1', env: [], volumes: [] },
+  labels: { a: 'b' },
+  folders: { top: '/s/1', workspace: '/s/1/workspace', home: '/s/1/home' },
+  runtimeFolder: '/r',
+  files: { '/etc/passwd': '/s/1/passwd' },
+  hasRelay: true,
+  hasEgress: false,
+  uid: 70_001,
+  gid: 70_001,
+  nofile: 1024,
+  limits: { memoryMb: 256, processes: 64, tmpMb: 16, diskMb: 64 },
+  command: ['/opt/runyard/agent/node', 'agent'],
+  env: { PATH: '/opt/runyard/bin:/usr/bin:/bin', HOME: '/home/agent' },
+};
+interface Request {
+  readonly Env: string[];
+  readonly HostConfig: { readonly Mounts: { Type: string; Source?: string; Target: string; ReadOnly: boolean }[] };
+}
+const request = (change: Partial<ContainerView> = {}) => containerRequest({ ...view, ...change }) as Request;
+
+test('asks for a container without rights, network and engine, with limits, under a user of its own', () => {
+  expect(request()).toMatchObject({
+    User: '70001:70001',
+    Entrypoint: ['/opt/runyard/agent/node'],
+    Cmd: ['agent'],
+    Healthcheck: { Test: ['NONE'] },
+    HostConfig: {
+      Privileged: false,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      NetworkMode: 'none',
+      IpcMode: 'private',
+      LogConfig: { Type: 'none' },
+      Memory: 256 << 20,
+      MemorySwap: 256 << 20,
+      PidsLimit: 65,
+    },
+  });
+  const mounts = request().HostConfig.Mounts;
+  const writable = mounts.filter(({ ReadOnly }) => !ReadOnly).map(({ Source }) => Source);
+  expect(writable).toEqual(['/s/1/workspace', '/s/1/home']);
+  expect(mounts.some(({ Target }) => Target.includes('docker.sock'))).toBe(false);
+});
+
+test('limits processors only where the run has a shape, and names a runtime only where one is set', () => {
+  expect(request().HostConfig).not.toHaveProperty('NanoCpus');
+  expect(request({ vcpus: 1.5, runtime: 'runsc' }).HostConfig).toMatchObject({ NanoCpus: 1.5e9, Runtime: 'runsc' });
+});
+
+test('keeps variables of the image, except those that change the programs of the agent', () => {
+  const env = [
+    'JAVA_HOME=/jdk',
+    'LD_PRELOAD=/evil.so',
+    'NODE_OPTIONS=-r /evil',
+    'OPENSSL_CONF=/e',
+    'RUNYARD_RUN_TOKEN_FD=9',
+    'A B=c',
+    'HOME=/e',
+  ];
+  const found = request({ image: { ...view.image, env: [...env, 'PATH=/jdk/bin:relative:/bin'] } }).Env;
+  // A name without `=` removes the variable.
+  expect(found.filter((entry) => !entry.includes('=')).sort()).toEqual(
+    ['A B', 'LD_PRELOAD', 'NODE_OPTIONS', 'OPENSSL_CONF', 'RUNYARD_RUN_TOKEN_FD'].sort(),
+  );
+  expect(found).not.toContain('JAVA_HOME');
+  expect(found).toContain('HOME=/home/agent');
+  expect(found).toContain('PATH=/opt/runyard/bin:/jdk/bin:/bin:/usr/bin');
+});
+
+test('gives an empty folder that nothing can be written to for each volume of the image', () => {
+  const { Mounts } = request({ image: { ...view.image, volumes: ['/data', '/workspace'] } }).HostConfig;
+  expect(Mounts.filter(({ Type }) => Type === 'tmpfs')).toEqual([{ Type: 'tmpfs', Target: '/data', ReadOnly: true }]);
+});

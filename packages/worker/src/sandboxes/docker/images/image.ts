@@ -1,0 +1,41 @@
+import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
+import { inside } from '../../bubblewrap/arguments.ts';
+
+/** The image of a sandbox, as the engine knows it. */
+export interface ContainerImage {
+  /** Digest of its content, which is started whatever its name means by then. */
+  readonly id: string;
+  /** `NAME=value` of its variables. */
+  readonly env: readonly string[];
+  /** Folders for which it asks for volumes. */
+  readonly volumes: readonly string[];
+}
+
+/** Folders of ours, in which an image may have no volume. */
+export const ownFolders = ['/opt/runyard', '/run/runyard', inside.workspace, inside.home, harnessFolderInside];
+/** Folders of the kernel and of the engine. */
+const systemFolders = ['/', '/proc', '/sys', '/dev', '/etc', '/sbin', '/tmp'];
+
+const mostVolumes = 32;
+
+/** Returns why no sandbox is made of an image with these volumes; undefined: the volumes do no harm. */
+export function volumesFault(volumes: readonly string[]): string | undefined {
+  if (volumes.length > mostVolumes)
+    return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;
+  const bad = volumes.find(
+    (volume) =>
+      !/^\/[^\0]*$/.test(volume) ||
+      volume.split('/').some((part) => part === '..' || part === '.') ||
+      [...ownFolders, ...systemFolders].some((own) => volume.startsWith(`${own}/`)) ||
+      systemFolders.includes(volume),
+  );
+  return bad === undefined
+    ? undefined
+    : `it asks for a volume at ${JSON.stringify(bad.slice(0, 200))}, where the sandbox has files of its own`;
+}
+
+/**
+ * Paths of an image that may not be links: the engine mounts folders at the ends of links, and could so put a folder that commands can write
+ * over the agent's own files.
+ */
+export const noLinks = ['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside];

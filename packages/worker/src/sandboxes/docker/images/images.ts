@@ -1,0 +1,126 @@
+/** The images of the sandboxes of a worker: finds them in the engine, pulls what is missing, refuses what does harm. */
+
+import { type ImageName, readImageName } from '@runyard/contract/image-names';
+import type { Engine, EngineFacts } from '../../engine/engine.ts';
+import { SandboxError } from '../../sandbox.ts';
+import { type FoundImage, findImage, findLink } from './find.ts';
+import { type PullProgress, pullImage, tooLarge } from './pull.ts';
+
+export interface ImagesRequest {
+  readonly engine: Engine;
+  readonly facts: EngineFacts;
+  /** Registries whose images may be used. */
+  readonly registries: readonly string[];
+  readonly maxBytes: number;
+  /** Labels of containers by which the next worker removes them. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly newContainerName: () => string;
+}
+
+/** Takes the steps of a pull, for the timeline of the run. */
+export interface PullWatcher {
+  started(): void;
+  progress(progress: PullProgress): void;
+  finished(end: { readonly bytes: number } | { readonly error: string }): void;
+}
+
+export interface Images {
+  /** Returns the image for a sandbox. Rejects with a `SandboxError` that says what to do, or with the reason of `signal`. */
+  provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<FoundImage>;
+}
+
+/** A pull that several runs may wait for. It goes on until the last of them has given up. */
+interface Pull {
+  readonly done: Promise<void>;
+  readonly watchers: Set<PullWatcher>;
+  readonly stop: AbortController;
+}
+
+/** Opens the images of an engine. */
+export function openImages(request: ImagesRequest): Images {
+  const { engine, facts, registries, maxBytes } = request;
+  const pulls = new Map<string, Pull>();
+  /** Ids of images without harmful links. The content of an id never changes. */
+  const checked = new Set<string>();
+
+  const startPull = (name: ImageName): Pull => {
+    const stop = new AbortController();
+    const watchers = new Set<PullWatcher>();
+    const done = pullImage({
+      engine,
+      name,
+      maxBytes,
+      rootFolder: facts.rootFolder,
+      signal: stop.signal,
+      onProgress: (progress) => {
+        for (const watcher of watchers) watcher.progress(progress);
+      },
+    }).finally(() => pulls.delete(name.full));
+    done.catch(() => {});
+    const pull = { done, watchers, stop };
+    pulls.set(name.full, pull);
+    return pull;
+  };
+
+  const pull = async (name: ImageName, watcher: PullWatcher, signal: AbortSignal): Promise<void> => {
+    const current = pulls.get(name.full) ?? startPull(name);
+    current.watchers.add(watcher);
+    watcher.started();
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      await Promise.race([current.done, aborted]);
+    } finally {
+      signal.removeEventListener('abort', abort);
+      current.watchers.delete(watcher);
+      if (current.watchers.size === 0) current.stop.abort(new Error('no run waits for it any more'));
+    }
+  };
+
+  const check = async (image: FoundImage, name: ImageName): Promise<void> => {
+    if (image.fault !== undefined) throw refused(image.fault.reason, image.fault.message);
+    if (image.bytes > maxBytes) throw tooLarge(name, maxBytes);
+    if (checked.has(image.id)) return;
+    const link = await findLink(engine, image, request.labels, request.newContainerName());
+    if (link !== undefined)
+      throw refused(
+        'image_refused',
+        `the image ${name.full} is refused: ${link} is a link in it, and the sandbox has a folder there`,
+      );
+    checked.add(image.id);
+  };
+
+  return {
+    async provide(given, watcher, signal) {
+      const read = readImageName(given);
+      if (!read.ok) throw refused('image_refused', read.problem);
+      const { name } = read;
+      if (!registries.includes(name.registry))
+        throw refused(
+          'image_refused',
+          `the image ${name.full} is refused: this worker takes images of ${registries.join(', ')} only (RUNYARD_DOCKER_REGISTRIES)`,
+        );
+      try {
+        let image = await findImage(engine, facts, name.full);
+        if (image === undefined) {
+          await pull(name, watcher, signal).catch((error: Error) => {
+            watcher.finished({ error: error.message });
+            throw error;
+          });
+          image = await findImage(engine, facts, name.full);
+          if (image === undefined) throw refused('image_not_found', `the image ${name.full} was pulled and is gone`);
+          if (image.bytes > maxBytes) await engine.call('DELETE', `/images/${encodeURI(name.full)}`).catch(() => {});
+          watcher.finished({ bytes: image.bytes });
+        }
+        await check(image, name);
+        return image;
+      } catch (error) {
+        if (error instanceof SandboxError || signal.aborted) throw error;
+        throw refused('engine_failed', `the container engine failed: ${(error as Error).message}`);
+      }
+    },
+  };
+}
+
+const refused = (reason: string, message: string): SandboxError => new SandboxError('prepare', reason, message);

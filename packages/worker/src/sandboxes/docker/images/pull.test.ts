@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { readImageName } from '@runyard/contract/image-names';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openEngine } from '../../engine/engine.ts';
+import { type PullProgress, pullImage } from './pull.ts';
+
+let folder = '';
+let server: Server;
+let answer: (response: ServerResponse) => void = () => {};
+let asked = '';
+let closed: Promise<unknown> | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-pull-'));
+  server = createServer((request, response) => {
+    asked = request.url ?? '';
+    closed = once(response, 'close');
+    answer(response);
+  });
+  server.listen(path.join(folder, 'd.sock'));
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+const progress: PullProgress[] = [];
+function pull(maxBytes = 1e9, signal = new AbortController().signal): Promise<void> {
+  const read = readImageName('ghcr.io/team/box:1');
+  if (!read.ok) throw new Error(read.problem);
+  progress.length = 0;
+  return pullImage({
+    engine: openEngine({ socketPath: path.join(folder, 'd.sock'), version: '1.41' }),
+    name: read.name,
+    maxBytes,
+    rootFolder: folder,
+    onProgress: (step) => progress.push(step),
+    signal,
+  });
+}
+const line = (content: object): string => `${JSON.stringify(content)}\r\n`;
+const part = (id: string, current: number, total: number): string =>
+  line({ id, status: 'Downloading', progressDetail: { current, total } });
+
+test('adds up the parts of an image, also where a line arrives in pieces', async () => {
+  answer = (response) => {
+    const text = part('a', 10, 100) + part('b', 1, 50) + part('a', 100, 100) + line({ status: 'Status: done' });
+    response.write(text.slice(0, 30));
+    setImmediate(() => response.end(text.slice(30)));
+  };
+  await pull();
+  expect(progress).toEqual([
+    { downloadedBytes: 10, totalBytes: 100 },
+    { downloadedBytes: 11, totalBytes: 150 },
+    { downloadedBytes: 101, totalBytes: 150 },
+  ]);
+  expect(asked).toBe('/v1.41/images/create?fromImage=ghcr.io%2Fteam%2Fbox%3A1');
+});
+
+test.each([
+  ['manifest for ghcr.io/team/box:1 not found: manifest unknown', 'image_not_found'],
+  ['pull access denied for team/box, repository does not exist or may require docker login', 'image_no_access'],
+  ['Head "https://ghcr.io/v2/": unauthorized', 'image_no_access'],
+  ['no matching manifest for linux/amd64 in the manifest list entries', 'image_wrong_architecture'],
+  ['write /data: no space left on device', 'image_no_space'],
+  ['dial tcp: connection refused', 'image_not_pulled'],
+])('reads %j as %s, in the answer and as a status', async (text, reason) => {
+  answer = (response) => response.end(line({ errorDetail: { message: text }, error: text }));
+  await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason });
+  answer = (response) => response.writeHead(500).end(JSON.stringify({ message: text }));
+  await expect(pull()).rejects.toMatchObject({ phase: 'prepare', reason, message: expect.stringContaining(text) });
+});
+
+test('stops the pull of an image that is too large, and of a run that has ended', async () => {
+  answer = (response) => response.write(part('a', 1, 2000));
+  await expect(pull(1000)).rejects.toMatchObject({ reason: 'image_too_large' });
+  await closed;
+  const run = new AbortController();
+  answer = (response) => {
+    response.write(part('a', 1, 2));
+    run.abort(new Error('cancelled'));
+  };
+  await expect(pull(1000, run.signal)).rejects.toThrow('cancelled');
+  await closed;
+});
+
+test('reports an engine that goes away in the middle', async () => {
+  answer = (response) => {
+    response.write(part('a', 1, 2));
+    setImmediate(() => response.destroy());
+  };
+  await expect(pull()).rejects.toMatchObject({ reason: 'image_not_pulled' });
+});

@@ -1,0 +1,132 @@
+import { statfs } from 'node:fs/promises';
+import { StringDecoder } from 'node:string_decoder';
+import type { ImageName } from '@runyard/contract/image-names';
+import { type Engine, EngineError } from '../../engine/engine.ts';
+import { SandboxError } from '../../sandbox.ts';
+
+/** How far a pull is. */
+export interface PullProgress {
+  readonly downloadedBytes: number;
+  /** Of the parts whose size is known. */
+  readonly totalBytes: number;
+}
+
+export interface PullRequest {
+  readonly engine: Engine;
+  readonly name: ImageName;
+  /** Most bytes of an image, packed and unpacked. */
+  readonly maxBytes: number;
+  /** Folder of the engine's images. */
+  readonly rootFolder: string;
+  readonly onProgress: (progress: PullProgress) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A line of the answer of `POST /images/create`. */
+interface Line {
+  readonly id?: string;
+  readonly status?: string;
+  readonly error?: string;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number };
+}
+
+/** Space that a pull leaves free on the disk of the images. */
+const freeBytes = 512 * 1024 * 1024;
+const spaceCheckMs = 500;
+const longestLine = 1024 * 1024;
+
+/** Pulls an image. Rejects with a `SandboxError` that says why there is none. The engine stops the pull when its request is aborted. */
+export async function pullImage(request: PullRequest): Promise<void> {
+  const { engine, name, maxBytes, signal } = request;
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const free = await freeSpace(request.rootFolder);
+  const watch = setInterval(async () => {
+    const now = await freeSpace(request.rootFolder);
+    if (free === undefined || now === undefined) return;
+    if (free - now > maxBytes) stop.abort(tooLarge(name, maxBytes));
+    else if (now < freeBytes) stop.abort(failed('image_no_space', name, 'the disk of the worker is nearly full'));
+  }, spaceCheckMs);
+  try {
+    const answer = await engine.stream('POST', '/images/create', {
+      query: { fromImage: name.full },
+      signal: either,
+      answerMs: 0,
+    });
+    const parts = new Map<string, { current: number; total: number }>();
+    for await (const line of linesOf(answer)) {
+      if (line.error !== undefined) throw refusal(name, line.error);
+      const { current = 0, total = 0 } = line.progressDetail ?? {};
+      if (line.id === undefined || line.status !== 'Downloading' || total <= 0) continue;
+      parts.set(line.id, { current, total });
+      const progress = { downloadedBytes: sum(parts, 'current'), totalBytes: sum(parts, 'total') };
+      if (progress.totalBytes > maxBytes) stop.abort(tooLarge(name, maxBytes));
+      either.throwIfAborted();
+      request.onProgress(progress);
+    }
+    either.throwIfAborted();
+  } catch (error) {
+    if (stop.signal.aborted) throw stop.signal.reason;
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof SandboxError) throw error;
+    if (error instanceof EngineError) throw refusal(name, error.message);
+    throw failed('image_not_pulled', name, (error as Error).message);
+  } finally {
+    clearInterval(watch);
+  }
+}
+
+const sum = (parts: ReadonlyMap<string, { current: number; total: number }>, which: 'current' | 'total'): number =>
+  [...parts.values()].reduce((all, part) => all + part[which], 0);
+
+/** Returns the free bytes on the disk of a folder; undefined where it is not to be seen from here. */
+async function freeSpace(folder: string): Promise<number | undefined> {
+  const found = await statfs(folder).catch(() => undefined);
+  return found && found.bavail * found.bsize;
+}
+
+const failed = (reason: string, name: ImageName, message: string): SandboxError =>
+  new SandboxError('prepare', reason, `the image ${name.full} could not be pulled: ${message}`);
+
+/** Returns the failure of an image that is too large. */
+export const tooLarge = (name: ImageName, maxBytes: number): SandboxError =>
+  failed(
+    'image_too_large',
+    name,
+    `it is larger than the ${Math.round(maxBytes / 1024 / 1024)} MB of RUNYARD_DOCKER_IMAGE_MB; name a smaller image, or raise the setting of the worker`,
+  );
+
+/** Returns what an engine's text about a pull means. Engines have no other sign: the status of the answer is 200 when a pull begins. */
+function refusal(name: ImageName, text: string): SandboxError {
+  const said = text.trim().slice(0, 300);
+  if (/no matching manifest|does not match the specified platform|image operating system/i.test(text))
+    return failed(
+      'image_wrong_architecture',
+      name,
+      `it does not exist for the architecture of the worker's machine; name an image that does (${said})`,
+    );
+  if (/unauthorized|authentication required|no basic auth|denied|forbidden|\b40[13]\b/i.test(text))
+    return failed(
+      'image_no_access',
+      name,
+      `its registry wants credentials, or does not have it. Check the name; a private image must be pulled on the worker's machine by its operator (${said})`,
+    );
+  if (/manifest unknown|not found|name unknown|\b404\b/i.test(text))
+    return failed('image_not_found', name, `its registry does not have it; check name and tag (${said})`);
+  if (/no space left/i.test(text)) return failed('image_no_space', name, `the disk of the worker is full (${said})`);
+  return failed('image_not_pulled', name, said);
+}
+
+async function* linesOf(answer: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+  const decoder = new StringDecoder('utf8');
+  let text = '';
+  for await (const chunk of answer) {
+    text += decoder.write(Buffer.from(chunk));
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      const line = text.slice(0, end).trim();
+      text = text.slice(end + 1);
+      if (line !== '') yield JSON.parse(line);
+    }
+    if (text.length > longestLine) throw new Error('the answer of the engine cannot be read');
+  }
+}

@@ -1,0 +1,35 @@
+import type { ImageSupport } from '../../state/disk-image.ts';
+import type { EngineAddress } from '../engine/engine.ts';
+import type { SandboxLimits } from '../limits.ts';
+import type { ContainerImage } from './images/image.ts';
+
+/** What all containers of a worker share. */
+export interface ContainerGround {
+  readonly engine: EngineAddress;
+  /** Container runtime; absent: the engine's own choice. */
+  readonly runtime?: string;
+  readonly stateRoot: string;
+  readonly owner: string;
+  /** True if each sandbox has a user of its own. False: all run under the worker's. */
+  readonly ownUsers: boolean;
+  readonly disks: ImageSupport;
+  readonly harnessDir?: string;
+  readonly nofile: number;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/** Everything that a supervisor needs to prepare a sandbox, as JSON. */
+export interface ContainerPreparation {
+  readonly backend: 'docker';
+  readonly id: string;
+  readonly executionId: string;
+  readonly ground: Omit<ContainerGround, 'log'>;
+  readonly image: ContainerImage;
+  readonly limits: SandboxLimits;
+  readonly vcpus?: number;
+  /** Host folder that is /opt/runyard. */
+  readonly runtime: string;
+  readonly serviceRoot: string;
+  /** Socket of the worker's cache; absent: agents keep nothing for later runs. */
+  readonly cacheSocket?: string;
+}

@@ -1,0 +1,194 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { SandboxEgress } from '../../egress/egress.ts';
+import type { Relay } from '../../relay/socket-server.ts';
+import { inside } from '../bubblewrap/arguments.ts';
+import { takeIdentity } from '../bubblewrap/identities.ts';
+import type { SandboxContents } from '../bubblewrap/prepare.ts';
+import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
+import { watchDisk } from '../disk-watch.ts';
+import { openEngine } from '../engine/engine.ts';
+import { containerLabels, containerName, removeContainer } from '../engine/names.ts';
+import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
+import { ownerVariable } from '../markers.ts';
+import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
+import { agentCommand, agentEnvironment } from './agent-command.ts';
+import { containerRequest } from './container.ts';
+import type { ContainerGround, ContainerPreparation } from './preparation.ts';
+import { type RunningContainer, startContainer } from './running.ts';
+import { userFiles } from './user-files.ts';
+
+/** A container that can run any command: the agent, or the script of the probe. */
+export interface ContainerSandbox extends Sandbox {
+  run(command: readonly string[], env: Readonly<Record<string, string>>, runToken?: string): Promise<RunningContainer>;
+  /** Gives it the proxy to the hosts of its environment. Before `run`. */
+  openEgress(egress: SandboxEgress): Promise<void>;
+}
+
+export type ContainerOrder = Pick<
+  ContainerPreparation,
+  'id' | 'executionId' | 'image' | 'limits' | 'vcpus' | 'runtime'
+>;
+
+/** Makes folders, user and relay of a sandbox. Its container is made when its command is known. If a step fails, removes what the earlier steps made. */
+export async function prepareContainer(
+  ground: ContainerGround,
+  contents: Pick<SandboxContents, 'relay'>,
+  order: ContainerOrder,
+): Promise<ContainerSandbox> {
+  const { id, limits } = order;
+  const engine = openEngine(ground.engine);
+  const name = containerName(ground.owner, id);
+  const identity = ground.ownUsers ? await takeIdentity() : undefined;
+  const uid = identity?.uid;
+  let folders: SandboxFolders | undefined;
+  let files: Readonly<Record<string, string>> = {};
+  let relay: Relay | undefined;
+  let egress: Relay | undefined;
+  let running: RunningContainer | undefined;
+  let isMade = false;
+  let isKilled = false;
+  let verdict: SandboxVerdict | undefined;
+  let watch: { stop(): void } | undefined;
+  let tokenOfRun = '';
+  const ended = Promise.withResolvers<SandboxExit>();
+
+  const dispose = async (): Promise<void> => {
+    watch?.stop();
+    const problems: string[] = [];
+    const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
+      work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
+    await attempt('container', isMade ? removeContainer(engine, name) : undefined);
+    await running?.ended;
+    await attempt('relay', relay?.close());
+    await attempt('egress', egress?.close());
+    await attempt('folders', removeFolders(ground.stateRoot, id));
+    if (problems.length === 0) identity?.release();
+    else
+      ground.log.warn(
+        { sandbox: id, problems },
+        'a sandbox could not be removed completely; the next start tries again',
+      );
+  };
+
+  try {
+    folders = await makeFolders(ground.stateRoot, id, {
+      ...(uid === undefined ? {} : { uid }),
+      ...(ground.disks.ok ? { diskMb: limits.diskMb } : {}),
+    });
+    files = await writeUserFiles(folders.top, uid ?? process.getuid?.() ?? 0, uid ?? process.getgid?.() ?? 0);
+    relay = await contents.relay?.(path.join(folders.top, 'relay.sock'), uid, {
+      runToken: () => tokenOfRun,
+      memory: async () => ({ oom_kills: (await running?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
+    });
+  } catch (error) {
+    await dispose();
+    throw notPrepared(error as Error);
+  }
+  const hostFolders = folders;
+
+  const kill: Sandbox['kill'] = (how) => {
+    if (!isMade) return;
+    if (how === 'kill') isKilled = true;
+    const signal = how === 'kill' ? 'SIGKILL' : 'SIGTERM';
+    // It may have ended, or is about to start: `run` looks at `isKilled` then.
+    engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).catch(() => {});
+  };
+
+  const measure = async (signal: AbortSignal): Promise<number> =>
+    ground.disks.ok
+      ? await usedOnFileSystem(hostFolders.top)
+      : await usedInFolders([hostFolders.workspace, hostFolders.home], async () => [], signal);
+
+  const run: ContainerSandbox['run'] = async (command, env, runToken = '') => {
+    tokenOfRun = runToken;
+    const [variable = '', value = ''] = `${ownerVariable(ground.owner)}${id}`.split('=');
+    const json = containerRequest({
+      ...(ground.runtime === undefined ? {} : { runtime: ground.runtime }),
+      image: order.image,
+      labels: containerLabels(ground.owner, { 'runyard.sandbox': id, 'runyard.execution': order.executionId }),
+      folders: hostFolders,
+      runtimeFolder: order.runtime,
+      harnessDir: ground.harnessDir,
+      files,
+      hasRelay: relay !== undefined,
+      hasEgress: egress !== undefined,
+      uid: uid ?? process.getuid?.() ?? 0,
+      gid: uid ?? process.getgid?.() ?? 0,
+      nofile: ground.nofile,
+      limits,
+      vcpus: order.vcpus,
+      command,
+      env: {
+        ...env,
+        ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }),
+        [variable]: value,
+      },
+    });
+    isMade = true;
+    try {
+      await engine.call('POST', '/containers/create', { query: { name }, json, answerMs: 0 });
+      running = await startContainer(engine, name, runToken);
+    } catch (error) {
+      throw new SandboxError(
+        'spawn',
+        'container_not_started',
+        `the container could not be started: ${(error as Error).message.slice(0, 1000)}`,
+        { cause: error },
+      );
+    }
+    if (isKilled) kill('kill');
+    watch = watchDisk({
+      measure,
+      limitMb: limits.diskMb,
+      onFull(full) {
+        verdict = full;
+        kill('kill');
+      },
+    });
+    return running;
+  };
+
+  const follow = async (): Promise<void> => {
+    const end = await running?.ended;
+    watch?.stop();
+    if (end !== undefined) ended.resolve({ ...end, ...(verdict === undefined ? {} : { verdict }) });
+  };
+
+  return {
+    id,
+    workspace: hostFolders.workspace,
+    run,
+    async openEgress(opening) {
+      egress = await opening.open(path.join(hostFolders.top, 'egress.sock'), uid).catch((error: Error) => {
+        throw notPrepared(error);
+      });
+    },
+    async spawn(launch: AgentLaunch) {
+      try {
+        await run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
+      } catch (error) {
+        // Nothing runs in it.
+        ended.resolve({ exitCode: 125, outOfMemory: false, outputTail: '' });
+        throw error;
+      }
+      void follow();
+    },
+    ended: ended.promise,
+    kill,
+    dispose,
+  };
+}
+
+/** Writes the files by which programs in the container know their user. Returns their host paths by their paths inside. */
+async function writeUserFiles(top: string, uid: number, gid: number): Promise<Record<string, string>> {
+  const files: Record<string, string> = {};
+  for (const [name, text] of Object.entries(userFiles(uid, gid))) {
+    files[`/etc/${name}`] = path.join(top, name);
+    await writeFile(path.join(top, name), text, { mode: 0o644 });
+  }
+  return files;
+}
+
+const notPrepared = (cause: Error): SandboxError =>
+  new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { outputsOf } from '../engine/demultiplex.ts';
+import { type Engine, EngineError } from '../engine/engine.ts';
+import { oomKillsOf } from '../engine/memory.ts';
+import { keepOutputTail } from '../output-tail.ts';
+
+/** How a container ended. */
+export interface ContainerEnd {
+  readonly exitCode: number;
+  readonly outOfMemory: boolean;
+  readonly outputTail: string;
+}
+
+/** A container that was started. */
+export interface RunningContainer {
+  /** Resolves when the kernel has ended every process in it. */
+  readonly ended: Promise<ContainerEnd>;
+  oomKills(): Promise<number>;
+}
+
+interface State {
+  readonly State: {
+    readonly Status: string;
+    readonly Pid: number;
+    readonly ExitCode: number;
+    readonly OOMKilled: boolean;
+    readonly Error: string;
+  };
+}
+
+/** Pause between two questions to an engine that does not answer, such as one that is being upgraded. */
+const askAgainMs = 500;
+
+/** Starts a container that was made, and gives `input` to its standard input. Rejects with the engine's reason if it does not start. */
+export async function startContainer(engine: Engine, name: string, input: string): Promise<RunningContainer> {
+  const { socket, head } = await engine.attach(name);
+  socket.on('error', () => {});
+  const tail = keepOutputTail([outputsOf(socket, head)]);
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  try {
+    await engine.call('POST', `/containers/${name}/start`, { answerMs: 0 });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+  socket.end(input);
+  const inspect = () => engine.call<State>('GET', `/containers/${name}/json`);
+  const pid = await inspect().then(
+    ({ State }) => State.Pid,
+    () => 0,
+  );
+  let lastOomKills = 0;
+  const oomKills = async (): Promise<number> => {
+    lastOomKills = Math.max(lastOomKills, await oomKillsOf(pid));
+    return lastOomKills;
+  };
+
+  /** Waits until the engine says that it has ended, however often it is restarted meanwhile. */
+  const untilEnded = async (): Promise<State['State'] | undefined> => {
+    for (;;) {
+      try {
+        await engine.call('POST', `/containers/${name}/wait`, { answerMs: 0 });
+        const { State } = await inspect();
+        if (State.Status === 'exited' || State.Status === 'dead') return State;
+      } catch (error) {
+        // Someone has removed it, which ends it first.
+        if (error instanceof EngineError && error.status === 404) return undefined;
+      }
+      await sleep(askAgainMs);
+    }
+  };
+
+  const ended = (async (): Promise<ContainerEnd> => {
+    const state = await untilEnded();
+    tail.close();
+    // The rest of the output; the engine closes the connection when it has sent all.
+    await Promise.race([closed, sleep(2000)]);
+    socket.destroy();
+    const killed = state?.OOMKilled === true || lastOomKills > 0;
+    return { exitCode: state?.ExitCode ?? 137, outOfMemory: killed, outputTail: tail.text() };
+  })();
+  return { ended, oomKills };
+}

@@ -1,0 +1,39 @@
+import { PassThrough, type Readable } from 'node:stream';
+
+/** Bytes before each piece: the stream's number, three zeros, the length (docs.docker.com/reference/api/engine, "Stream format"). */
+const headerBytes = 8;
+
+/** Returns the text of both outputs of a container in their order, from the connection that attached to it. `head`: bytes that had already arrived. */
+export function outputsOf(source: Readable, head: Buffer): Readable {
+  const output = new PassThrough();
+  let header = Buffer.alloc(0);
+  let rest = 0;
+  const take = (chunk: Buffer): boolean => {
+    let wants = true;
+    for (let at = 0; at < chunk.length; ) {
+      if (rest > 0) {
+        const piece = chunk.subarray(at, at + rest);
+        at += piece.length;
+        rest -= piece.length;
+        wants = output.write(piece);
+        continue;
+      }
+      const missing = chunk.subarray(at, at + headerBytes - header.length);
+      header = Buffer.concat([header, missing]);
+      at += missing.length;
+      if (header.length < headerBytes) break;
+      rest = header.readUInt32BE(4);
+      header = Buffer.alloc(0);
+    }
+    return wants;
+  };
+  const end = (): void => void output.end();
+  take(head);
+  source.on('data', (chunk: Buffer) => {
+    if (take(chunk)) return;
+    source.pause();
+    output.once('drain', () => source.resume());
+  });
+  source.once('end', end).once('close', end).once('error', end);
+  return output;
+}

@@ -1,0 +1,119 @@
+/** Hostile commands of a run in a container of a real engine, each with a control: the same outside of the container, or what the run may do. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
+import { type AgentProbe, openAgentProbe } from './support/agent-probe.ts';
+import { startTestEngine, type TestEngine } from './support/container-engine.ts';
+import { openMachineAttacks } from './support/machine-attacks.ts';
+
+const started = await startTestEngine();
+const title = 'a hostile command of a run in a container';
+
+describe.skipIf(typeof started === 'string')(
+  typeof started === 'string' ? `${title} (skipped: ${started})` : title,
+  () => {
+    const engine = started as TestEngine;
+    let probe: AgentProbe;
+    beforeAll(async () => {
+      await engine.makeImage('box:1', await engine.makeRoot());
+      probe = await openAgentProbe({
+        RUNYARD_SANDBOX: 'docker',
+        RUNYARD_DOCKER_HOST: engine.host,
+        RUNYARD_DOCKER_IMAGE: 'box:1',
+        RUNYARD_SANDBOX_MEMORY_MB: '256',
+        RUNYARD_SANDBOX_PROCESSES: '64',
+        RUNYARD_SANDBOX_TMP_MB: '16',
+        RUNYARD_SANDBOX_DISK_MB: '64',
+      });
+    }, 120_000);
+    afterAll(async () => {
+      await probe?.[Symbol.asyncDispose]();
+      expect(await engine.containers(), 'containers that are left').toEqual([]);
+      await engine[Symbol.asyncDispose]();
+    }, 60_000);
+    /** The shell of a run ends at the first command that fails. */
+    const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
+
+    test('reaches no file, process, environment, socket or network of the machine, nor the engine', async () => {
+      await using attacks = await openMachineAttacks(probe.it.worker.stateRoot);
+      const outside = attacks.runOutside();
+      for (const name of attacks.names) expect(outside).toContain(`REACHED ${name}\n`);
+      const socket = engine.host.slice('unix://'.length);
+      const more = [
+        `node -e "require('net').connect({ host: '169.254.169.254', port: 80 }).on('connect', () => console.log('REACHED')).on('error', ({ code }) => console.log('metadata', code))"`,
+        `for s in ${socket} /var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock; do [ -e $s ] && echo REACHED $s; done`,
+        'ls /run/runyard',
+      ];
+      const seen = await attempt([attacks.script, ...more].join('\n'));
+      expect(seen).not.toContain('REACHED');
+      expect(seen).toMatch(/metadata E\w+\nrelay\.sock\nend/);
+    });
+
+    test('finds the run token in no environment, argument, memory or descriptor of any process', async () => {
+      const printed = await probe.attemptInNode((token) => `${startVictim}\n${lookForToken(token)}`);
+      const found: string[] = JSON.parse(printed);
+      expect(found.filter((line) => !line.startsWith('descriptors of the agent: '))).toEqual([
+        'capital control in memory',
+        'control in descriptors',
+        'control in environ',
+        'control in memory',
+        'environ of the agent: EACCES',
+        'memory of the agent: EACCES',
+      ]);
+    });
+
+    test('neither opens an inspector in the agent nor ends it when a command sends SIGUSR1', async () => {
+      const printed = await probe.attemptInNode(() => startVictim + sendSignal);
+      expect(printed).toMatch(/inspector of the control\nagent refused\n$/);
+    });
+
+    test('gains no right that changes the container', async () => {
+      const seen = await attempt(
+        [
+          'touch own && echo MAY-write',
+          'unshare -U true && echo GAINED-namespace',
+          'unshare -r mount -t tmpfs x /tmp && echo GAINED-mount',
+          'mount -t tmpfs x /workspace && echo GAINED-mount',
+          'mknod disk b 8 0 && echo GAINED-device',
+          'hostname owned && echo GAINED-hostname',
+          'chroot /workspace true && echo GAINED-chroot',
+          'for f in /bin/x /etc/hosts /etc/passwd /etc/resolv.conf /opt/runyard/node /opt/runyard/libc.so.6 /opt/runyard/agent/x /run/x /x /proc/sys/kernel/hostname /sys/fs/cgroup/x; do echo x >>$f && echo GAINED-$f; done',
+          'grep -E "CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp:" /proc/self/status',
+        ].join('\n'),
+      );
+      expect(seen).not.toContain('GAINED');
+      expect(seen).toContain('MAY-write\n');
+      expect(seen.match(/^Cap\w+:\s+0{16}$/gm)).toHaveLength(3);
+      expect(seen).toMatch(/NoNewPrivs:\s+1\nSeccomp:\s+2\n/);
+    });
+
+    test('bounds processes, /tmp, /dev/shm and files, and ends a fork bomb with its container', async () => {
+      const start = (count: number) => `i=0; while [ $i -lt ${count} ]; do sleep 4 & i=$((i+1)); done`;
+      const seen = await attempt(
+        [
+          `(${start(10)}) && echo MAY-start`,
+          `(${start(200)}) || echo REFUSED-start`,
+          'head -c 30000000 /dev/zero >/tmp/fill || echo REFUSED-tmp',
+          'head -c 30000000 /dev/zero >/dev/shm/fill || echo REFUSED-shm',
+          'truncate -s 100000000 one || echo REFUSED-file',
+        ].join('\n'),
+      );
+      for (const line of ['MAY-start', 'REFUSED-start', 'REFUSED-tmp', 'REFUSED-shm', 'REFUSED-file'])
+        expect(seen).toContain(line);
+      await probe.ended('b() { b | b & }; b; sleep 1; exit 1');
+      expect(await attempt('echo alive')).toContain('alive');
+    });
+
+    test('is ended when memory is used up', async () => {
+      const take = (mb: number) =>
+        `node -e 'const k = []; while (k.length < ${mb / 16}) k.push(Buffer.alloc(16 << 20, 1))'; echo "${mb} MB: $?"`;
+      const outcome = await attempt(`${take(64)}\n${take(4096)}`).catch((error: Error) => error.message);
+      expect(outcome).toMatch(/^64 MB: 0\n(.*\n)*4096 MB: 137\n|used up its 256 MB of memory/);
+    });
+
+    test('is ended when open files that were unlinked exceed the disk limit', async () => {
+      const hold = (fd: number) => `exec ${fd}>gone; rm gone; head -c 30000000 /dev/zero >&${fd}`;
+      const { failure_reason } = await probe.ended(`${[3, 4, 5].map(hold).join('; ')}; sleep 60`);
+      expect(failure_reason).toBe('disk_limit');
+    });
+  },
+);

@@ -1,0 +1,226 @@
+/** Runs of a whole system in containers of a real engine, which the test starts. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findProcesses } from '../packages/worker/src/state/processes.ts';
+import { type FakeImageRegistry, startFakeImageRegistry } from './fakes/image-registry.ts';
+import { addMusl, hasMusl, startTestEngine, type TestEngine } from './support/container-engine.ts';
+import { eventually, killHard, type System, startSystem } from './support/system.ts';
+
+const started = await startTestEngine();
+const name = typeof started === 'string' ? `runs in containers (skipped: ${started})` : 'runs in containers';
+const limitMs = 120_000;
+
+describe.skipIf(typeof started === 'string')(name, () => {
+  const engine = started as TestEngine;
+  let system: System;
+  let registry: FakeImageRegistry;
+  const released = Promise.withResolvers<void>();
+
+  beforeAll(async () => {
+    const root = await engine.makeRoot();
+    await engine.makeImage('box:1', root, ['ENV GREETING=hello', 'ENV PATH=/usr/games:/bin']);
+    const layer = execFileSync('tar', ['-C', root, '-c', '.'], { maxBuffer: 1 << 28 });
+    const noise = path.join(await engine.makeRoot(), 'noise');
+    await writeFile(noise, randomBytes(20 << 20));
+    registry = await startFakeImageRegistry({
+      'team/box:1': { layer, release: released.promise },
+      'team/arm:1': { layer, architecture: 'arm64' },
+      'team/private:1': { layer, needsCredentials: true },
+      'team/large:1': {
+        layer: execFileSync('tar', ['-C', path.dirname(noise), '-c', 'noise'], { maxBuffer: 1 << 28 }),
+      },
+    });
+    system = await startSystem({
+      env: {
+        RUNYARD_SANDBOX: 'docker',
+        RUNYARD_DOCKER_HOST: engine.host,
+        RUNYARD_DOCKER_IMAGE: 'box:1',
+        RUNYARD_DOCKER_REGISTRIES: `docker.io,${registry.address}`,
+        RUNYARD_DOCKER_IMAGE_MB: '16',
+        RUNYARD_SANDBOX_DISK_MB: '64',
+      },
+    });
+  }, limitMs);
+  afterAll(async () => {
+    await system?.stop();
+    expect(await engine.containers(), 'containers that are left').toEqual([]);
+    await registry?.[Symbol.asyncDispose]();
+    await engine[Symbol.asyncDispose]();
+  }, limitMs);
+
+  /** Creates a run in a new environment. */
+  const create = async (prompt: string, config: EnvironmentConfig): Promise<string> => {
+    const body = { config: { name: 'Containers', ...config } };
+    const { uid } = await system.call<Environment>('POST', '/agent/environments', body, 201);
+    return await system.createRun(prompt, { config: { environment_id: uid } });
+  };
+  const sh = (...commands: string[]): string => commands.map((command) => `\`\`\`sh\n${command}\n\`\`\``).join('\n\n');
+  const conversationOf = async (runId: string) =>
+    JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+  const timelineOf = async (runId: string) =>
+    (
+      await system.call<{ events: { event_type: string; payload?: Record<string, unknown> }[] }>(
+        'GET',
+        `/agent/runs/${runId}/timeline`,
+      )
+    ).events;
+  const succeed = async (runId: string): Promise<string> => {
+    const run = await system.untilEnded(runId);
+    expect(run, `${JSON.stringify(run.status_message)} ${await conversationOf(runId)}`).toMatchObject({
+      state: 'SUCCEEDED',
+    });
+    return await conversationOf(runId);
+  };
+  const failure = async (image: string) => {
+    const runId = await create(sh('true'), { docker_image: image });
+    return (await system.untilEnded(runId)).status_message?.message;
+  };
+
+  test('runs in an image without libraries and Node, with its variables, files and artifacts', async () => {
+    const commands = [
+      'echo "$GREETING from $(id -un)"',
+      'ls /lib /lib64 /usr 2>&1 || true',
+      'node -p "21 * 2"',
+      'echo made >made.txt && report-artifact made.txt',
+    ];
+    const seen = await succeed(await create(sh(...commands), { docker_image: 'box:1', limits: { memory_mb: 256 } }));
+    expect(seen).toContain('hello from agent');
+    expect(seen).toContain('/lib64: No such file');
+    expect(seen).toContain('42');
+  });
+
+  test.runIf(hasMusl)('runs in an image with musl', async () => {
+    const root = await engine.makeRoot();
+    await addMusl(root);
+    await engine.makeImage('musl:1', root);
+    const seen = await succeed(
+      await create(sh('/lib/ld-musl-x86_64.so.1 2>&1 | head -n 1', 'node -p "6 * 7"'), { docker_image: 'musl:1' }),
+    );
+    expect(seen).toContain('musl libc');
+    expect(seen).toContain('42');
+  });
+
+  test('pulls an image once for two runs, and shows it in the timeline', async () => {
+    const image = `${registry.address}/team/box:1`;
+    const runs = [
+      await create(sh('echo pulled'), { docker_image: image }),
+      await create(sh('true'), { docker_image: image }),
+    ];
+    const [first = ''] = runs;
+    await eventually('the sentence', async () =>
+      (await system.run(first)).status_message?.message.includes('pulling the image'),
+    );
+    released.resolve();
+    expect(await succeed(first)).toContain('pulled');
+    await succeed(runs[1] ?? '');
+    const steps = (await timelineOf(first)).filter(({ payload }) => payload?.kind === 'image');
+    expect(steps).toMatchObject([
+      { event_type: 'setup_step_started', payload: { name: image } },
+      { event_type: 'setup_step_finished', payload: { name: image, bytes: expect.any(Number) } },
+    ]);
+    expect(registry.layerRequests).toHaveLength(1);
+  });
+
+  test.each([
+    ['that its registry does not have', 'team/none:1', /could not be pulled: its registry does not have it/],
+    ['that needs credentials', 'team/private:1', /could not be pulled: its registry wants credentials/],
+    ['of another architecture', 'team/arm:1', /does not exist for the architecture of the worker's machine/],
+    ['that is too large', 'team/large:1', /larger than the 16 MB of RUNYARD_DOCKER_IMAGE_MB/],
+  ])('ends a run with an image %s, and says so', async (_, image, message) => {
+    expect(await failure(`${registry.address}/${image}`)).toMatch(message);
+  });
+
+  test('ends a run with an image of a registry that the worker does not allow, without asking it', async () => {
+    expect(await failure('169.254.169.254/latest/meta-data:1')).toMatch(/takes images of docker\.io, .* only/);
+  });
+
+  test.each([
+    [
+      'a volume in the agent’s files',
+      ['VOLUME /opt/runyard/agent/chunks'],
+      /asks for a volume at .*where the sandbox has files/,
+    ],
+    ['a link at a folder of the sandbox', [], /\/workspace is a link in it/],
+  ])('refuses an image with %s', async (what, changes, message) => {
+    const root = await engine.makeRoot();
+    if (changes.length === 0) await symlink('/opt/runyard/agent/chunks', path.join(root, 'workspace'));
+    const image = `hostile:${what.length}`;
+    await engine.makeImage(image, root, changes);
+    expect(await failure(image)).toMatch(message);
+  });
+
+  test('gives an image neither its entry point, user, volumes and health check nor variables for the agent', async () => {
+    const root = await engine.makeRoot();
+    await writeFile(path.join(root, 'evil.js'), 'console.log("EVIL by Node")');
+    await engine.makeImage('evil:1', root, [
+      'ENTRYPOINT ["/bin/sh", "-c", "echo EVIL entry point; exit 9"]',
+      'USER root',
+      'VOLUME /data',
+      'HEALTHCHECK --interval=1s CMD touch /workspace/EVIL-health',
+      'ENV NODE_OPTIONS=--require=/evil.js LD_PRELOAD=/evil.so HOME=/evil RUNYARD_RELAY_SOCKET=/evil',
+    ]);
+    const seen = await succeed(
+      await create(
+        sh(
+          'echo "uid $(id -u) home $HOME options $NODE_OPTIONS."',
+          'touch /data/x || echo REFUSED-volume',
+          'sleep 1.5; ls -A',
+          'touch /bin/x || echo REFUSED-root',
+        ),
+        { docker_image: 'evil:1' },
+      ),
+    );
+    expect(seen).not.toContain('EVIL');
+    expect(seen).toMatch(/uid [789]\d{4} home \/home\/agent options \./);
+    expect(seen).toContain('REFUSED-volume');
+    expect(seen).toContain('REFUSED-root');
+  });
+
+  test('continues runs when the worker is killed and started again, and removes what no run needs', async () => {
+    const prompt = sh('touch begun; while ! [ -e go ]; do sleep 0.05; done; echo going on');
+    const runId = await create(prompt, { docker_image: 'box:1' });
+    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    const all = path.join(JSON.parse(line).folder, 's');
+    const workspace = await eventually('begin', async () => {
+      for (const id of await readdir(all)) {
+        const folder = path.join(all, id, 'workspace');
+        if ((await readdir(folder).catch((): string[] => [])).includes('begun')) return folder;
+      }
+      return null;
+    });
+    const agents = await findProcesses('cmdline', runId);
+    const [running = ''] = await engine.containers();
+    const prefix = running.slice(0, running.lastIndexOf('-'));
+    await killHard(system.worker());
+    // What a worker leaves that dies between a container and its record; and a container of someone else with our label.
+    const owner = prefix.slice('/runyard-'.length);
+    const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': owner } };
+    for (const container of [`runyard-${owner}-left`, 'of-someone-else'])
+      await engine.engine.call('POST', `/containers/create?name=${container}`, { json: left });
+    system.startWorker();
+    await eventually('removal of the leftover', async () => !(await engine.containers()).includes(`${prefix}-left`));
+    expect((await engine.containers()).sort()).toEqual(['/of-someone-else', running].sort());
+    await engine.engine.call('DELETE', '/containers/of-someone-else');
+    expect(agents.length).toBeGreaterThan(0);
+    expect(await findProcesses('cmdline', runId), 'the same agent').toEqual(agents);
+    await writeFile(path.join(workspace, 'go'), '');
+    expect(await succeed(runId)).toContain('going on');
+    await eventually('end of the container', async () => (await engine.containers()).length === 0);
+  });
+
+  test('ends a container whose supervisor was killed, and its run', async () => {
+    const runId = await create(sh('touch begun; sleep 1000'), { docker_image: 'box:1' });
+    await system.until(runId, ({ state }) => state === 'INPROGRESS');
+    const [running = ''] = await engine.containers();
+    const [supervisor = 0] = await findProcesses('cmdline', 'runyard-supervisor:', (entry) =>
+      entry.endsWith(`:${running.slice(running.lastIndexOf('-') + 1)}`),
+    );
+    process.kill(supervisor, 'SIGKILL');
+    expect((await system.untilEnded(runId)).status_message?.message).toContain('supervised the sandbox');
+    await eventually('end of the container', async () => (await engine.containers()).length === 0);
+  });
+});

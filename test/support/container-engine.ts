@@ -1,0 +1,117 @@
+/** A container engine of a test's own, with images that are made from nothing: no registry is needed, and nothing of it is left. */
+import { execFileSync, spawn } from 'node:child_process';
+import { accessSync, constants, openSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type Engine, findEngine } from '../../packages/worker/src/sandboxes/engine/engine.ts';
+import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
+import { until } from '../../packages/worker/test/worker.ts';
+
+const shell = '/bin/busybox';
+const muslLoader = '/lib/x86_64-linux-musl/libc.so';
+
+export interface TestEngine extends AsyncDisposable {
+  readonly engine: Engine;
+  /** As `RUNYARD_DOCKER_HOST` has it. */
+  readonly host: string;
+  /** Makes an image of a folder. `changes` are lines of a Dockerfile. */
+  makeImage(name: string, folder: string, changes?: readonly string[]): Promise<void>;
+  /** Makes a folder with a shell and the usual commands, and nothing else. */
+  makeRoot(): Promise<string>;
+  /** Names of all containers, whether they run or not. */
+  containers(): Promise<string[]>;
+}
+
+const isExecutable = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Tells why no engine can run here; undefined: one can. */
+function missing(): string | undefined {
+  if (process.getuid?.() !== 0) return 'only root can start a container engine';
+  if (!isExecutable('/usr/sbin/dockerd')) return 'no container engine is installed (package docker.io)';
+  return isExecutable(shell) ? undefined : 'the package busybox-static is not installed';
+}
+
+export const hasMusl = isExecutable(muslLoader);
+
+/** Starts an engine. Returns why there is none where it does not start. */
+export async function startTestEngine(): Promise<TestEngine | string> {
+  const reason = missing();
+  if (reason !== undefined) return reason;
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-engine-'));
+  const socket = path.join(folder, 'd.sock');
+  const log = path.join(folder, 'log');
+  const out = openSync(log, 'a');
+  const flags = ['--storage-driver', 'vfs', '--iptables=false', '--bridge=none'];
+  const places = ['--data-root', `${folder}/data`, '--exec-root', `${folder}/exec`, '--pidfile', `${folder}/pid`];
+  const daemon = spawn('/usr/sbin/dockerd', [...places, '-H', `unix://${socket}`, ...flags], {
+    stdio: ['ignore', out, out],
+  });
+  const ended = new Promise<void>((resolve) => daemon.once('exit', () => resolve()));
+  const stop = async (): Promise<void> => {
+    daemon.kill('SIGTERM');
+    await ended;
+    await unmountBelow(folder);
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  };
+  let engine: Engine | undefined;
+  try {
+    await until(async () => {
+      if (daemon.exitCode !== null) throw new Error((await readFile(log, 'utf8')).trim().split('\n').at(-1));
+      engine = await findEngine(socket).then(
+        (found) => found.engine,
+        () => undefined,
+      );
+      return engine !== undefined;
+    }, 30_000);
+  } catch (error) {
+    await stop();
+    return `the container engine does not start: ${(error as Error).message}`;
+  }
+  const connected = engine as unknown as Engine;
+  let roots = 0;
+  return {
+    engine: connected,
+    host: `unix://${socket}`,
+    async makeImage(name, from, changes = []) {
+      const tar = execFileSync('tar', ['-C', from, '-c', '.'], { maxBuffer: 1 << 28 });
+      const [repo = '', tag = ''] = name.split(':');
+      // The engine knows lists only in the query.
+      const query = new URLSearchParams([
+        ['fromSrc', '-'],
+        ['repo', repo],
+        ['tag', tag],
+      ]);
+      for (const change of changes) query.append('changes', change);
+      const answer = await connected.call<unknown>('POST', `/images/create?${query}`, { tar });
+      if (JSON.stringify(answer)?.includes('error')) throw new Error(JSON.stringify(answer));
+    },
+    async makeRoot() {
+      roots += 1;
+      const root = path.join(folder, `root-${roots}`);
+      await mkdir(path.join(root, 'bin'), { recursive: true });
+      await cp(shell, path.join(root, 'bin/busybox'));
+      for (const name of execFileSync(shell, ['--list'], { encoding: 'utf8' }).trim().split('\n'))
+        if (name !== 'busybox') await symlink('busybox', path.join(root, 'bin', name));
+      return root;
+    },
+    async containers() {
+      const found = await connected.call<{ Names: string[] }[]>('GET', '/containers/json?all=1');
+      return found.flatMap(({ Names }) => Names);
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Puts the libraries of musl into a root, and nothing of glibc. */
+export async function addMusl(root: string): Promise<void> {
+  await mkdir(path.join(root, 'lib'));
+  await cp(muslLoader, path.join(root, 'lib/ld-musl-x86_64.so.1'));
+}
