@@ -15,6 +15,7 @@ import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
 import { stopping } from './stopping.ts';
+import { turnProgress } from './turns/turn-progress.ts';
 import type { TurnPosition } from './turns/turns-options.ts';
 import { deferredSaver } from './workspace-archive/deferred-saver.ts';
 
@@ -36,6 +37,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const withoutProxy = client.connection.relaySocket === undefined ? 'open' : 'none';
   const network: NetworkAccess = egress === undefined ? withoutProxy : 'allow_list';
   const position: TurnPosition = { turn: 1, stepId: '' };
+  const progress = turnProgress();
   const stop = stopping();
   const reporting = new AbortController();
   const onSuperseded = () => {
@@ -45,6 +47,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const reporter = startReporter({
     client,
     redact: secrets.redact,
+    onEmit: (event) => progress.observe(event),
     signal: reporting.signal,
     onSuperseded,
     onRefused: (event, reason) => {
@@ -101,6 +104,14 @@ export async function openRunParts(options: RunPartsOptions) {
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onNotSaved: (reason) => notice('workspace_not_kept', { reason }),
   });
+  /** Takes checkpoints from now on, if the task says so. */
+  const beginCheckpoints = async ({ checkpoint_seconds: seconds }: AgentTask): Promise<void> => {
+    if (seconds === undefined || !ownFolders) return;
+    const { startCheckpoints } = await import('./workspace-archive/checkpoints.ts');
+    const onFailed = (reason: string) => notice('checkpoint_not_kept', { reason });
+    const turn = () => position.turn;
+    startCheckpoints({ seconds, progress, saver, reporter, turn, onFailed, signal: reporting.signal });
+  };
   const approvals = createApprovals({
     emit: reporter.emit,
     flush: reporter.flush,
@@ -127,6 +138,7 @@ export async function openRunParts(options: RunPartsOptions) {
     handoff: handoff.add,
     treeOf,
     approvals,
+    progress,
     notice,
     turn: () => position.turn,
     stop: stop.signal,
@@ -150,6 +162,7 @@ export async function openRunParts(options: RunPartsOptions) {
     addToEnv,
     marker,
     saver,
+    beginCheckpoints,
     approvals,
     mcp,
     harness,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last seven are ours. */
+/** Kinds of timeline events; the last eight are ours. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -19,6 +19,7 @@ export const TimelineEventType = z
     'setup_step_finished',
     'followup_received',
     'execution_retried',
+    'execution_resumed',
     'output_limit_reached',
     'model_switched',
     'connection_denied',

@@ -6,7 +6,7 @@
 import type { WorkerHello, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { recordSandbox } from '../executions/lease/record-sandbox.ts';
-import { endSandboxWithin } from '../executions/reconcile/sandbox-end.ts';
+import { endSandboxWithin, type SandboxEnd } from '../executions/reconcile/sandbox-end.ts';
 import { appendTimelineEvent } from '../executions/timeline/append.ts';
 import { appendDeniedConnections } from '../executions/timeline/append-denied.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
@@ -24,6 +24,13 @@ interface Target {
   readonly executionId: string;
   readonly assignmentId: string | null;
 }
+
+/** Reasons of a worker for the end of a sandbox whose agent did nothing wrong. Other workers give none of them. */
+const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
+  ['worker_stopped', 'stopped'],
+  ['worker_lost', 'lost'],
+  ['supervisor_lost', 'lost'],
+]);
 
 /** `held`: the connection keeps the execution; `released`: it gives it up; `refused`: it has no right to it. */
 type Outcome = 'held' | 'released' | 'refused';
@@ -101,11 +108,7 @@ async function apply(
       const { exit_code: exitCode, failure, message: text } = message.data;
       await claimAssigned(deps, tx, connection, target);
       const kind =
-        failure && failure.phase !== 'run'
-          ? 'not_created'
-          : failure?.reason === 'worker_stopped'
-            ? 'stopped'
-            : 'exited';
+        failure && failure.phase !== 'run' ? 'not_created' : (endsWithoutFault.get(failure?.reason ?? '') ?? 'exited');
       const end = { kind, message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
