@@ -8,6 +8,7 @@ import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { executionHarness } from './harness/execution-harness.ts';
+import { turnProgress } from './harness/turn-progress.ts';
 import { runMcp } from './mcp/servers.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
@@ -15,7 +16,6 @@ import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
 import { stopping } from './stopping.ts';
-import { turnProgress } from './turns/turn-progress.ts';
 import type { TurnPosition } from './turns/turns-options.ts';
 import { deferredSaver } from './workspace-archive/deferred-saver.ts';
 
@@ -107,7 +107,7 @@ export async function openRunParts(options: RunPartsOptions) {
   /** Takes checkpoints from now on, if the task says so. */
   const beginCheckpoints = async ({ checkpoint_seconds: seconds }: AgentTask): Promise<void> => {
     if (seconds === undefined || !ownFolders) return;
-    const { startCheckpoints } = await import('./workspace-archive/checkpoints.ts');
+    const { startCheckpoints } = await import('./turns/checkpoints.ts');
     const onFailed = (reason: string) => notice('checkpoint_not_kept', { reason });
     const turn = () => position.turn;
     startCheckpoints({ seconds, progress, saver, reporter, turn, onFailed, signal: reporting.signal });

@@ -12,7 +12,7 @@ const task: AgentTask = {
   conversation: { kind: 'text', text: 'Said before.' },
   loss: { message: 'Burnt.', kept_at: '2026-01-02T03:04:05.000Z', record: 'Done since.', done_blocks: 0 },
   agent_config: {},
-  attachments: [{ id: 'a', path: '/a', file_name: 'a', mime_type: 'text/plain', size_bytes: 1, earlier: true }],
+  attachments: [{ path: '/a', file_name: 'a', mime_type: 'text/plain', size_bytes: 1, earlier: true }],
   harness: { type: 'claude' },
   repositories: [],
 };

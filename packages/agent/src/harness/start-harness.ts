@@ -9,7 +9,6 @@ import type { RunMcp } from '../mcp/servers.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
-import type { TurnProgress } from '../turns/turn-progress.ts';
 import { type Driver, driveHarness } from './driver.ts';
 import type { HarnessProgram } from './external.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
@@ -19,6 +18,7 @@ import { runbookEngine } from './oz/runbook.ts';
 import type { Engine } from './oz/session.ts';
 import { type HarnessKind, harnessProfile } from './profile.ts';
 import type { TurnCheck } from './turn-check.ts';
+import type { TurnProgress } from './turn-progress.ts';
 
 export interface HarnessOptions {
   task: AgentTask;

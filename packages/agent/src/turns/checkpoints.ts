@@ -1,6 +1,6 @@
+import type { TurnProgress } from '../harness/turn-progress.ts';
 import type { Reporter } from '../reporting/reporter.ts';
-import type { TurnProgress } from '../turns/turn-progress.ts';
-import type { DeferredSaver } from './deferred-saver.ts';
+import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
 
 /** The state on which the time of the next checkpoint depends. */
 export interface CheckpointMoment {
