@@ -8,6 +8,7 @@ import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { executionHarness } from './harness/execution-harness.ts';
+import { turnProgress } from './harness/turn-progress.ts';
 import { runMcp } from './mcp/servers.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
@@ -36,6 +37,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const withoutProxy = client.connection.relaySocket === undefined ? 'open' : 'none';
   const network: NetworkAccess = egress === undefined ? withoutProxy : 'allow_list';
   const position: TurnPosition = { turn: 1, stepId: '' };
+  const progress = turnProgress();
   const stop = stopping();
   const reporting = new AbortController();
   const onSuperseded = () => {
@@ -45,6 +47,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const reporter = startReporter({
     client,
     redact: secrets.redact,
+    onEmit: (event) => progress.observe(event),
     signal: reporting.signal,
     onSuperseded,
     onRefused: (event, reason) => {
@@ -108,6 +111,14 @@ export async function openRunParts(options: RunPartsOptions) {
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onNotSaved: (reason) => notice('workspace_not_kept', { reason }),
   });
+  /** Takes checkpoints from now on, if the task says so. */
+  const beginCheckpoints = async ({ checkpoint_seconds: seconds }: AgentTask): Promise<void> => {
+    if (seconds === undefined || !ownFolders) return;
+    const { startCheckpoints } = await import('./turns/checkpoints.ts');
+    const onFailed = (reason: string) => notice('checkpoint_not_kept', { reason });
+    const turn = () => position.turn;
+    startCheckpoints({ seconds, progress, saver, reporter, turn, onFailed, signal: reporting.signal });
+  };
   const approvals = createApprovals({
     emit: reporter.emit,
     flush: reporter.flush,
@@ -134,6 +145,7 @@ export async function openRunParts(options: RunPartsOptions) {
     handoff: handoff.add,
     treeOf,
     approvals,
+    progress,
     notice,
     turn: () => position.turn,
     stop: stop.signal,
@@ -157,6 +169,7 @@ export async function openRunParts(options: RunPartsOptions) {
     addToEnv,
     marker,
     saver,
+    beginCheckpoints,
     approvals,
     mcp,
     harness,

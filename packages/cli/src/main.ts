@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ApiError, ConnectionError } from '@runyard/client';
 import { ApprovalPolicy } from '@runyard/contract/approvals';
+import { WorkerLossPolicy } from '@runyard/contract/config';
 import { RunState } from '@runyard/contract/states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
@@ -109,6 +110,12 @@ program
   .option('--max-cost <usd>', 'most that the run and the runs it starts may spend on models')
   .option('--max-turns <count>', 'most model answers of the run and the runs it starts')
   .option('--max-minutes <minutes>', 'longest time that the run may work')
+  .addOption(
+    new Option(
+      '--on-worker-loss <policy>',
+      'if the machine is lost in the middle of a turn: fail (default), or resume from the last checkpoint',
+    ).choices(WorkerLossPolicy.options),
+  )
   .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'print the id and return at once')

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { AgentRequest, Decision, RequestKind } from './approvals.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
-import { EventId } from './primitives.ts';
+import { EventId, TurnNumber } from './primitives.ts';
 
 /** Returns the members that every event has. */
 const eventOf = <T extends string>(type: T) => ({
@@ -60,6 +60,31 @@ export const FollowUpTakenEvent = z
   .meta({
     id: 'FollowUpTakenEvent',
     description: 'The agent takes a follow-up from its inbox. It is sent before the turn of that follow-up',
+  });
+
+const CheckpointState = z.enum(['begun', 'unchanged']).meta({
+  id: 'CheckpointState',
+  description:
+    '`begun`: the files will be archived as they are now. `unchanged`: they are as in the archive that the execution left last',
+});
+
+export const CheckpointEvent = z
+  .object({
+    ...eventOf('checkpoint'),
+    number: z.int().min(1).max(2_147_483_647).describe('Number of the checkpoint in its execution: 1, 2, …'),
+    state: CheckpointState,
+    turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
+    done_blocks: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .optional()
+      .describe('Commands of a runbook that need not run again; absent: none'),
+  })
+  .meta({
+    id: 'CheckpointEvent',
+    description:
+      'Marks the place in the conversation that the files of a checkpoint fit: all events before this one had happened. The conversation does not show it',
   });
 
 export const TurnStartedEvent = z

@@ -122,6 +122,26 @@ export const TaskSkill = z
   .meta({ id: 'TaskSkill', description: 'A skill to lay into the home folder of the run' });
 export type TaskSkill = z.infer<typeof TaskSkill>;
 
+const TaskLoss = z
+  .object({
+    message: z.string().describe('How the machine was lost'),
+    kept_at: z
+      .string()
+      .optional()
+      .describe('Time of the archive in `workspace`, RFC 3339 in UTC; absent: there is none'),
+    record: z
+      .string()
+      .optional()
+      .describe(
+        'What was said and done after that archive, as text; absent: nothing. `conversation` has what was before',
+      ),
+    done_blocks: z.int().describe('Commands of a runbook whose effects are in the archive'),
+  })
+  .meta({
+    id: 'TaskLoss',
+    description: 'Present if the machine of the run was lost in the middle of the turn that this execution resumes',
+  });
+
 /** `POST /harness-support/resolve-prompt` `{}` → the task of the agent. */
 export const AgentTask = z
   .object({
@@ -142,6 +162,11 @@ export const AgentTask = z
       .int()
       .optional()
       .describe('Largest archive of the workspace that is kept; absent or 0: none is kept'),
+    checkpoint_seconds: z
+      .int()
+      .optional()
+      .describe('Time between two checkpoints of the workspace in the middle of a turn; absent: none are taken'),
+    loss: TaskLoss.optional(),
     decision: TaskDecision.optional(),
     agent_config: AmbientAgentConfig.describe('Configuration of the run without its `mcp_servers`'),
     mcp_servers: z.array(TaskMcpServer).optional().describe('MCP servers of the run; absent: none'),
@@ -175,6 +200,7 @@ export const AgentEvent = z
     events.SetupStepStartedEvent,
     events.SetupStepFinishedEvent,
     events.FollowUpTakenEvent,
+    events.CheckpointEvent,
     events.TurnStartedEvent,
     events.TurnFinishedEvent,
     events.TextEvent,

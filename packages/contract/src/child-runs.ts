@@ -16,7 +16,7 @@ export const ChildRunRequest = z
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
     config: RequestedAgentConfig.optional().meta({
       description:
-        "environment_id, model_id, harness and worker_host default to the caller's. environment_id, worker_host and child_runs may differ only if the caller's child_runs.overrides names them. approval_policy is never laxer than the caller's",
+        "environment_id, model_id, harness, worker_host and on_worker_loss default to the caller's. environment_id, worker_host and child_runs may differ only if the caller's child_runs.overrides names them. approval_policy is never laxer than the caller's",
     }),
     mode: RunMode.optional(),
     metadata: RunMetadata.optional().meta({ description: "Merged over the caller's metadata" }),

@@ -122,6 +122,17 @@ export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   return Object.fromEntries(entries);
 }
 
+/** What happens to a run whose machine is lost in the middle of a turn. */
+export const WorkerLossPolicy = z
+  .enum(['fail', 'resume'], { error: 'must be fail (the run ends in ERROR, the default) or resume' })
+  .meta({
+    id: 'WorkerLossPolicy',
+    description:
+      '`fail`: the run ends in ERROR. `resume`: it continues in a new sandbox, from the last checkpoint of workspace and conversation, or from the beginning of the turn if there is none. What the agent did elsewhere since then may be done twice',
+  });
+
+export type WorkerLossPolicy = z.infer<typeof WorkerLossPolicy>;
+
 /** The people who may open the session of a run by its link. */
 export const SessionAccess = z
   .enum(['VIEWER', 'EDITOR'])
@@ -179,6 +190,10 @@ export const AmbientAgentConfig = z
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
     approval_policy: ApprovalPolicy.optional(),
+    on_worker_loss: WorkerLossPolicy.optional().meta({
+      description:
+        'What happens if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run has the policy of its parent if it names none',
+    }),
     max_cost_usd: MaxCost.optional().describe(
       'US dollars that the run and all runs below it may spend on models; absent: no limit. 400 where the price of the model is not known',
     ),

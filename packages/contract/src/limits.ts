@@ -30,6 +30,9 @@ export const maxMessagesOfRun = 10_000;
 /** Runs that one call may wait for. */
 export const maxAwaited = 100;
 
+/** Times that a run resumes a turn whose machine was lost (`on_worker_loss: resume`). */
+export const maxResumesOfTurn = 3;
+
 /** Bytes of one file-like artifact. */
 export const maxArtifactBytes = 100 * 1024 * 1024;
 /** Artifacts of one run. */

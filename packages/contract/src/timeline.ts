@@ -20,6 +20,7 @@ export const TimelineEventType = z
     'setup_step_progress',
     'followup_received',
     'execution_retried',
+    'execution_resumed',
     'output_limit_reached',
     'model_switched',
     'connection_denied',

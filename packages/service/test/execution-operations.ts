@@ -141,7 +141,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
   const target = assignment && { runId: assignment.runId, executionId: assignment.executionId };
   switch (op.do) {
     case 'create':
-      world.runs.push(await test.newRun());
+      world.runs.push(await test.newRun({ config: op.pick % 2 === 0 ? {} : { on_worker_loss: 'resume' } }));
       return;
     case 'assign': {
       const made = await test.assign(choose(world.connections) as string);

@@ -25,8 +25,8 @@ export interface FakeReports {
   readonly artifacts: readonly FakeArtifact[];
   /** Snapshots that were begun; the bytes of their files as far as they have come. */
   readonly snapshots: readonly FakeSnapshot[];
-  /** Archives of the workspace that were kept, each with its turn. */
-  readonly workspaces: readonly { turn: number; session: string | null; bytes: Buffer }[];
+  /** Archives of the workspace that were kept, each with its turn, and its checkpoint in the middle of that. */
+  readonly workspaces: readonly { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[];
   /** Text of all conversation text events with this role; default: the assistant's. */
   text(role?: string): string;
   /** Output of an action as a reader of the conversation sees it. */
@@ -57,7 +57,7 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
   const shutdowns: string[] = [];
   const artifacts: FakeArtifact[] = [];
   const snapshots: FakeSnapshot[] = [];
-  const workspaces: { turn: number; session: string | null; bytes: Buffer }[] = [];
+  const workspaces: { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[] = [];
 
   /** Skips what was applied, and does not cross a gap. */
   function applyEvents(batch: unknown[]): FakeAnswer {
@@ -114,7 +114,12 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
       case 'POST /upload-snapshot':
         return beginSnapshot(jsonOf(body) as FakeSnapshot);
       case 'PUT /workspace':
-        workspaces.push({ turn: Number(query.get('turn')), session: query.get('session_id'), bytes: body });
+        workspaces.push({
+          turn: Number(query.get('turn')),
+          checkpoint: query.has('checkpoint') ? Number(query.get('checkpoint')) : null,
+          session: query.get('session_id'),
+          bytes: body,
+        });
         return ok({});
       case 'POST /report-shutdown':
         shutdowns.push((jsonOf(body) as { reason: string }).reason);

@@ -7,6 +7,7 @@ import { planOnly } from '../acp/plan-mode.ts';
 import { decisionText } from '../approvals/decision-text.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/prompt-text.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
+import { lossText } from './loss-text.ts';
 import { answerMeta } from './oz/agent.ts';
 import { type HarnessOfTask, harnessProfile } from './profile.ts';
 
@@ -35,8 +36,10 @@ const capabilitiesOf = (task: AgentTask) => harnessProfile(task).capabilities;
 /** Returns the record of earlier executions, for the front of the first prompt. */
 function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   if (task.conversation?.kind !== 'text' || !capabilitiesOf(task).readsAdvice) return [];
+  const soFar = `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>`;
+  if (task.loss !== undefined) return [soFar];
   return [
-    `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>\n\n${restored ? 'The files of its workspace are there.' : 'Files of the earlier workspace may be missing.'} The user now says:`,
+    `${soFar}\n\n${restored ? 'The files of its workspace are there.' : 'Files of the earlier workspace may be missing.'} The user now says:`,
   ];
 }
 
@@ -77,7 +80,8 @@ export function promptContent(
   { restored, loaded }: { restored: boolean; loaded: boolean },
 ): ContentBlock[] {
   const aboutRun = [...basePrompt(task), ...aboutRuns(task), ...conversationSoFar(task, restored)];
-  const before = loaded ? [] : aboutRun;
+  const lost = capabilitiesOf(task).readsAdvice ? lossText(task, restored) : [];
+  const before = [...(loaded ? [] : aboutRun), ...lost];
   const links = attachedFiles(task, attachments);
   if (!capabilitiesOf(task).continuesDecidedActions || task.decision === undefined) {
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];

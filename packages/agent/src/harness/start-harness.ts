@@ -18,6 +18,7 @@ import { runbookEngine } from './oz/runbook.ts';
 import type { Engine } from './oz/session.ts';
 import { type HarnessKind, harnessProfile } from './profile.ts';
 import type { TurnCheck } from './turn-check.ts';
+import type { TurnProgress } from './turn-progress.ts';
 
 export interface HarnessOptions {
   task: AgentTask;
@@ -40,6 +41,8 @@ export interface HarnessOptions {
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   turnCheck: TurnCheck;
   approvals: Approvals;
+  /** Where the runbook notes the commands that are done. */
+  progress: Pick<TurnProgress, 'doneBlocks'>;
   /** Removes the secrets of the run from text for a model. */
   redact?: (text: string) => string;
   /** The memory that `remember` saved last in an earlier execution. */
@@ -93,13 +96,22 @@ const backpressureOf =
 
 /** The runbook is loaded with the program, because another module file would cost a short run time. */
 function runbook(options: HarnessOptions): Engine {
-  const { task, folder, approvals } = options;
+  const { task, folder, approvals, progress } = options;
   const env = { ...options.env, ...task.harness.env };
   const backpressure = backpressureOf(options);
   // Said once in a tree of runs: in the first execution of the run at its top.
   const isFirst = task.conversation === undefined && task.parent_run === undefined;
   const noModel = task.harness.no_model_configured ? (isFirst ? 'explain' : 'mention') : undefined;
-  return runbookEngine({ cwd: folder, env, backpressure, approvals, earlier: task.decision, noModel });
+  return runbookEngine({
+    cwd: folder,
+    env,
+    backpressure,
+    approvals,
+    earlier: task.decision,
+    loss: task.loss,
+    progress,
+    noModel,
+  });
 }
 
 async function modelLoop(options: HarnessOptions): Promise<Engine> {

@@ -13,6 +13,8 @@ export interface ReporterOptions {
   onSuperseded: () => void;
   /** Called when the service refuses an event for good, with the reason. */
   onRefused?: (event: AgentEvent, reason: string) => void;
+  /** Called with each event when it is emitted. */
+  onEmit?: (event: AgentEventBody) => void;
   /** Removes the secrets of the run from an event. */
   redact?: <T>(value: T) => T;
   flushDelayMs?: number;
@@ -189,6 +191,7 @@ export function startReporter(options: ReporterOptions): Reporter {
   return {
     emit(event) {
       if (stopped()) return;
+      options.onEmit?.(event);
       waiting.add(event, clock());
       if (waiting.bytes > highWaterBytes) saturated = true;
       if (urgent.has(event.type)) urgentWaiting = true;

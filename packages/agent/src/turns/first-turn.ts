@@ -43,6 +43,11 @@ export async function runFirstTurn(
   const { attachments, restored } = prepared;
   if (prepared.notRestored !== undefined)
     runner.addOpeningNotice('workspace_not_restored', { reason: prepared.notRestored });
+  if (task.loss !== undefined)
+    runner.addOpeningNotice('machine_lost', {
+      reason: task.loss.message,
+      ...(restored && task.loss.kept_at !== undefined ? { files_of: task.loss.kept_at } : { files: 'lost' }),
+    });
   const { mcp_servers: servers = [] } = task;
   if (capabilities.mcpServers === 'unused') {
     const reason = `${name === 'oz' ? 'a runbook' : `the harness ${name}`} uses no MCP servers`;
@@ -50,7 +55,8 @@ export async function runFirstTurn(
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
   await saver.begin(task, restored);
-  const { driver } = await (early ?? harness.start(task));
+  await options.beginCheckpoints(task);
+  const { driver } = await (early ?? harness.start(restored ? task : withNothingDone(task)));
   // The turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
@@ -63,6 +69,11 @@ export async function runFirstTurn(
     onStarted: () => reporter.emit({ type: 'agent_started', harness: name, model_id: modelId }),
     load: restored && task.workspace?.kind === 'archive' ? task.workspace.session_id : undefined,
   });
+}
+
+/** Without the files of a checkpoint, no command of a runbook is done. */
+function withNothingDone(task: AgentTask): AgentTask {
+  return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };
 }
 
 /** Returns the variables of the environment. An environment that was stored before they were checked may hold others. */

@@ -41,6 +41,8 @@ export interface TurnsOptions {
   readonly harness: ExecutionHarness;
   readonly mcp: Pick<RunMcp, 'start' | 'leftOut'>;
   readonly saver: DeferredSaver;
+  /** Takes checkpoints from now on, if the task says so. */
+  readonly beginCheckpoints: (task: AgentTask) => Promise<void>;
   readonly record: ConversationRecord;
   /** Returns the runs around the run of this task. */
   readonly treeOf: (task: AgentTask) => OrchestratingRunTree;

@@ -1,6 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { archivedFolders, foreignFolders } from './archived-folders.ts';
-import type { SaverOptions, WorkspaceSaver } from './workspace-saver.ts';
+import type { CheckpointMarks, SaverOptions, WorkspaceSaver } from './workspace-saver.ts';
 
 export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'maxBytes' | 'restored'> {
   /** True: working folder and home were made for this run. Only then they may be sent. */
@@ -13,6 +13,8 @@ export interface DeferredSaver {
   begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
   /** Saves the workspace as it is after this turn. Does nothing before `begin`. Never rejects. */
   save(turn: number): Promise<void>;
+  /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects where it was not saved. */
+  checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
   /** Stops saving, because the next turn begins. */
   abort(): Promise<void>;
 }
@@ -37,6 +39,9 @@ export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
     },
     async save(turn) {
       await (await saver?.())?.save(turn);
+    },
+    async checkpoint(turn, marks) {
+      await (await saver?.())?.checkpoint(turn, marks);
     },
     async abort() {
       await (await saver?.())?.abort();

@@ -25,6 +25,14 @@ export interface SaverOptions {
   readonly signal: AbortSignal;
 }
 
+/** Tells the service of a checkpoint. */
+export interface CheckpointMarks {
+  /** Marks the present place in the conversation. Resolves with the number of the checkpoint when the service has it. */
+  begin(): Promise<number>;
+  /** The files are as in the last archive. */
+  unchanged(): void;
+}
+
 /**
  * Saves workspace and home with the run, as an archive for the next execution, and as a snapshot of patches and files for anyone who
  * continues the work elsewhere.
@@ -34,6 +42,11 @@ export interface WorkspaceSaver {
   markSaved(): Promise<void>;
   /** Saves the folders as they are after this turn. Never rejects, because a run does not fail for it. */
   save(turn: number): Promise<void>;
+  /**
+   * Saves an archive of the folders as they are in the middle of this turn, unless one is being saved. `save` and `abort` stop it.
+   * Rejects where it failed.
+   */
+  checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
   /** Stops saving; resolves when nothing of it runs any more. */
   abort(): Promise<void>;
 }
@@ -41,9 +54,14 @@ export interface WorkspaceSaver {
 export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   const { client, folders, env, maxBytes } = options;
   let archivedState: string | undefined;
+  /** True: this execution has sent an archive, and not only restored one. */
+  let hasArchive = false;
+  /** True: the service has the last archive as a checkpoint. */
+  let isCheckpoint = false;
   let snapshotState: string | undefined;
   let hasSnapshot = options.restored;
   let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
+  let checkpointing: { done: Promise<void>; abort: AbortController } | undefined;
 
   /** Returns the state of the folders; undefined if it cannot be told, so that it counts as changed. */
   async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
@@ -51,11 +69,34 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function saveArchive(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {
-    if (folders === undefined || maxBytes === 0 || (state !== undefined && state === archivedState)) return;
+    if (state !== undefined && state === archivedState && !isCheckpoint) return;
+    await send({ turn }, state, signal);
+  }
+
+  async function takeCheckpoint(turn: number, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
+    // Before the files are read: they have the effects of all events up to here.
+    const checkpoint = await marks.begin();
+    const state = await stateOfFolders(signal);
+    if (state === undefined || state !== archivedState) return await send({ turn, checkpoint }, state, signal);
+    if (!hasArchive) return;
+    marks.unchanged();
+    isCheckpoint = true;
+  }
+
+  /** Sends an archive of the folders. */
+  async function send(
+    { turn, checkpoint }: { turn: number; checkpoint?: number },
+    state: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (folders === undefined || maxBytes === 0) return;
     const session = options.session();
     const ofSession = session === undefined || session.length > 500 ? '' : `&session_id=${encodeURIComponent(session)}`;
-    const path = `/api/v1/harness-support/workspace?turn=${turn}${ofSession}`;
+    const ofCheckpoint = checkpoint === undefined ? '' : `&checkpoint=${checkpoint}`;
+    const path = `/api/v1/harness-support/workspace?turn=${turn}${ofCheckpoint}${ofSession}`;
     const type = 'application/octet-stream';
+    // The service may get it although the answer is lost.
+    isCheckpoint ||= checkpoint !== undefined;
     if (state === 'empty') {
       await client.upload(path, () => Readable.from([]), 0, type, { signal });
     } else {
@@ -64,6 +105,8 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       await client.upload(path, archive, undefined, type, { signal });
     }
     archivedState = state;
+    hasArchive = true;
+    isCheckpoint = checkpoint !== undefined;
   }
 
   async function saveSnapshot(turn: number, stateBefore: string | undefined, signal: AbortSignal): Promise<void> {
@@ -93,9 +136,15 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function abort(): Promise<void> {
+    await abortCheckpoint();
     saving?.abort.abort(new Error('the next turn begins'));
     await saving?.done;
     saving = undefined;
+  }
+
+  async function abortCheckpoint(): Promise<void> {
+    checkpointing?.abort.abort(new Error('the turn has ended'));
+    await checkpointing?.done.catch(() => {});
   }
 
   return {
@@ -104,6 +153,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       snapshotState = archivedState && `${archivedState} `;
     },
     async save(turn) {
+      await abortCheckpoint();
       if (saving !== undefined && saving.turn !== turn) await abort();
       if (saving === undefined) {
         const abortThis = new AbortController();
@@ -111,6 +161,19 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
         saving = { turn, done, abort: abortThis };
       }
       await saving.done;
+    },
+    async checkpoint(turn, marks) {
+      if (saving !== undefined || checkpointing !== undefined) return;
+      const abortThis = new AbortController();
+      const done = takeCheckpoint(turn, marks, AbortSignal.any([abortThis.signal, options.signal]));
+      checkpointing = { done, abort: abortThis };
+      try {
+        await done;
+      } catch (error) {
+        if (!abortThis.signal.aborted) throw error;
+      } finally {
+        checkpointing = undefined;
+      }
     },
     abort,
   };

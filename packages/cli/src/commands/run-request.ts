@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { overLimit } from '@runyard/contract/byte-size';
-import type { RunBudget } from '@runyard/contract/config';
+import type { RunBudget, WorkerLossPolicy } from '@runyard/contract/config';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
@@ -27,6 +27,7 @@ export interface RunOptions {
   readonly maxCost?: string;
   readonly maxTurns?: string;
   readonly maxMinutes?: string;
+  readonly onWorkerLoss?: WorkerLossPolicy;
   readonly attach?: readonly string[];
   readonly metadata?: readonly string[];
 }
@@ -63,6 +64,7 @@ export function buildRunRequest(
     ...limit('max_turns', '--max-turns', options.maxTurns),
     ...limit('max_duration_minutes', '--max-minutes', options.maxMinutes),
     ...(options.approval ? { approval_policy: options.approval } : {}),
+    ...(options.onWorkerLoss ? { on_worker_loss: options.onWorkerLoss } : {}),
   };
   const attachments = options.attach?.map(readAttachment) ?? [];
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));

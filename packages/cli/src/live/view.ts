@@ -139,6 +139,7 @@ export function createLiveView(colours: Colours): LiveView {
         return dimLine(`harness ${harmlessLine(event.harness)}, model ${harmlessLine(event.model_id)}`);
       case 'setup_step_started':
       case 'follow_up_taken':
+      case 'checkpoint':
         return '';
       case 'setup_step_finished':
         return setupStep(event);
@@ -202,6 +203,8 @@ export function createLiveView(colours: Colours): LiveView {
         return line(`${margin}${colours.dim(`push to ${pushText(payload)}`)}`);
       case 'execution_retried':
         return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
+      case 'execution_resumed':
+        return line(`${margin}${colours.yellow('resumed elsewhere')} ${colours.dim(inputHint(payload))}`.trimEnd());
       case 'model_switched': {
         const change = `${payload.from_model_id} → ${payload.to_model_id}: ${payload.reason}`;
         return line(`${margin}${colours.yellow('model changed')} ${colours.dim(harmlessLine(change, 300))}`);

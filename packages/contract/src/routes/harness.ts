@@ -141,16 +141,23 @@ export const harnessRoutes = {
     allow: { run: 'until_end' },
     method: 'PUT',
     path: '/harness-support/workspace',
-    summary: 'Keep workspace and home as they are at the end of a turn',
+    summary: 'Keep workspace and home as they are at the end of a turn, or at a checkpoint',
     description:
-      'Replaces what was kept at the end of an earlier turn. An empty body says that there is nothing in them. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
+      'Replaces what was kept before, when all of it has arrived. An empty body says that there is nothing in them. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
     query: z.object({
       turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
+      checkpoint: z.int().min(1).max(2_147_483_647).optional().meta({
+        description:
+          'As in the middle of the turn, at the event `checkpoint` with this number. Absent: as at the end of the turn',
+      }),
       session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
     }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },
-    errors: { 413: 'Larger than RUNYARD_WORKSPACE_MB' },
+    errors: {
+      409: 'The run does not resume lost turns, or the event of this checkpoint is not stored',
+      413: 'Larger than RUNYARD_WORKSPACE_MB',
+    },
   },
   readWorkspace: {
     ...common,

@@ -169,6 +169,13 @@ export const serviceSettings = {
     description: 'Log level; JSON lines on standard error.',
     usedBy: ['service', 'worker'],
   },
+  RUNYARD_CHECKPOINT_SECONDS: {
+    schema: whole(0, 86400),
+    default: '300',
+    description:
+      'Time between two checkpoints of workspace and home in the middle of a turn, of runs with `on_worker_loss: resume`. A large workspace is kept less often, so that packing takes at most a tenth of the time. 0: a lost turn resumes from its beginning.',
+    usedBy: ['service'],
+  },
   RUNYARD_LEASE_SECONDS: {
     schema: whole(2, 3600),
     default: '90',

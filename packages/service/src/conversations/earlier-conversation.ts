@@ -1,6 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Database } from '../store/database/database.ts';
-import { boolean, defineStatement, nullable, uuid } from '../store/database/statement.ts';
+import { boolean, defineStatement, integer, nullable, uuid } from '../store/database/statement.ts';
 import { conversationText } from './as-text.ts';
 import { readConversationRuns, readParts, sizeOfConversation } from './read.ts';
 import { type EnterRead, readCost } from './read-limits.ts';
@@ -13,6 +13,8 @@ interface ExecutionPlace {
   readonly harness: string;
   /** Number of the execution of this run that it continues; null: none. */
   readonly continues: number | null;
+  /** Present: it resumes a lost turn, with files that have the effects of the run's events up to `after`; undefined: not known. */
+  readonly loss?: { readonly after: number | undefined } | undefined;
 }
 
 /**
@@ -36,28 +38,56 @@ const readLast = defineStatement({
   row: { id: uuid, remembers: nullable(boolean) },
 });
 
-/**
- * Reads what earlier executions and earlier runs of the conversation leave to a new execution: the harness's own memory where it is
- * complete, else the stored conversation as text. Undefined: there is no earlier conversation. `busy`: too many conversations are
- * being read.
- */
+/** Where the last turn of the run began in its numbers of events; used where an archive does not say what it has. */
+const readBeginOfTurn = defineStatement({
+  name: 'read_begin_of_last_turn',
+  text: `
+    SELECT max(v.seq) - 1 AS seq FROM conversation_events v JOIN executions e ON e.id = v.execution_id
+    WHERE v.run_id = $1 AND e.number <= $2 AND v.event->>'type' = 'turn_started'`,
+  row: { seq: nullable(integer) },
+});
+
+/** What a new execution is told of the conversation so far. */
+export interface EarlierConversation {
+  /** The harness's own memory where it is complete, else the stored conversation as text; undefined: there is none. */
+  readonly conversation?: AgentTask['conversation'];
+  /** For a resumed turn: what was said and done after `loss.after`, as text; undefined: nothing. */
+  readonly record?: string | undefined;
+}
+
+/** Reads what earlier executions and earlier runs of the conversation leave to a new execution. `busy`: too many conversations are being read. */
 export async function readEarlierConversation(
   { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },
   place: ExecutionPlace,
-): Promise<AgentTask['conversation'] | 'busy'> {
-  const { runId, teamId, conversationId, harness, continues } = place;
+): Promise<EarlierConversation | 'busy'> {
+  const { runId, teamId, conversationId, harness, continues, loss } = place;
   const [last] = await db.query(readLast, [runId, teamId, conversationId, continues ?? 0, harness]);
-  if (!last) return undefined;
-  if (last.remembers) return { kind: 'memory', path: `/api/v1/harness-support/memory/${last.id}` };
+  if (!last) return {};
+  const memory = last.remembers
+    ? { kind: 'memory' as const, path: `/api/v1/harness-support/memory/${last.id}` }
+    : undefined;
+  if (memory !== undefined && loss === undefined) return { conversation: memory };
   const runs = await readConversationRuns(db, teamId, conversationId);
   const own = runs.findIndex(({ id }) => id === runId);
-  const before = runs.slice(0, own + 1).map((run) => (run.id === runId ? { ...run, upTo: continues ?? 0 } : run));
+  const upTo = continues ?? 0;
+  const until = loss && (loss.after ?? (await beginOfLastTurn(db, runId, upTo)));
+  const before = runs
+    .slice(0, own + 1)
+    .map((run) => (run.id === runId ? { ...run, upTo, ...(until === undefined ? {} : { until }) } : run));
+  const since = until === undefined ? [] : runs.slice(own, own + 1).map((run) => ({ ...run, upTo, after: until }));
   const read = await enterRead(readCost(await sizeOfConversation(db, before)));
   if (typeof read === 'string') return 'busy';
   try {
-    const text = await conversationText(readParts(db, before));
-    return text === undefined ? undefined : { kind: 'text', text };
+    const text = memory === undefined ? await conversationText(readParts(db, before)) : undefined;
+    const conversation = memory ?? (text === undefined ? undefined : { kind: 'text' as const, text });
+    const record = since.length === 0 ? undefined : await conversationText(readParts(db, since));
+    return { ...(conversation ? { conversation } : {}), record: record === '' ? undefined : record };
   } finally {
     read.release();
   }
+}
+
+async function beginOfLastTurn(db: Database, runId: string, upTo: number): Promise<number> {
+  const [row] = await db.query(readBeginOfTurn, [runId, upTo]);
+  return row?.seq ?? 0;
 }

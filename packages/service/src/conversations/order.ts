@@ -30,10 +30,12 @@ const declareOrder = `
   ), items AS (
     SELECT *, min(seq) FILTER (WHERE type NOT IN ('action_output', 'action_result')) OVER (PARTITION BY item, part) AS item_seq FROM parted
   ), placed AS (
-    SELECT seq, type, item_seq, max(step) FILTER (WHERE seq = item_seq) OVER (PARTITION BY item, part) AS step
+    SELECT seq, type, item_seq, max(step) FILTER (WHERE seq = item_seq) OVER (PARTITION BY item, part) AS step,
+      max(seq) OVER (PARTITION BY item, part) AS last_seq
     FROM items WHERE seq >= item_seq
   )
   SELECT seq, item_seq, min(item_seq) OVER (PARTITION BY step) AS step_seq FROM placed
+  WHERE ($3::bigint IS NULL OR last_seq > $3) AND ($4::bigint IS NULL OR last_seq <= $4)
   ORDER BY step_seq, type = 'turn_finished', item_seq, seq`;
 
 /** Has no declared columns: PostgreSQL describes a FETCH only while its cursor is open. */
@@ -50,10 +52,24 @@ export interface ConversationOrder {
   readonly marks: readonly Uint8Array[];
 }
 
-/** Reads the order of a run's events; with `upTo` only of those of its executions up to this number. */
-export async function readOrder(db: Database, runId: string, upTo: number | undefined): Promise<ConversationOrder> {
+/** A part of the conversation of a run. */
+export interface ConversationRange {
+  /** Only the events of its executions up to this number belong to it; absent: all. */
+  readonly upTo?: number;
+  /** Only messages that ended behind the event with this number belong to it. */
+  readonly after?: number;
+  /** Only messages that ended with the event with this number or before belong to it. */
+  readonly until?: number;
+}
+
+/** Reads the order of the events of a part of a run's conversation. */
+export async function readOrder(
+  db: Database,
+  runId: string,
+  { upTo, after, until }: ConversationRange,
+): Promise<ConversationOrder> {
   return await db.transaction(async (tx) => {
-    await tx.query(declareOrder, [runId, upTo ?? null]);
+    await tx.query(declareOrder, [runId, upTo ?? null, after ?? null, until ?? null]);
     const seqs: Float64Array[] = [];
     const marks: Uint8Array[] = [];
     let item = -1;

@@ -2,22 +2,20 @@ import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { Database, Queryable } from '../store/database/database.ts';
 import { defineStatement, nullable, numeric, text, uuid } from '../store/database/statement.ts';
-import { readOrder } from './order.ts';
+import { type ConversationRange, readOrder } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
 /** A run whose events belong to a conversation. */
-export interface ConversationRun {
+export interface ConversationRun extends ConversationRange {
   readonly id: string;
   readonly state: RunState;
-  /** Only the events of its executions up to this number belong to it; absent: all. */
-  readonly upTo?: number;
 }
 
 /** Reads the conversation of the given runs, oldest first, part by part. Yields nothing where no agent said anything. */
 export async function* readParts(db: Database, runs: readonly ConversationRun[]): AsyncGenerator<ConversationPart> {
-  for (const { id, state, upTo } of runs) {
-    const order = await readOrder(db, id, upTo);
-    const isOver = isTerminal(state) || upTo !== undefined;
+  for (const { id, state, ...range } of runs) {
+    const order = await readOrder(db, id, range);
+    const isOver = isTerminal(state) || range.upTo !== undefined;
     yield* partsOfRun(db, { runId: id, order, lastExecutionId: await lastSpeaker(db, id), isOver });
   }
 }

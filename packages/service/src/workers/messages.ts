@@ -3,7 +3,12 @@
  * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
  */
 
-import { type TaskFailure, unfitReasons, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
+import {
+  type TaskFailure,
+  unfitReasons,
+  type WorkerHello,
+  type WorkerMessage,
+} from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { recordSandbox } from '../executions/lease/record-sandbox.ts';
 import { endSandboxWithin, type SandboxEnd } from '../executions/reconcile/sandbox-end.ts';
@@ -25,6 +30,13 @@ interface Target {
   readonly executionId: string;
   readonly assignmentId: string | null;
 }
+
+/** Reasons of a worker for the end of a sandbox whose agent did nothing wrong. Other workers give none of them. */
+const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
+  ['worker_stopped', 'stopped'],
+  ['worker_lost', 'lost'],
+  ['supervisor_lost', 'lost'],
+]);
 
 /** `held`: the connection keeps the execution; `released`: it gives it up; `refused`: it has no right to it. */
 type Outcome = 'held' | 'released' | 'refused';
@@ -104,7 +116,11 @@ async function apply(
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
       await claimAssigned(deps, tx, connection, target);
-      const end = { kind: kindOfFailure(failure), message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
+      const end = {
+        kind: kindOfFailure(failure),
+        message: text,
+        ...(exitCode === undefined ? {} : { exitCode }),
+      } as const;
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
     }
@@ -114,7 +130,7 @@ async function apply(
 function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
   if (failure === undefined) return 'exited';
   if (failure.phase !== 'run') return unfitReasons.has(failure.reason) ? 'unfit' : 'not_created';
-  return failure.reason === 'worker_stopped' ? 'stopped' : 'exited';
+  return endsWithoutFault.get(failure.reason) ?? 'exited';
 }
 
 /**

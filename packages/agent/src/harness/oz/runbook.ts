@@ -12,7 +12,7 @@ import { newId } from '../../new-id.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import { markLines, type ScriptLine } from './failed-line.ts';
 import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
-import { nothingToRun, onlyBlocks, waysToAddModel, withoutModel } from './runbook-texts.ts';
+import { afterLoss, nothingToRun, onlyBlocks, waysToAddModel, withoutModel } from './runbook-texts.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
 export interface RunbookOptions {
@@ -22,6 +22,10 @@ export interface RunbookOptions {
   approvals: Approvals;
   /** The decision about a block of an earlier sandbox. */
   earlier?: AgentTask['decision'];
+  /** The machine of the turn was lost: the first prompt continues behind the commands that are done. */
+  loss?: AgentTask['loss'];
+  /** Gets the number of commands of the turn that need not run again. */
+  progress: { doneBlocks: number };
   /** Set if the run is a runbook only because the service has no language model. `explain`: the run says once how to add one. */
   noModel?: 'explain' | 'mention' | undefined;
 }
@@ -31,7 +35,8 @@ const maxInlineScript = 100 * 1024;
 
 /** Creates the engine without a language model, which runs the fenced shell blocks of the prompt and nothing else. */
 export function runbookEngine(options: RunbookOptions): Engine {
-  let { earlier, noModel } = options;
+  let { earlier, loss, noModel } = options;
+  const { progress } = options;
   /** Returns the end of a text: how to add a model, the first time that a run without one says something. */
   const explanation = (): string => {
     if (noModel !== 'explain') return '';
@@ -41,6 +46,9 @@ export function runbookEngine(options: RunbookOptions): Engine {
   return async ({ prompt, voice, signal }) => {
     const answered = earlier;
     earlier = undefined;
+    const lost = loss;
+    loss = undefined;
+    progress.doneBlocks = 0;
     const denied = answered && (await takeUp(answered, voice));
     const blocks = [
       ...(answered && !denied ? runbookBlocks(answered.request.resume ?? '') : []),
@@ -60,26 +68,30 @@ export function runbookEngine(options: RunbookOptions): Engine {
       );
       return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
     }
+    const done = Math.min(lost?.done_blocks ?? 0, blocks.length);
+    if (lost !== undefined) await voice.say(`${afterLoss(done, blocks.length)}\n\n`);
+    progress.doneBlocks = done;
+    const left = blocks.slice(done);
     const results: BlockResult[] = [];
     let failed: string | undefined;
-    for (const [index, block] of blocks.entries()) {
-      const result = await runBlock(block, blocks.slice(index), options, voice, signal);
+    for (const [index, block] of left.entries()) {
+      const result = await runBlock(block, left.slice(index), options, voice, signal);
       if (result === undefined || signal.aborted)
         return { stopReason: 'cancelled', verdict: { success: false, message: 'cancelled' } };
       if ('decision' in result) {
-        const message = `Command ${index + 1}, \`${shownCommand(block)}\`, was ${refusalText(result)}`;
-        await voice.say(`${summary(blocks, results)}\n\n${message}.`);
+        const message = `Command ${done + index + 1}, \`${shownCommand(block)}\`, was ${refusalText(result)}`;
+        await voice.say(`${summary(left, results)}\n\n${message}.`);
         return { stopReason: 'end_turn', verdict: { success: false, message } };
       }
       results.push(result);
       if (succeeded(result)) continue;
-      failed ??= `Command ${results.length} ${failure(block, result)}`;
+      failed ??= `Command ${done + results.length} ${failure(block, result)}`;
       if (!block.continueOnError) break;
     }
-    await voice.say(`${summary(blocks, results)}${explanation()}`);
+    await voice.say(`${summary(left, results)}${explanation()}`);
     const ended =
-      results.length < blocks.length ||
-      results.some((result, index) => !succeeded(result) && !blocks[index]?.continueOnError);
+      results.length < left.length ||
+      results.some((result, index) => !succeeded(result) && !left[index]?.continueOnError);
     return {
       stopReason: 'end_turn',
       verdict: ended && failed !== undefined ? { success: false, message: failed } : { success: true, message: '' },
@@ -158,6 +170,8 @@ async function runBlock(
       },
       backpressure: options.backpressure,
     });
+    // Before its result is reported: a checkpoint may be taken at any moment.
+    if (succeeded(result) || block.continueOnError) options.progress.doneBlocks += 1;
     await said;
     await voice.update(commandEnd(toolCallId, result));
     return succeeded(result) ? result : { ...result, failedLine: await marked?.failedLine() };

@@ -2,22 +2,25 @@ import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { redactorOf } from '../../redaction/agent-text.ts';
 import type { Queryable } from '../../store/database/database.ts';
-import { boolean, defineStatement, nullable, text, uuid } from '../../store/database/statement.ts';
+import { boolean, defineStatement, integer, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
 import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
 import { settledPhases } from '../transitions/phases.ts';
+import { resumeLost, timesResumed } from '../transitions/resume-lost.ts';
 import { retryOrError } from '../transitions/retry.ts';
 import type { Phase, Status } from '../transitions/transition.ts';
 import { errEnded, failUnfit } from '../transitions/transitions.ts';
+import { decideEnd } from './decide-end.ts';
 
 /** How the sandbox of an execution ended, as its worker reported or the service concluded. */
 export interface SandboxEnd {
   /**
    * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended it; `not_created`: the sandbox could not be
-   * started; `unfit`: none can be made of what the run asks for, whatever the try; `lost`: the worker is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
+   * started; `unfit`: none can be made of what the run asks for, whatever the try; `lost`: the worker, or the supervisor of the sandbox, is
+   * known to be gone; `silent`: the lease ran out, which is checked again under the lock.
    */
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
   /** A sentence for a person. */
@@ -38,7 +41,7 @@ const readPhase = defineStatement({
   name: 'read_phase',
   text: `
     SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
-      e.lease_until < clock_timestamp() AS lease_over
+      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
   row: {
     run_id: uuid,
@@ -46,6 +49,8 @@ const readPhase = defineStatement({
     is_current: nullable(boolean),
     phase: text<Phase>(),
     lease_over: nullable(boolean),
+    policy: nullable(text()),
+    resumes: integer,
   },
 });
 
@@ -64,17 +69,12 @@ const keepExit = defineStatement({
   row: {},
 });
 
-interface ExecutionRow {
-  readonly run_id: string;
-  readonly state: RunState;
-  readonly is_current: boolean | null;
-  readonly phase: Phase;
-  readonly lease_over: boolean | null;
-}
+type ExecutionRow = RowOf<typeof readPhase>;
 
 /**
  * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
- * tried again, or becomes FAILED where no try can succeed, and a later one ends in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
+ * tried again, or becomes FAILED where no try can succeed; a later one whose configuration says so resumes its turn where the machine was
+ * lost, and all others end in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
  * `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
  */
 export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
@@ -123,11 +123,28 @@ async function decide(
   // Nothing is wrong with a run whose worker was stopped. A person decides whether its work may be done twice.
   const status: Status = { message: end.message, code, retryable: end.kind === 'stopped' };
   const target = { runId: execution.run_id, executionId };
-  if (end.kind === 'unfit' && execution.phase === 'claimed') {
-    const unfit: Status = { message: end.message, code: 'invalid_request', retryable: false };
-    await failUnfit(tx, { ...target, status: unfit, payload: { message: end.message, error_code: unfit.code } });
-    return;
+  const phase = execution.phase === 'claimed' ? 'claimed' : 'running';
+  const decision = decideEnd({ ...execution, phase, kind: end.kind });
+  const endInError = (message: string) =>
+    errEnded(tx, { ...target, status: { ...status, message }, payload: { message, error_code: code } });
+  switch (decision) {
+    case 'retry':
+      await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
+      return;
+    case 'unfit': {
+      const unfit: Status = { message: end.message, code: 'invalid_request', retryable: false };
+      await failUnfit(tx, { ...target, status: unfit, payload: { message: end.message, error_code: unfit.code } });
+      return;
+    }
+    case 'resume':
+      await resumeLost(deps, tx, { ...target, status });
+      return;
+    case 'resumed_too_often':
+      await endInError(
+        `${end.message} The turn was resumed ${execution.resumes} times already, so it was not resumed again.`,
+      );
+      return;
+    case 'error':
+      await endInError(end.message);
   }
-  if (execution.phase === 'claimed') await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
-  else await errEnded(tx, { ...target, status, payload: { message: end.message, error_code: code } });
 }

@@ -53,7 +53,9 @@ export const requeue = defineTransition({
     worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL, agent_seen_at = NULL, sandbox = NULL,
     last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,
     memory_blob = NULL, memory_turn = NULL, memory_request = NULL, workspace_turn = NULL, workspace_blob = NULL,
-    workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL`,
+    workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL, workspace_seq = NULL,
+    workspace_is_checkpoint = false, workspace_done = 0, workspace_at = NULL,
+    checkpoint = NULL, checkpoint_seq = NULL, checkpoint_done = 0`,
   further: deleteRowsOfAttempt,
 });
 

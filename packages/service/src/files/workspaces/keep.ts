@@ -4,7 +4,11 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
-import { setWorkspaceArchive, type WorkspaceArchive } from '../../executions/workspace/set-archive.ts';
+import {
+  type ArchiveMoment,
+  setWorkspaceArchive,
+  type WorkspaceArchive,
+} from '../../executions/workspace/set-archive.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 
@@ -13,11 +17,11 @@ interface KeepDeps {
   readonly blobs: BlobStore;
 }
 
-/** Stores the archive of the end of a turn. Drops it where the archive of a later turn is there. Throws `AttemptOver`. */
+/** Stores an archive. Drops it where the archive of a later moment is there. Throws `AttemptOver`. */
 export async function keepWorkspace(
   deps: KeepDeps,
   attempt: Attempt,
-  turn: number,
+  moment: ArchiveMoment,
   archive: {
     readonly body: AsyncIterable<Uint8Array>;
     readonly maxBytes: number;
@@ -27,18 +31,23 @@ export async function keepWorkspace(
   const key = `workspaces/${attempt.executionId}/${randomUUIDv7()}`;
   const put = await deps.blobs.put(key, archive.body, { maxBytes: archive.maxBytes });
   if (put.outcome === 'too_large') return 'too_large';
-  await record(deps, attempt, turn, { ...put, key, sessionId: archive.sessionId });
+  await record(deps, attempt, moment, { ...put, key, sessionId: archive.sessionId });
   return 'stored';
 }
 
-/** Records that the turn ended with an empty workspace and home. Throws `AttemptOver`. */
-export async function keepEmptyWorkspace(deps: KeepDeps, attempt: Attempt, turn: number): Promise<void> {
-  await record(deps, attempt, turn, null);
+/** Records that workspace and home were empty. Throws `AttemptOver`. */
+export async function keepEmptyWorkspace(deps: KeepDeps, attempt: Attempt, moment: ArchiveMoment): Promise<void> {
+  await record(deps, attempt, moment, null);
 }
 
-async function record(deps: KeepDeps, attempt: Attempt, turn: number, archive: WorkspaceArchive | null): Promise<void> {
+async function record(
+  deps: KeepDeps,
+  attempt: Attempt,
+  moment: ArchiveMoment,
+  archive: WorkspaceArchive | null,
+): Promise<void> {
   const unused = await ofAttempt(deps, attempt, archive?.key, (tx) =>
-    setWorkspaceArchive(tx, attempt.executionId, turn, archive),
+    setWorkspaceArchive(tx, attempt.executionId, moment, archive),
   );
   for (const key of unused ?? (archive ? [archive.key] : [])) await deps.blobs.delete(key);
 }

@@ -1,15 +1,19 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Queryable } from '../../store/database/database.ts';
-import { defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
+import { defineStatement, integer, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** The session of a harness is given only where no turn began after it: it would not know that turn. */
+/**
+ * The session of a harness is given only where nothing happened after it: it would not know that. A resumed turn (`$3`) gets it in any
+ * case, together with the record of what happened since.
+ */
 const readLatest = defineStatement({
   name: 'read_latest_workspace',
   text: `
     SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
       encode(e.workspace_sha256, 'hex') AS sha256,
-      CASE WHEN e.workspace_turn = (
+      e.workspace_seq AS seq, e.workspace_done AS done, e.workspace_at AS kept_at,
+      CASE WHEN $3 OR NOT e.workspace_is_checkpoint AND e.workspace_turn = (
         SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
         WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
       ) THEN e.workspace_session END AS session
@@ -22,24 +26,40 @@ const readLatest = defineStatement({
     size_bytes: nullable(integer),
     sha256: nullable(text()),
     session: nullable(text()),
+    seq: nullable(integer),
+    done: integer,
+    kept_at: nullable(timestamp),
   },
 });
 
+/** What an execution restores. */
+interface RestorableWorkspace {
+  readonly workspace: AgentTask['workspace'];
+  /** The last event whose effects it has; undefined: not known, or there is nothing to restore. */
+  readonly seq?: number | undefined;
+  /** Commands of a runbook whose effects it has. */
+  readonly doneBlocks: number;
+  /** RFC 3339 in UTC. */
+  readonly keptAt?: string | undefined;
+}
+
 /**
- * Returns what an execution restores that continues the one numbered `continues` of its run; undefined: the execution
- * begins with the run's prompt in a new workspace.
+ * Returns what an execution restores that continues the one numbered `continues` of its run, or resumes its lost turn (`resumes`). No
+ * workspace: the execution begins with the run's prompt in a new one.
  */
 export async function workspaceToRestore(
   db: Queryable,
   runId: string,
-  continues: number | null,
-): Promise<AgentTask['workspace']> {
-  if (continues === null) return undefined;
-  const [row] = await db.query(readLatest, [runId, continues]);
-  if (!row) return { kind: 'missing' };
-  if (row.blob === null) return { kind: 'empty' };
-  return {
-    kind: 'archive',
+  { continues, resumes }: { readonly continues: number | null; readonly resumes: number | null },
+): Promise<RestorableWorkspace> {
+  const upTo = resumes ?? continues;
+  if (upTo === null) return { workspace: undefined, doneBlocks: 0 };
+  const [row] = await db.query(readLatest, [runId, upTo, resumes !== null]);
+  if (!row) return { workspace: { kind: 'missing' }, doneBlocks: 0 };
+  const kept = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
+  if (row.blob === null) return { ...kept, workspace: { kind: 'empty' } };
+  const workspace = {
+    kind: 'archive' as const,
     path: `/api/v1/harness-support/workspace/${row.id}`,
     size_bytes: Number(row.size_bytes),
     sha256: row.sha256 ?? '',
@@ -47,6 +67,7 @@ export async function workspaceToRestore(
     turn: row.turn,
     ...(row.session === null ? {} : { session_id: row.session }),
   };
+  return { ...kept, workspace };
 }
 
 const readBlob = defineStatement({

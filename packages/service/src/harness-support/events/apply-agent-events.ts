@@ -10,6 +10,7 @@ import { storeAgentEvents } from '../../executions/timeline/store-agent-events.t
 import { storeTranscript } from '../../executions/timeline/store-transcript.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
+import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/workspace/checkpoints.ts';
 import { redactorOf } from '../../redaction/agent-text.ts';
 import type { HeldTexts } from '../../redaction/held-texts.ts';
 import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
@@ -108,6 +109,11 @@ async function carryOut(
       return await takeFollowup(tx, session, action.followUpId);
     case 'start_run':
       return await startRun(deps, tx, session, action);
+    case 'mark_checkpoint': {
+      const { number, state, turn, done_blocks: done = 0 } = action.checkpoint;
+      if (state === 'begun') return await beginCheckpoint(tx, { executionId, number, done });
+      return await keepUnchangedCheckpoint(tx, { executionId, number, turn });
+    }
     case 'block_run':
       await blockRun(deps, tx, { runId, executionId, request: action.request, idleSeconds });
   }

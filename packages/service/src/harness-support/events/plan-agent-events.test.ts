@@ -58,6 +58,8 @@ function summary(action: EventAction): string {
       return action.assignmentId === undefined ? 'start' : `claim ${action.assignmentId} and start`;
     case 'block_run':
       return `block for ${action.request.request_id}`;
+    case 'mark_checkpoint':
+      return `${action.checkpoint.state} checkpoint ${action.checkpoint.number}`;
   }
 }
 
@@ -73,6 +75,11 @@ const cases: Case[] = [
     title: 'stores texts and output together',
     events: [begin, text('a'), output],
     actions: ['store turn_started text action_output'],
+  },
+  {
+    title: 'marks a checkpoint behind the rows before it, and adds no row for it',
+    events: [begin, { type: 'checkpoint', number: 1, state: 'begun', turn: 1 }, text('a')],
+    actions: ['store turn_started', 'begun checkpoint 1', 'store text'],
   },
   { title: 'stores setup steps in the timeline', events: [setup], actions: ['store setup_step_started'] },
   {

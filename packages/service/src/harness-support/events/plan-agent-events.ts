@@ -28,6 +28,12 @@ export interface PlanInput {
   readonly now: Date;
 }
 
+/** A checkpoint that the agent begins, or that its last archive still fits. */
+export type CheckpointMark = Pick<
+  Extract<AgentEvent, { type: 'checkpoint' }>,
+  'number' | 'state' | 'turn' | 'done_blocks'
+>;
+
 /** One change that the events of a batch cause. */
 export type EventAction =
   /** Stores rows; each is the JSON that `storeAgentEvents` reads, and `bytes` is what they count for. */
@@ -42,7 +48,8 @@ export type EventAction =
       readonly harness: string;
       readonly modelId: string;
     }
-  | { readonly kind: 'block_run'; readonly request: OpenRequest };
+  | { readonly kind: 'block_run'; readonly request: OpenRequest }
+  | { readonly kind: 'mark_checkpoint'; readonly checkpoint: CheckpointMark };
 
 /** The effects of a batch of events, for one transaction: the actions in their order, then the rest. */
 export interface EventPlan {
@@ -139,6 +146,11 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
         unclaimed = undefined;
         break;
       }
+      case 'checkpoint':
+        // Behind the rows: its place in the conversation is what it marks.
+        collected.storeRows();
+        actions.push({ kind: 'mark_checkpoint', checkpoint: event });
+        break;
       case 'blocked':
         planRow(event);
         collected.storeRows();

@@ -19,13 +19,13 @@ import {
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, (SELECT continues FROM executions WHERE id = $2) AS continues, (SELECT image FROM executions WHERE id = $2) AS image,
+    SELECT r.title, r.prompt, r.mode, r.config, own.continues, own.image, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
-    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
     WHERE r.id = $1`,
   row: {
@@ -34,6 +34,9 @@ const readTask = defineStatement({
     mode: nullable(text<RunMode>()),
     /** Number of the execution whose conversation this one continues; NULL: no agent has begun the run's prompt. */
     continues: nullable(integer),
+    /** Number of the execution whose lost turn this one resumes; NULL: none. */
+    resumes: nullable(integer),
+    loss_message: nullable(text()),
     /** Where no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),

@@ -26,6 +26,7 @@ import { chooseTaskModel } from './choose-task-model.ts';
 import { findRefused } from './find-refused.ts';
 import { grantSecrets } from './grant-secrets.ts';
 import { nameKeptObjects } from './kept-objects.ts';
+import { checkpointsOf, lossOf } from './loss-of-task.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
 import { readTaskRow, type TaskRow } from './read-task-row.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
@@ -75,7 +76,7 @@ export async function resolveTask(
     readonly db: Database;
     readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
     readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'target' | 'fallsBackToRunbook'>;
-    readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB'>;
+    readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB' | 'RUNYARD_CHECKPOINT_SECONDS'>;
     readonly vault: Vault;
     readonly signing: Pick<Signer, 'sign'>;
     readonly enterRead: EnterRead;
@@ -102,8 +103,10 @@ export async function resolveTask(
   }
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
-  const workspace = await workspaceToRestore(db, session.runId, row.continues);
+  const { workspace, ...restorable } = await workspaceToRestore(db, session.runId, row);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
+  // A restored workspace has the files of the turn that is continued or resumed.
+  const isRestored = row.continues !== null || isSetUp;
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
@@ -131,14 +134,15 @@ export async function resolveTask(
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
   if (verdict?.kind === 'policy_unavailable') return { kind: 'busy', detail: verdict.detail };
   const followups = await db.transaction((tx) => joinFollowups(tx, session));
-  const conversation = await readEarlierConversation(deps, {
+  const earlier = await readEarlierConversation(deps, {
     runId: session.runId,
     teamId: session.teamId,
     conversationId: row.conversation_id,
     harness: row.harness,
-    continues: row.continues ?? row.debugged,
+    continues: row.resumes ?? row.continues ?? row.debugged,
+    loss: row.resumes === null ? undefined : { after: restorable.seq },
   });
-  if (conversation === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
+  if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
   const isRunbook = row.harness === 'oz' && model === undefined;
   const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: own }, followups);
@@ -152,13 +156,15 @@ export async function resolveTask(
     title: row.title,
     prompt,
     ...(mode ? { mode } : {}),
-    ...(conversation ? { conversation } : {}),
+    ...(earlier.conversation ? { conversation: earlier.conversation } : {}),
     ...(workspace ? { workspace } : {}),
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
+    ...checkpointsOf(row, deps.settings),
+    ...lossOf(row, restorable, earlier.record),
     ...(answer ? { decision: decisionOf(answer) } : {}),
     ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
-    attachments: await attachmentsOfTask(db, session, row),
+    attachments: await attachmentsOfTask(db, session, row, isRestored),
     harness: {
       type: row.harness,
       ...(harness?.command ? { command: harness.command } : {}),
@@ -215,11 +221,16 @@ function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
 }
 
 /** Returns the attachments of the request and of the taken follow-ups. `earlier` marks those that an earlier execution received. */
-async function attachmentsOfTask(db: Database, session: RunSession, row: TaskRow): Promise<AgentTask['attachments']> {
+async function attachmentsOfTask(
+  db: Database,
+  session: RunSession,
+  row: TaskRow,
+  isRestored: boolean,
+): Promise<AgentTask['attachments']> {
   const earlier = (is: boolean) => (is ? { earlier: true as const } : {});
   const taken = await readTakenFiles(db, session);
   return [
-    ...row.attachments.map((file) => ({ ...agentAttachment(file), ...earlier(row.continues !== null) })),
+    ...row.attachments.map((file) => ({ ...agentAttachment(file), ...earlier(isRestored) })),
     ...taken.map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),
   ];
 }

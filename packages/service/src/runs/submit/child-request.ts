@@ -78,11 +78,11 @@ async function forbiddenSkill(
   return wanted.find((each) => !granted.includes(each) && !isReachable(each));
 }
 
-/** Returns the child's configuration, completed with what its parent says about environment, worker, harness and model. */
+/** Returns the child's configuration, completed with what its parent says about environment, worker, its loss, harness and model. */
 function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
-  const { environment_id, harness, worker_host } = parent.config;
+  const { environment_id, harness, on_worker_loss, worker_host } = parent.config;
   const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
-  const given = Object.entries({ environment_id, harness, worker_host, model_id }).filter(
+  const given = Object.entries({ environment_id, harness, on_worker_loss, worker_host, model_id }).filter(
     ([, value]) => value !== undefined,
   );
   const policy = stricter(parent.config.approval_policy, own.approval_policy);

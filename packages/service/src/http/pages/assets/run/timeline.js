@@ -16,6 +16,7 @@ const words = {
   setup_step_finished: 'setup finished',
   followup_received: 'message received',
   execution_retried: 'tried again',
+  execution_resumed: 'resumed in a new sandbox',
   output_limit_reached: 'output limit reached',
   model_switched: 'model changed',
   connection_denied: 'connection denied',

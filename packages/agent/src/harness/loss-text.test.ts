@@ -1,0 +1,44 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { expect, test } from 'vitest';
+import { promptContent } from './prompt.ts';
+
+const task: AgentTask = {
+  run_id: 'r',
+  execution_id: 'e',
+  execution_number: 2,
+  conversation_id: 'c',
+  title: 'T',
+  prompt: 'Do it.',
+  conversation: { kind: 'text', text: 'Said before.' },
+  loss: { message: 'Burnt.', kept_at: '2026-01-02T03:04:05.000Z', record: 'Done since.', done_blocks: 0 },
+  agent_config: {},
+  attachments: [{ path: '/a', file_name: 'a', mime_type: 'text/plain', size_bytes: 1, earlier: true }],
+  harness: { type: 'claude' },
+  repositories: [],
+};
+const promptOf = (given: AgentTask, how: { restored: boolean; loaded: boolean }) =>
+  promptContent(given, [], how)
+    .map((block) => (block.type === 'text' ? block.text : ''))
+    .join('|');
+
+test('a harness that loaded its session is told what was done since, but not what it knows', () => {
+  const text = promptOf(task, { restored: true, loaded: true });
+  for (const part of ['as they were kept at 2026-01-02T03:04:05.000Z', 'Done since.', 'are in attachments/', 'Do it.'])
+    expect(text).toContain(part);
+  expect(text).not.toContain('Said before.');
+});
+
+test('a harness without its session gets the conversation before what was done since', () => {
+  const text = promptOf(task, { restored: true, loaded: false });
+  expect(text.indexOf('Said before.')).toBeLessThan(text.indexOf('Done since.'));
+  expect(text).not.toContain('The user now says');
+});
+
+test('a program that reads the prompt as it is gets nothing else', () => {
+  expect(promptOf({ ...task, harness: { type: 'command' } }, { restored: true, loaded: false })).toBe('Do it.');
+});
+
+test('an ordinary continuation says nothing of a loss', () => {
+  const { loss: _, ...ordinary } = task;
+  expect(promptOf(ordinary, { restored: true, loaded: false })).not.toContain('lost');
+});

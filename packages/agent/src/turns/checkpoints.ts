@@ -1,0 +1,94 @@
+import type { TurnProgress } from '../harness/turn-progress.ts';
+import type { Reporter } from '../reporting/reporter.ts';
+import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
+
+/** The state on which the time of the next checkpoint depends. */
+export interface CheckpointMoment {
+  /** Since the last checkpoint ended, or since the first could have begun. */
+  readonly sinceMs: number;
+  readonly intervalMs: number;
+  /** Time that the last checkpoint took. */
+  readonly tookMs: number;
+  /** Checkpoints in a row that failed. */
+  readonly failures: number;
+  /** No action is in progress. */
+  readonly isQuiet: boolean;
+}
+
+/** Checkpoints take at most this part of the time. */
+const share = 1 / 10;
+const longestDoubling = 6;
+
+/**
+ * Returns true if a checkpoint is due: after the interval as soon as no action is in progress, because the files are at rest then, and
+ * after two intervals in any case. The interval grows where a checkpoint takes long, or fails.
+ */
+export function isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet }: CheckpointMoment): boolean {
+  const waitMs = Math.max(intervalMs, tookMs / share) * 2 ** Math.min(failures, longestDoubling);
+  return sinceMs >= (isQuiet ? waitMs : 2 * waitMs);
+}
+
+export interface CheckpointsOptions {
+  readonly seconds: number;
+  readonly progress: TurnProgress;
+  readonly saver: Pick<DeferredSaver, 'checkpoint'>;
+  readonly reporter: Pick<Reporter, 'emit' | 'flush'>;
+  /** Returns the number of the current turn. */
+  readonly turn: () => number;
+  /** Called when a checkpoint failed after others had not. */
+  readonly onFailed: (reason: string) => void;
+  /** Ends all checkpoints. */
+  readonly signal: AbortSignal;
+}
+
+/** Takes checkpoints of the workspace while turns are in progress. Does not keep the process alive. */
+export function startCheckpoints(options: CheckpointsOptions): void {
+  const { progress, saver, reporter, signal } = options;
+  const intervalMs = options.seconds * 1000;
+  let number = 0;
+  let tookMs = 0;
+  let failures = 0;
+  let isTaking = false;
+  let since = performance.now();
+
+  async function take(): Promise<void> {
+    const turn = options.turn();
+    const marks = {
+      async begin() {
+        number += 1;
+        const done = progress.doneBlocks === 0 ? {} : { done_blocks: progress.doneBlocks };
+        reporter.emit({ type: 'checkpoint', number, state: 'begun', turn, ...done });
+        await reporter.flush();
+        return number;
+      },
+      unchanged: () => reporter.emit({ type: 'checkpoint', number, state: 'unchanged', turn }),
+    };
+    isTaking = true;
+    const began = performance.now();
+    try {
+      await saver.checkpoint(turn, marks);
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (failures === 1 && !signal.aborted) options.onFailed(error instanceof Error ? error.message : String(error));
+    }
+    since = performance.now();
+    tookMs = since - began;
+    isTaking = false;
+  }
+
+  const timer = setInterval(
+    () => {
+      if (isTaking) return;
+      if (!progress.isAtWork) {
+        since = performance.now();
+        return;
+      }
+      const sinceMs = performance.now() - since;
+      if (isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet: progress.isQuiet })) void take();
+    },
+    Math.min(1000, intervalMs / 4),
+  );
+  timer.unref();
+  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+}

@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest';
+import { decideEnd, type EndedTurn } from './decide-end.ts';
+
+const kinds: EndedTurn['kind'][] = ['exited', 'stopped', 'not_created', 'lost', 'silent'];
+
+describe('the end of a sandbox in the middle of a turn', () => {
+  test.each(kinds)('ends the run in ERROR by default (%s)', (kind) => {
+    for (const policy of [null, 'fail', 'Resume', '1'])
+      expect(decideEnd({ phase: 'running', kind, policy, resumes: 0 })).toBe('error');
+  });
+
+  test.each([
+    ['lost', 0, 'resume'],
+    ['silent', 2, 'resume'],
+    ['stopped', 0, 'resume'],
+    ['lost', 3, 'resumed_too_often'],
+    ['silent', 4, 'resumed_too_often'],
+    // The agent's own fault would happen again.
+    ['exited', 0, 'error'],
+    ['not_created', 0, 'error'],
+  ] as const)('with on_worker_loss "resume": %s after %i resumes gives %s', (kind, resumes, decision) => {
+    expect(decideEnd({ phase: 'running', kind, policy: 'resume', resumes })).toBe(decision);
+  });
+});
+
+test.each(kinds)('a sandbox that ends before its agent has begun is tried again, whatever the policy (%s)', (kind) => {
+  for (const policy of [null, 'resume'])
+    expect(decideEnd({ phase: 'claimed', kind, policy, resumes: 3 })).toBe('retry');
+});
+
+test('a sandbox that cannot be made of what the run asks for is not tried again', () => {
+  expect(decideEnd({ phase: 'claimed', kind: 'unfit', policy: 'resume', resumes: 0 })).toBe('unfit');
+});

@@ -1,0 +1,94 @@
+/** A machine that is lost for good in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes are gone at once. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TimelineEvent } from '@runyard/contract/timeline';
+import { expect, test } from 'vitest';
+import { describeSystem } from './support/describe-system.ts';
+import { eventually, killHard } from './support/system.ts';
+
+/** Three commands. The second one waits until the test lets it go on. */
+const prompt = (name: string): string =>
+  [
+    'echo one >> done',
+    `touch begun-${name}; while ! [ -e go ]; do sleep 0.05; done; echo two >> done`,
+    'cat done; echo finished',
+  ]
+    .map((script) => `\`\`\`sh\n${script}\n\`\`\``)
+    .join('\n\n');
+
+/** Ids of processes whose arguments end like this. */
+const supervisorsOf = (sandbox: string): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
+        const isOne = args.some((arg) => arg.includes('runyard-supervisor:') && arg.endsWith(`:${sandbox}`));
+        return isOne ? [Number(name)] : [];
+      } catch {
+        // It ended meanwhile.
+        return [];
+      }
+    });
+
+describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (system) => {
+  const folder = async () => {
+    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    return path.join(JSON.parse(line).folder, 's');
+  };
+  /** Returns the sandbox that has the file, and is none of `others`. */
+  const sandboxWith = async (file: string, others: readonly string[] = []): Promise<string> => {
+    const all = await folder();
+    return await eventually(`sandbox with ${file}`, async () => {
+      for (const id of await readdir(all)) {
+        const files = await readdir(path.join(all, id, 'workspace')).catch(() => []);
+        if (!others.includes(id) && files.map(String).includes(file) && supervisorsOf(id).length > 0) return id;
+      }
+      return null;
+    });
+  };
+  const archives = async () => {
+    const files = await readdir(path.join(system.dataDir, 'blobs/objects'), { recursive: true });
+    return files.filter((name) => path.basename(name).startsWith('workspaces+')).length;
+  };
+  const conversation = async (runId: string) =>
+    JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+
+  test('resumes the turn of a run that wants so, with its files and its conversation, and ends others in ERROR', async () => {
+    const runId = await system.createRun(prompt('first'), { config: { on_worker_loss: 'resume' } });
+    const other = await system.createRun(prompt('other'));
+    const sandboxes = [await sandboxWith('begun-first'), await sandboxWith('begun-other')];
+    await eventually('a checkpoint', async () => (await archives()) > 0);
+
+    await killHard(system.worker());
+    const supervisors = sandboxes.flatMap(supervisorsOf);
+    expect(supervisors).toHaveLength(2);
+    for (const pid of supervisors) process.kill(pid, 'SIGKILL');
+    expect((await system.run(runId)).state).toBe('INPROGRESS');
+
+    // The next worker of the data folder knows at once that the sandboxes are gone: nothing waits for the end of the lease.
+    system.startWorker();
+    const failed = await system.untilEnded(other);
+    expect(failed).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });
+
+    const resumed = await sandboxWith('begun-first', sandboxes);
+    await writeFile(path.join(await folder(), resumed, 'workspace/go'), '');
+    const run = await system.untilEnded(runId);
+    expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+    const text = await conversation(runId);
+    for (const part of ['machine_lost', 'The first 1 of 3 commands', 'one\\\\ntwo\\\\nfinished'])
+      expect(text).toContain(part.replaceAll('\\\\', '\\'));
+    const { events } = await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`);
+    const shown = events.filter(({ event_type }) =>
+      /agent_started|vm_shutdown|execution_resumed|done/.test(event_type),
+    );
+    expect(shown.map(({ event_type, execution_id }) => `${execution_id} ${event_type}`).slice(0, 5)).toEqual([
+      '1 agent_started',
+      '1 execution_resumed',
+      '1 vm_shutdown',
+      '2 agent_started',
+      '2 oz_run_done',
+    ]);
+  }, 120_000);
+});
