@@ -1,3 +1,4 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { describe, expect, test } from 'vitest';
 import { configOfFactoryRun } from './run-config.ts';
 
@@ -77,7 +78,7 @@ describe('configOfFactoryRun', () => {
 test('keeps the skills of the definition beside those that an automation names in either member', () => {
   const defined = '@factory/abcdefghij0123456789AB:skills/deploy/SKILL.md';
   const agent = { prompt: '', config: { skills: ['acme/site:greet', defined] } };
-  const skillsWith = (overrides: object) => configOfFactoryRun({ defaults: {}, agent, overrides });
+  const skillsWith = (overrides: AmbientAgentConfig) => configOfFactoryRun({ defaults: {}, agent, overrides });
   expect(skillsWith({}).skills).toEqual(['acme/site:greet', defined]);
   expect(skillsWith({ skills: ['acme/site:review'] }).skills).toEqual(['acme/site:review', defined]);
   expect(skillsWith({ skills: [] }).skills).toEqual([defined]);
