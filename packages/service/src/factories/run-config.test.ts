@@ -1,3 +1,4 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
 import { describe, expect, test } from 'vitest';
 import { configOfFactoryRun } from './run-config.ts';
 
@@ -72,4 +73,16 @@ describe('configOfFactoryRun', () => {
   ])('%s', (_name, parts, expected) => {
     expect(configOfFactoryRun(parts)).toEqual(expected);
   });
+});
+
+test('keeps the skills of the definition beside those that an automation names in either member', () => {
+  const defined = '@factory/abcdefghij0123456789AB:skills/deploy/SKILL.md';
+  const agent = { prompt: '', config: { skills: ['acme/site:greet', defined] } };
+  const skillsWith = (overrides: AmbientAgentConfig) => configOfFactoryRun({ defaults: {}, agent, overrides });
+  expect(skillsWith({}).skills).toEqual(['acme/site:greet', defined]);
+  expect(skillsWith({ skills: ['acme/site:review'] }).skills).toEqual(['acme/site:review', defined]);
+  expect(skillsWith({ skills: [] }).skills).toEqual([defined]);
+  const one = skillsWith({ skill_spec: 'acme/site:review' });
+  expect(one.skills).toEqual(['acme/site:review', defined]);
+  expect(one).not.toHaveProperty('skill_spec');
 });
