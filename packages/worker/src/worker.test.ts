@@ -231,7 +231,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(most - before).toBeLessThan(120 * 1024 * 1024);
   });
 
-  test('refuses an environment with an image, because there is no docker backend yet', async () => {
+  test('refuses an assignment with an image, which this machine's programs cannot replace', async () => {
     const id = newId();
     const assignment = fakeAssignment(id);
     it.service.send({ ...assignment, data: { ...assignment.data, docker_image: 'node:24' } });
