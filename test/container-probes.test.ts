@@ -1,11 +1,16 @@
 /** Hostile commands of a run in a container of a real engine, each with a control: the same outside of the container, or what the run may do. */
+
+import { parseSettings } from '@runyard/contract/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { probeSandbox } from '../packages/worker/src/backends/probe.ts';
+import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
 import { type AgentProbe, openAgentProbe } from './support/agent-probe.ts';
 import { startTestEngine, type TestEngine } from './support/container-engine.ts';
 import { openMachineAttacks } from './support/machine-attacks.ts';
 
 const started = await startTestEngine();
+const hasGvisor = (await findGvisor().catch(() => undefined)) !== undefined;
 const title = 'a hostile command of a run in a container';
 
 describe.skipIf(typeof started === 'string')(
@@ -101,6 +106,30 @@ describe.skipIf(typeof started === 'string')(
         expect(seen).toContain(line);
       await probe.ended('b() { b | b & }; b; sleep 1; exit 1');
       expect(await attempt('echo alive')).toContain('alive');
+    });
+
+    const probeRuntime = async (runtime: string) => {
+      const parsed = parseSettings({
+        RUNYARD_SANDBOX: 'docker',
+        RUNYARD_DOCKER_HOST: engine.host,
+        RUNYARD_DOCKER_RUNTIME: runtime,
+      });
+      return await probeSandbox(parsed.ok ? parsed.settings : expect.fail(parsed.problems.join()));
+    };
+
+    test('is not started by a worker whose engine has not the runtime of the settings', async () => {
+      const { ok, reasons } = await probeRuntime('absent');
+      expect({ ok, reasons }).toEqual({
+        ok: false,
+        reasons: [expect.stringMatching(/no runtime absent \(RUNYARD_DOCKER_RUNTIME\), only .*runc/)],
+      });
+    });
+
+    test.runIf(hasGvisor)('gets a kernel of its own by the runtime runsc', async () => {
+      const { ok, reasons, level } = await probeRuntime('runsc');
+      expect(ok, reasons.join()).toBe(true);
+      expect(level.features).toContain('own-kernel');
+      expect(level.missing.map(({ feature }) => feature)).toContain('private-memory');
     });
 
     test('is ended when memory is used up', async () => {

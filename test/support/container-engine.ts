@@ -1,10 +1,11 @@
 /** A container engine of a test's own, with images that are made from nothing: no registry is needed, and nothing of it is left. */
 import { execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, openSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Engine, findEngine } from '../../packages/worker/src/sandboxes/engine/engine.ts';
+import { findGvisor } from '../../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { until } from '../../packages/worker/test/worker.ts';
 
@@ -50,7 +51,22 @@ export async function startTestEngine(): Promise<TestEngine | string> {
   const log = path.join(folder, 'log');
   const out = openSync(log, 'a');
   const flags = ['--storage-driver', 'vfs', '--iptables=false', '--bridge=none'];
-  const places = ['--data-root', `${folder}/data`, '--exec-root', `${folder}/exec`, '--pidfile', `${folder}/pid`];
+  // In a container of a test machine gVisor finds no network namespace of its own.
+  const gvisor = await findGvisor().catch(() => undefined);
+  const args = ['--network=none', '--host-uds=open', `--platform=${gvisor?.platform}`];
+  const runtimes = gvisor === undefined ? {} : { runsc: { path: gvisor.program, runtimeArgs: args } };
+  const settings = path.join(folder, 'daemon.json');
+  await writeFile(settings, JSON.stringify({ runtimes }));
+  const places = [
+    '--config-file',
+    settings,
+    '--data-root',
+    `${folder}/data`,
+    '--exec-root',
+    `${folder}/exec`,
+    '--pidfile',
+    `${folder}/pid`,
+  ];
   const daemon = spawn('/usr/sbin/dockerd', [...places, '-H', `unix://${socket}`, ...flags], {
     stdio: ['ignore', out, out],
   });

@@ -231,11 +231,11 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(most - before).toBeLessThan(120 * 1024 * 1024);
   });
 
-  test('refuses an environment with an image, because there is no docker backend yet', async () => {
+  test('refuses an assignment with an image, which a worker of this machine’s programs cannot run', async () => {
     const id = newId();
     const assignment = fakeAssignment(id);
     it.service.send({ ...assignment, data: { ...assignment.data, docker_image: 'node:24' } });
-    expect((await failed(id)).message).toContain('docker backend is not available yet');
+    expect((await failed(id)).message).toContain('this worker cannot run images');
   });
 
   test('refuses a variable that would smuggle options into the sandbox', async () => {

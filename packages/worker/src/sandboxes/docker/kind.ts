@@ -64,6 +64,7 @@ async function makeGround(
   return {
     engine: engine.address,
     ...(settings.RUNYARD_DOCKER_RUNTIME === undefined ? {} : { runtime: settings.RUNYARD_DOCKER_RUNTIME }),
+    readsPrograms: false,
     stateRoot: folder,
     owner,
     ownUsers: process.getuid?.() === 0,
@@ -88,8 +89,15 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
     inUse: supervisors?.runtimesInUse ?? [],
     log,
   });
-  const ground = await makeGround({ ...request, settings, log }, engine);
-  const { ok, reasons, level } = await probeContainers({ engine, facts, ground, limits, runtime });
+  const tried = await makeGround({ ...request, settings, log }, engine);
+  const { ok, reasons, level, readsPrograms } = await probeContainers({
+    engine,
+    facts,
+    ground: tried,
+    limits,
+    runtime,
+  });
+  const ground = { ...tried, readsPrograms };
   if (!ok) throw new Error(`no sandbox: ${reasons.join('; ')}`);
   log.info({ features: level.features, missing: level.missing.map(({ feature }) => feature) }, 'sandbox probed');
   let checks = 0;

@@ -8,6 +8,8 @@ export interface ContainerGround {
   readonly engine: EngineAddress;
   /** Container runtime; absent: the engine's own choice. */
   readonly runtime?: string;
+  /** True if the runtime cannot start a program that its user cannot read, as gVisor. */
+  readonly readsPrograms: boolean;
   readonly stateRoot: string;
   readonly owner: string;
   /** True if each sandbox has a user of its own. False: all run under the worker's. */

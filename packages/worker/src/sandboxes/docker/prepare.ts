@@ -166,7 +166,7 @@ export async function prepareContainer(
     },
     async spawn(launch: AgentLaunch) {
       try {
-        await run(agentCommand(launch.args), agentEnvironment(launch.env), launch.runToken);
+        await run(agentCommand(launch.args, ground.readsPrograms), agentEnvironment(launch.env), launch.runToken);
       } catch (error) {
         // Nothing runs in it.
         ended.resolve({ exitCode: 125, outOfMemory: false, outputTail: '' });

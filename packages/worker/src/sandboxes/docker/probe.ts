@@ -78,21 +78,38 @@ export interface ContainerProbe {
   readonly runtime: string;
 }
 
+/** The result of a probe. `readsPrograms`: see `ContainerGround`. */
+export interface ContainerProbeResult extends ProbeResult {
+  readonly readsPrograms: boolean;
+}
+
 /** Starts a container of an empty image and checks from inside how well it isolates. Leaves nothing behind. */
-export async function probeContainers(probe: ContainerProbe): Promise<ProbeResult> {
-  const failed = (...reasons: string[]): ProbeResult => unavailable('docker', ...reasons);
-  const fault = engineFault(probe.facts, probe.ground.runtime);
+export async function probeContainers(probe: ContainerProbe): Promise<ContainerProbeResult> {
+  const { runtime } = probe.ground;
+  const failed = (...reasons: string[]): ContainerProbeResult => ({
+    ...unavailable('docker', ...reasons),
+    readsPrograms: false,
+  });
+  const fault = engineFault(probe.facts, runtime);
   if (fault !== undefined) return failed(fault);
   let seen: { exitCode: number; outputTail: string };
+  let readsPrograms = false;
   try {
-    seen = await runProbe(probe);
+    seen = await runProbe(probe, agentNode);
+    readsPrograms = seen.exitCode === 126 && seen.outputTail.includes('ermission denied');
+    if (readsPrograms) seen = await runProbe(probe, 'node');
   } catch (error) {
-    return failed((error as Error).message);
+    return failed(`${(error as Error).message}${adviceFor(runtime)}`);
   }
   const found = readFacts(seen.outputTail);
   if (seen.exitCode !== 0 || found === undefined || !found.workspace || !found.home)
-    return failed(`a container does not work here: exit code ${seen.exitCode}: ${seen.outputTail.trim().slice(-500)}`);
-  if (!found.relay) return failed(noRelay(probe.ground.runtime, found.why));
+    return failed(
+      `a container does not work here: exit code ${seen.exitCode}: ${seen.outputTail.trim().slice(-500)}${adviceFor(runtime)}`,
+    );
+  if (!found.relay)
+    return failed(
+      `a container cannot reach its worker by a socket (${found.why ?? 'wrong answer'})${adviceFor(runtime) || ': the engine must be on the worker’s machine'}`,
+    );
   const checks: [string, boolean, string][] = [
     ['pid-namespace', found.processes < 6, 'processes of the machine are visible inside'],
     ['no-network', found.interfaces === 0, 'a network interface is visible inside'],
@@ -111,10 +128,11 @@ export async function probeContainers(probe: ContainerProbe): Promise<ProbeResul
   const broken = checks.filter(([, holds]) => !holds).map(([feature, , reason]) => `${feature}: ${reason}`);
   if (broken.length > 0) return failed(...broken);
   const features = ['images', ...checks.map(([feature]) => feature).filter((feature) => feature !== 'inside-user')];
-  return { ok: true, reasons: [], level: levelOf(probe, found, features) };
+  return { ok: true, reasons: [], level: levelOf(probe, found, features, readsPrograms), readsPrograms };
 }
 
-async function runProbe({ engine, ground, limits, runtime }: ContainerProbe) {
+/** Runs the script in the Node of the runtime with this path. */
+async function runProbe({ engine, ground, limits, runtime }: ContainerProbe, node: string) {
   const id = newSandboxId();
   const name = `runyard-probe-${id}`;
   await makeEmptyImage(engine, name);
@@ -132,7 +150,7 @@ async function runProbe({ engine, ground, limits, runtime }: ContainerProbe) {
       { id, executionId: 'probe', limits, runtime, image: { id: `${name}:probe`, env: [], volumes: [] } },
     );
     try {
-      const command = [`${inside.runtime}/${agentNode}`, '--input-type=module', '--eval', probeScript];
+      const command = [`${inside.runtime}/${node}`, '--input-type=module', '--eval', probeScript];
       const running = await sandbox.run(command, { PATH: '/opt/runyard/bin' });
       const tooLong = setTimeout(() => sandbox.kill('kill'), longestMs);
       const end = await running.ended;
@@ -164,12 +182,18 @@ function engineFault(facts: EngineFacts, runtime: string | undefined): string | 
   return undefined;
 }
 
-const noRelay = (runtime: string | undefined, why: string | undefined): string =>
+/** Returns what to do where containers of another runtime than the engine's own do not work. */
+const adviceFor = (runtime: string | undefined): string =>
   runtime === undefined
-    ? `a container cannot reach its worker by a socket (${why ?? 'wrong answer'}): the engine must be on the worker's machine`
-    : `containers of the runtime ${runtime} cannot reach the worker by a socket (${why ?? 'wrong answer'}); for runsc add "--host-uds=open" (older versions: "--fsgofer-host-uds") to its runtimeArgs in /etc/docker/daemon.json`;
+    ? ''
+    : `; the runtime is ${runtime} (RUNYARD_DOCKER_RUNTIME). gVisor's runsc needs "runtimeArgs": ["--network=none", "--host-uds=open"] in /etc/docker/daemon.json`;
 
-function levelOf({ facts, ground }: ContainerProbe, found: Facts, features: string[]): SandboxLevel {
+function levelOf(
+  { facts, ground }: ContainerProbe,
+  found: Facts,
+  features: string[],
+  readsPrograms: boolean,
+): SandboxLevel {
   const missing: SandboxLevel['missing'] = [];
   const add = (feature: string, holds: boolean, reason: string): void => {
     if (holds) features.push(feature);
@@ -205,7 +229,7 @@ function levelOf({ facts, ground }: ContainerProbe, found: Facts, features: stri
   );
   add(
     'private-memory',
-    !found.reads && !ownKernel,
+    !found.reads && !readsPrograms && !ownKernel,
     'commands of a run may be able to read the memory of its agent: only the machine’s own kernel is known to prevent it',
   );
   return { backend: 'docker', features, missing };
