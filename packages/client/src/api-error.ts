@@ -1,4 +1,5 @@
-import { errorCatalogue, Problem } from '@runyard/contract/errors';
+import { errorCatalogue } from '@runyard/contract/error-catalogue';
+import type { Problem } from '@runyard/contract/errors';
 
 /** The service answered with a problem document. */
 export class ApiError extends Error {
@@ -43,9 +44,13 @@ export function unknownId(parameter: string, value: string): ApiError {
   });
 }
 
-/** Returns the error of an answer with status 400 or above. Makes a problem document where the body has none, such as a proxy's page. */
+/**
+ * Returns the error of an answer with status 400 or above. Makes a problem document where the body has none, such as a proxy's page.
+ * The schema is loaded here, because most programs never need it.
+ */
 export async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '');
+  const { Problem } = await import('@runyard/contract/errors');
   const parsed = Problem.safeParse(tryJson(text));
   if (parsed.success) return new ApiError(parsed.data);
   const code = response.status === 429 || response.status === 503 ? 'resource_unavailable' : 'internal_error';
