@@ -9,7 +9,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadedBy } from '../../../test/support/loaded-modules.ts';
 
 const main = 'packages/cli/src/main.ts';
-const run = { run_id: '0197c1f4-0000-7000-8000-000000000000', title: 'Say hello', state: 'SUCCEEDED', created_at: '2026-11-21T10:00:00Z' };
+const run = {
+  run_id: '0197c1f4-0000-7000-8000-000000000000',
+  title: 'Say hello',
+  state: 'SUCCEEDED',
+  created_at: '2026-11-21T10:00:00Z',
+};
 const service = createServer((_, response) => {
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify({ runs: [run], page_info: { has_next_page: false } }));

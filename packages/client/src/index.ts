@@ -5,11 +5,12 @@ import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import type { routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
-import { ApiError, ConnectionError, errorOf, unknownId } from './api-error.ts';
+import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
 import type { FollowOptions, ReceivedEvent, RunFollowOptions } from './events.ts';
 import { randomKey } from './random-key.ts';
 import type { ClientRoute, ClientRouteName } from './routes/client-route.ts';
 import { clientRoutes } from './routes/table.ts';
+import { sendPlain } from './send-plain.ts';
 import { readText, watchSilence } from './silence.ts';
 
 export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
@@ -125,15 +126,20 @@ export function createClient(options: ClientOptions): Client {
     const path = pathOf(route, input.params) + queryText(input.query);
     const silence = watchSilence(timeoutMs);
     try {
-      const response = await send(base + path, {
+      const request = {
         method: route.method,
-        redirect: 'manual',
         signal: input.signal ? AbortSignal.any([input.signal, silence.signal]) : silence.signal,
         headers,
         ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
-      });
-      if (response.status >= 400) throw await errorOf(response);
-      if (route.isJson) return JSON.parse(await readText(response, silence.heard));
+      };
+      if (route.isJson && options.fetch === undefined) {
+        const { status, text } = await sendPlain(base + path, request, silence.heard);
+        if (status >= 400) throw await errorOf({ status, url: base + path, text });
+        return JSON.parse(text);
+      }
+      const response = await send(base + path, { ...request, redirect: 'manual' });
+      if (response.status >= 400) throw await errorOf(await readError(response));
+      if (route.isJson) return JSON.parse(await readText(response.body ?? [], silence.heard));
       if (response.status !== 302) return response;
       await response.body?.cancel();
       return { location: response.headers.get('location') ?? '' };
@@ -181,7 +187,7 @@ export function createClient(options: ClientOptions): Client {
         headers: { ...headersOf(route, {}), ...headers },
         signal,
       });
-      if (!response.ok) throw await errorOf(response);
+      if (!response.ok) throw await errorOf(await readError(response));
       return response;
     };
 
