@@ -14,9 +14,15 @@ import { registerHooks } from 'node:module';
 import { writeFileSync } from 'node:fs';
 const loaded = [];
 registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
-process.on('exit', () => writeFileSync(process.env.LOADED_MODULES, JSON.stringify(loaded)));`;
+process.on('exit', () => {
+  const fetch = process.moduleLoadList.filter((name) => name.endsWith('internal/deps/undici/undici'));
+  writeFileSync(process.env.LOADED_MODULES, JSON.stringify([...loaded, ...fetch]));
+});`;
 
-/** Runs a program of this checkout and returns its output and the files that it loaded, relative to the checkout. */
+/**
+ * Runs a program of this checkout and returns its output and the files that it loaded, relative to the checkout; `undici` among them
+ * is Node's fetch.
+ */
 export async function loadedBy(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -30,10 +36,11 @@ export async function loadedBy(
       { cwd: root, env: { ...compiledCode(), ...env, LOADED_MODULES: file } },
     );
     const urls: string[] = JSON.parse(await readFile(file, 'utf8'));
-    const files = urls
-      .filter((url) => url.startsWith('file:'))
-      .map((url) => path.relative(root, new URL(url).pathname));
-    return { output: stdout, modules: files };
+    const modules = urls.flatMap((url) => {
+      if (url.startsWith('file:')) return [path.relative(root, new URL(url).pathname)];
+      return url.endsWith('undici') ? ['undici'] : [];
+    });
+    return { output: stdout, modules };
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -30,11 +30,13 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Modules that hold schemas: those that import zod or the table of routes. */
+/** Modules that take long to load: zod, the schemas, the other programs, and Node's fetch. */
 const heavy = (modules: readonly string[]) =>
-  modules.filter((file) => /^node_modules\/zod\/|^packages\/(service|worker|agent)\/|contract\/src\/routes/.test(file));
+  modules.filter((file) =>
+    /^undici$|^node_modules\/zod\/|^packages\/(service|worker|agent)\/|contract\/src\/routes/.test(file),
+  );
 
-it('lists runs without zod, schemas, service and worker', async () => {
+it('lists runs without zod, schemas, fetch, service and worker', async () => {
   const { output, modules } = await loadedBy([main, 'runs'], env);
   expect(output).toContain(`${run.run_id}\tSUCCEEDED`);
   expect(heavy(modules)).toEqual([]);
