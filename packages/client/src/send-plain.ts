@@ -10,7 +10,7 @@ export interface PlainRequest {
 }
 
 /**
- * Sends a request without fetch, whose first call takes longer than the start of Node (`bench/cli-start.md`). Returns status and
+ * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status and
  * body of the answer, and calls `heard` for each chunk; does not follow redirects. Throws if there is no whole answer, or when the
  * signal is aborted. The body of an error is empty if it is cut.
  */
