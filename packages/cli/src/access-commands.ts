@@ -1,14 +1,15 @@
 /** Subcommands about keys, teams, people and agents in them, and what these change. */
 import { roles } from '@runyard/contract/access';
-import { KeyKind } from '@runyard/contract/keys';
+import { keyKinds } from '@runyard/contract/choices';
 import { Argument, type Command, Option } from 'commander';
-import { listAudit } from './commands/audit.ts';
-import { createIdentity, deleteIdentity, listIdentities, showIdentity, updateIdentity } from './commands/identities.ts';
-import { createKey, deleteKey, listKeys } from './commands/keys.ts';
-import { createTeam, joinTeam, listTeams, renameTeam } from './commands/teams.ts';
-import { acceptInvitation, inviteUser, listUsers, removeUser, setUserRole } from './commands/users.ts';
-import { createContext } from './context.ts';
+import { loadContext } from './load-context.ts';
 import { wholeNumber } from './whole-number.ts';
+
+const loadKeys = () => import('./commands/keys.ts');
+const loadTeams = () => import('./commands/teams.ts');
+const loadUsers = () => import('./commands/users.ts');
+const loadIdentities = () => import('./commands/identities.ts');
+const loadAudit = () => import('./commands/audit.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
 const userHelp = 'id of a person, from runyard users';
@@ -18,22 +19,22 @@ export function addKeyCommands(program: Command): void {
   keys
     .command('list', { isDefault: true })
     .option(...asJson)
-    .action(async (options) => listKeys(createContext(process.env), options));
+    .action(async (options) => (await loadKeys()).listKeys(await loadContext(), options));
   keys
     .command('create')
     .description('create a key, which is shown once')
     .argument('<name>')
     .addOption(
       new Option('--kind <kind>', 'personal: acts as you; agent: acts as a service account')
-        .choices(KeyKind.options)
+        .choices(keyKinds)
         .default('personal'),
     )
     .option('--agent <uid>', 'agent identity that an agent key acts as')
     .addOption(new Option('--expires-in <time>').choices(['1d', '30d', '90d', 'never']).default('never'))
     .option(...asJson)
     .action(async (name, options) =>
-      createKey(
-        createContext(process.env),
+      (await loadKeys()).createKey(
+        await loadContext(),
         {
           name,
           kind: options.kind,
@@ -46,7 +47,7 @@ export function addKeyCommands(program: Command): void {
   keys
     .command('delete')
     .argument('<key-id>')
-    .action(async (uid) => deleteKey(createContext(process.env), uid));
+    .action(async (uid) => (await loadKeys()).deleteKey(await loadContext(), uid));
 }
 
 export function addTeamCommands(program: Command): void {
@@ -54,23 +55,23 @@ export function addTeamCommands(program: Command): void {
   teams
     .command('list', { isDefault: true })
     .option(...asJson)
-    .action(async (options) => listTeams(createContext(process.env), options));
+    .action(async (options) => (await loadTeams()).listTeams(await loadContext(), options));
   teams
     .command('create')
     .description("create a team, with the operator's key; you become its owner")
     .argument('<name>')
     .option(...asJson)
-    .action(async (name, options) => createTeam(createContext(process.env), name, options));
+    .action(async (name, options) => (await loadTeams()).createTeam(await loadContext(), name, options));
   teams
     .command('rename')
     .description('rename the team that RUNYARD_TEAM names, or that of your key')
     .argument('<name>')
-    .action(async (name) => renameTeam(createContext(process.env), name));
+    .action(async (name) => (await loadTeams()).renameTeam(await loadContext(), name));
   teams
     .command('join')
     .description('accept an invitation as the person of your API key')
     .argument('<invitation>', 'key of the invitation')
-    .action(async (invitation) => joinTeam(createContext(process.env), invitation));
+    .action(async (invitation) => (await loadTeams()).joinTeam(await loadContext(), invitation));
 }
 
 export function addUserCommands(program: Command): void {
@@ -78,7 +79,7 @@ export function addUserCommands(program: Command): void {
   users
     .command('list', { isDefault: true })
     .option(...asJson)
-    .action(async (options) => listUsers(createContext(process.env), options));
+    .action(async (options) => (await loadUsers()).listUsers(await loadContext(), options));
   users
     .command('invite')
     .description('make an invitation for one person; its key is shown once')
@@ -86,7 +87,7 @@ export function addUserCommands(program: Command): void {
     .option('--note <text>', 'for whom it is')
     .option(...asJson)
     .action(async ({ role, note, ...options }) =>
-      inviteUser(createContext(process.env), { role, ...(note === undefined ? {} : { note }) }, options),
+      (await loadUsers()).inviteUser(await loadContext(), { role, ...(note === undefined ? {} : { note }) }, options),
     );
   users
     .command('accept')
@@ -96,8 +97,8 @@ export function addUserCommands(program: Command): void {
     .option('--email <address>', 'your email address')
     .option(...asJson)
     .action(async (key, name, { email, ...options }) =>
-      acceptInvitation(
-        createContext(process.env),
+      (await loadUsers()).acceptInvitation(
+        await loadContext(),
         { key, display_name: name, ...(email === undefined ? {} : { email }) },
         options,
       ),
@@ -107,45 +108,44 @@ export function addUserCommands(program: Command): void {
     .description('change the role of a person')
     .argument('<user>', userHelp)
     .addArgument(new Argument('<role>').choices(roles))
-    .action(async (user, role) => setUserRole(createContext(process.env), user, role));
+    .action(async (user, role) => (await loadUsers()).setUserRole(await loadContext(), user, role));
   users
     .command('remove')
     .description("remove a person; the person's keys of the team stop working at once")
     .argument('<user>', userHelp)
-    .action(async (user) => removeUser(createContext(process.env), user));
+    .action(async (user) => (await loadUsers()).removeUser(await loadContext(), user));
 }
 
 const identityHelp = 'UID of the identity; bin/runyard identities list shows it';
 
 export function addIdentityCommands(program: Command): void {
-  const context = () => createContext(process.env);
   const identities = program.command('identities').description('manage agents with defaults and keys of their own');
   identities
     .command('list', { isDefault: true })
     .description('list them')
     .option(...asJson)
-    .action((options) => listIdentities(context(), options));
+    .action(async (options) => (await loadIdentities()).listIdentities(await loadContext(), options));
   identities
     .command('show')
     .description('show one as JSON')
     .argument('<identity>', identityHelp)
-    .action((uid) => showIdentity(context(), uid));
+    .action(async (uid) => (await loadIdentities()).showIdentity(await loadContext(), uid));
   identities
     .command('create')
     .description('create one, and print its UID')
     .argument('<file>', 'JSON file with name, environment_id, base_model, skills and secrets, - for standard input')
-    .action((file) => createIdentity(context(), file));
+    .action(async (file) => (await loadIdentities()).createIdentity(await loadContext(), file));
   identities
     .command('update')
     .description('change one')
     .argument('<identity>', identityHelp)
     .argument('<file>', 'JSON file with the members to change, - for standard input')
-    .action((uid, file) => updateIdentity(context(), uid, file));
+    .action(async (uid, file) => (await loadIdentities()).updateIdentity(await loadContext(), uid, file));
   identities
     .command('delete')
     .description('delete one; its keys stop working at once')
     .argument('<identity>', identityHelp)
-    .action((uid) => deleteIdentity(context(), uid));
+    .action(async (uid) => (await loadIdentities()).deleteIdentity(await loadContext(), uid));
 }
 
 export function addAuditCommand(program: Command): void {
@@ -159,8 +159,8 @@ export function addAuditCommand(program: Command): void {
     .option('--since <time>', 'only those at this time or later, RFC 3339')
     .option('--until <time>', 'only those before this time, RFC 3339')
     .option(...asJson)
-    .action(({ subject, ...options }) =>
-      listAudit(createContext(process.env), {
+    .action(async ({ subject, ...options }) =>
+      (await loadAudit()).listAudit(await loadContext(), {
         ...options,
         ...(subject === undefined ? {} : { subject_uid: subject }),
       }),

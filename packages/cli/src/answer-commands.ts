@@ -1,9 +1,9 @@
 /** Subcommands that say something to a run: a follow-up, or the answer to its request. */
 import type { Command } from 'commander';
-import { decide, send } from './commands/answer.ts';
-import { createContext } from './context.ts';
 import { exitCodesHelp } from './exit-codes.ts';
-import { runIdOf } from './run-id.ts';
+import { loadRun } from './load-context.ts';
+
+const loadAnswer = () => import('./commands/answer.ts');
 
 const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
 
@@ -16,8 +16,8 @@ export function addAnswerCommands(program: Command, runHelp: string): void {
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {
-      const context = createContext(process.env);
-      await send(context, await runIdOf(context, run), message, options);
+      const [context, runId] = await loadRun(run);
+      await (await loadAnswer()).send(context, runId, message, options);
     });
   program
     .command('approve')
@@ -27,8 +27,8 @@ export function addAnswerCommands(program: Command, runHelp: string): void {
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {
-      const context = createContext(process.env);
-      await decide(context, await runIdOf(context, run), 'approve', message, options);
+      const [context, runId] = await loadRun(run);
+      await (await loadAnswer()).decide(context, runId, 'approve', message, options);
     });
   program
     .command('deny')
@@ -38,7 +38,7 @@ export function addAnswerCommands(program: Command, runHelp: string): void {
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {
-      const context = createContext(process.env);
-      await decide(context, await runIdOf(context, run), 'deny', message, options);
+      const [context, runId] = await loadRun(run);
+      await (await loadAnswer()).decide(context, runId, 'deny', message, options);
     });
 }

@@ -8,7 +8,7 @@ import { addressSettings } from './supervise/running-settings.ts';
  * Creates a client of the service that RUNYARD_BASE_URL names, else of the one that runs on the data folder.
  * @throws Failure if there is none, if it is not where RUNYARD_HOST and RUNYARD_PORT say, or if there is no key for it
  */
-export function connect(context: Context, send: typeof fetch = fetch): Client {
+export function connect(context: Context, send?: typeof fetch): Client {
   requireSameSettings(context, addressSettings);
   // Without a key, a server that is not the data folder's says whether it is there, and then that it wants one.
   const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
@@ -17,7 +17,7 @@ export function connect(context: Context, send: typeof fetch = fetch): Client {
     ...(key === null ? {} : { apiKey: key }),
     ...(context.settings.RUNYARD_TEAM === undefined ? {} : { teamUid: context.settings.RUNYARD_TEAM }),
     userAgent: 'runyard-cli',
-    fetch: send,
+    ...(send === undefined ? {} : { fetch: send }),
     strict: true,
   });
 }

@@ -1,17 +1,9 @@
 import type { Command } from 'commander';
-import {
-  createAutomation,
-  deleteAutomation,
-  listAutomationFires,
-  listAutomations,
-  setAutomation,
-  showAutomation,
-  testFilter,
-  updateAutomation,
-} from './commands/automations.ts';
-import { dryRunAutomation } from './commands/simulations.ts';
-import { createContext } from './context.ts';
+import { loadContext } from './load-context.ts';
 import { wholeNumber } from './whole-number.ts';
+
+const loadAutomations = () => import('./commands/automations.ts');
+const loadSimulations = () => import('./commands/simulations.ts');
 
 const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
@@ -27,48 +19,47 @@ docs/factory-files.md has all triggers and filters, and the API reference all me
 /** Adds the commands that manage automations. */
 export function addAutomationCommands(program: Command): void {
   const automations = program.command('automations').description('manage what deliveries and schedules start');
-  const context = () => createContext(process.env);
   automations
     .command('list', { isDefault: true })
     .description('list the automations of the team')
     .option('--json', 'print JSON')
-    .action((options) => listAutomations(context(), options));
+    .action(async (options) => (await loadAutomations()).listAutomations(await loadContext(), options));
   automations
     .command('show')
     .description('show an automation as JSON')
     .argument('<uid>', uidHelp)
-    .action((uid) => showAutomation(context(), uid));
+    .action(async (uid) => (await loadAutomations()).showAutomation(await loadContext(), uid));
   automations
     .command('create')
     .description('create an automation, and print its UID')
     .argument('<factory>', factoryHelp)
     .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
     .addHelpText('after', exampleHelp)
-    .action((factory, file) => createAutomation(context(), factory, file));
+    .action(async (factory, file) => (await loadAutomations()).createAutomation(await loadContext(), factory, file));
   automations
     .command('update')
     .description('replace an automation; its runs act as you from now on')
     .argument('<uid>', uidHelp)
     .argument('<file>', 'JSON file with all members, - for standard input')
-    .action((uid, file) => updateAutomation(context(), uid, file));
+    .action(async (uid, file) => (await loadAutomations()).updateAutomation(await loadContext(), uid, file));
   automations
     .command('history')
     .description('list the times at which its schedules fired, newest first')
     .argument('<uid>', uidHelp)
     .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumber)
     .option('--json', 'print JSON')
-    .action((uid, options) => listAutomationFires(context(), uid, options));
+    .action(async (uid, options) => (await loadAutomations()).listAutomationFires(await loadContext(), uid, options));
   for (const action of ['enable', 'disable'] as const)
     automations
       .command(action)
       .description(action === 'enable' ? 'start runs again, as you' : 'start no more runs')
       .argument('<uid>', uidHelp)
-      .action((uid) => setAutomation(context(), action, uid));
+      .action(async (uid) => (await loadAutomations()).setAutomation(await loadContext(), action, uid));
   automations
     .command('delete')
     .description('delete an automation; its runs stay')
     .argument('<uid>', uidHelp)
-    .action((uid) => deleteAutomation(context(), uid));
+    .action(async (uid) => (await loadAutomations()).deleteAutomation(await loadContext(), uid));
   automations
     .command('test-filter')
     .description('compare a payload filter with a payload, and print why it matches or not')
@@ -76,7 +67,9 @@ export function addAutomationCommands(program: Command): void {
     .argument('<file>', 'JSON file with the filter, - for standard input')
     .option('--payload <file>', 'JSON file with the payload')
     .option('--delivery <id>', 'id of an accepted delivery')
-    .action((factory, file, options) => testFilter(context(), factory, file, options));
+    .action(async (factory, file, options) =>
+      (await loadAutomations()).testFilter(await loadContext(), factory, file, options),
+    );
   automations
     .command('dry-run')
     .description('show the run that a delivery or a schedule would start, or why it would not; nothing is created')
@@ -87,5 +80,5 @@ export function addAutomationCommands(program: Command): void {
     .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
     .option('--schedule [name]', 'a time of the schedule trigger with this name, or of the one without a name')
     .option('--json', 'print JSON')
-    .action((uid, options) => dryRunAutomation(context(), uid, options));
+    .action(async (uid, options) => (await loadSimulations()).dryRunAutomation(await loadContext(), uid, options));
 }

@@ -1,28 +1,19 @@
 /** Groups of subcommands of the runyard command: what runs produced, what they can name, and what other programs need. */
-import { UsageDimension } from '@runyard/contract/budgets';
+import { usageDimensions } from '@runyard/contract/choices';
 import { Argument, type Command, Option } from 'commander';
-import { listAgents } from './commands/agents.ts';
-import { callApi } from './commands/api.ts';
-import { getArtifact, listArtifacts } from './commands/artifacts.ts';
-import { listUsage, setBudget, showBudget } from './commands/budget.ts';
-import { listEnvironments } from './commands/catalogue.ts';
-import { addCodeHost, deleteCodeHost, listCodeHosts } from './commands/code-hosts.ts';
-import { completions, printCompletion } from './commands/completion.ts';
-import { printEnvironment, shells } from './commands/env.ts';
-import {
-  addGuest,
-  createEnvironment,
-  deleteEnvironment,
-  listGuests,
-  removeGuest,
-  shareEnvironment,
-  showEnvironment,
-  unshareEnvironment,
-  updateEnvironment,
-} from './commands/environments.ts';
-import { createMcpServer, deleteMcpServer, getMcpServer, listMcpServers, updateMcpServer } from './commands/mcp.ts';
-import { chooseDefault, chooseFallbacks, listModels, switchModels } from './commands/models.ts';
-import { createContext } from './context.ts';
+import { loadContext } from './load-context.ts';
+import { completedShells, shells } from './shells.ts';
+
+const loadArtifacts = () => import('./commands/artifacts.ts');
+const loadModels = () => import('./commands/models.ts');
+const loadAgents = () => import('./commands/agents.ts');
+const loadCatalogue = () => import('./commands/catalogue.ts');
+const loadEnvironments = () => import('./commands/environments.ts');
+const loadMcp = () => import('./commands/mcp.ts');
+const loadCodeHosts = () => import('./commands/code-hosts.ts');
+const loadBudget = () => import('./commands/budget.ts');
+const loadEnv = () => import('./commands/env.ts');
+const loadApi = () => import('./commands/api.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
@@ -34,14 +25,14 @@ export function addArtifactCommands(program: Command, runHelp: string): void {
     .description('list the artifacts of a run')
     .argument('<run>', runHelp)
     .option(...asJson)
-    .action(async (run, options) => listArtifacts(createContext(process.env), run, options));
+    .action(async (run, options) => (await loadArtifacts()).listArtifacts(await loadContext(), run, options));
   artifacts
     .command('get')
     .description('download an artifact of a run; a plan as Markdown')
     .argument('<run>', runHelp)
     .argument('<name>', 'name, path in the workspace, or uid of the artifact')
     .option('-o, --output <file>', 'file to write, - for standard output (default: a new file of its name)')
-    .action(async (run, name, options) => getArtifact(createContext(process.env), run, name, options));
+    .action(async (run, name, options) => (await loadArtifacts()).getArtifact(await loadContext(), run, name, options));
 }
 
 export function addCatalogueCommands(program: Command): void {
@@ -50,27 +41,27 @@ export function addCatalogueCommands(program: Command): void {
     .description('list the language models that runs can name; choose default, fallbacks and disabled ones of the team')
     .option('--all', 'also models that cannot be used, with the reason')
     .option(...asJson)
-    .action(async (options) => listModels(createContext(process.env), options));
+    .action(async (options) => (await loadModels()).listModels(await loadContext(), options));
   models
     .command('default')
     .description('choose the model of runs that name none')
     .argument('<model>', 'id of a model, or none: the default of the service')
-    .action(async (model) => chooseDefault(createContext(process.env), model));
+    .action(async (model) => (await loadModels()).chooseDefault(await loadContext(), model));
   models
     .command('fallbacks')
     .description('choose the models for runs whose provider has an outage, in their order; without one, none')
     .argument('[models...]')
-    .action(async (ids) => chooseFallbacks(createContext(process.env), ids));
+    .action(async (ids) => (await loadModels()).chooseFallbacks(await loadContext(), ids));
   models
     .command('disable')
     .description('forbid models to runs of the team, at once')
     .argument('<models...>')
-    .action(async (ids) => switchModels(createContext(process.env), 'disable', ids));
+    .action(async (ids) => (await loadModels()).switchModels(await loadContext(), 'disable', ids));
   models
     .command('enable')
     .description('permit disabled models again')
     .argument('<models...>')
-    .action(async (ids) => switchModels(createContext(process.env), 'enable', ids));
+    .action(async (ids) => (await loadModels()).switchModels(await loadContext(), 'enable', ids));
   program
     .command('agents')
     .description('list the agents (skills) that runs can follow')
@@ -79,14 +70,13 @@ export function addCatalogueCommands(program: Command): void {
     .option('--all', 'also skills and repositories that cannot be used, with the reason')
     .addOption(new Option('--sort <order>', 'order').choices(['name', 'last_run']).default('name'))
     .option(...asJson)
-    .action(async (options) => listAgents(createContext(process.env), options));
+    .action(async (options) => (await loadAgents()).listAgents(await loadContext(), options));
   addEnvironmentCommands(program);
 }
 
 const environmentFile = 'JSON file with the member config, - for standard input';
 
 function addEnvironmentCommands(program: Command): void {
-  const context = () => createContext(process.env);
   const environments = program
     .command('environments')
     .description('manage the environments that runs can name, and share them with people of other teams');
@@ -94,59 +84,61 @@ function addEnvironmentCommands(program: Command): void {
     .command('list', { isDefault: true })
     .description('list them')
     .option(...asJson)
-    .action((options) => listEnvironments(context(), options));
+    .action(async (options) => (await loadCatalogue()).listEnvironments(await loadContext(), options));
   environments
     .command('show')
     .description('show one as JSON')
     .argument('<environment>')
-    .action((uid) => showEnvironment(context(), uid));
+    .action(async (uid) => (await loadEnvironments()).showEnvironment(await loadContext(), uid));
   environments
     .command('create')
     .description('create one, and print its UID')
     .argument('<file>', environmentFile)
-    .action((file) => createEnvironment(context(), file));
+    .action(async (file) => (await loadEnvironments()).createEnvironment(await loadContext(), file));
   environments
     .command('update')
     .description('replace the configuration of one')
     .argument('<environment>')
     .argument('<file>', environmentFile)
-    .action((uid, file) => updateEnvironment(context(), uid, file));
+    .action(async (uid, file) => (await loadEnvironments()).updateEnvironment(await loadContext(), uid, file));
   environments
     .command('delete')
     .description('delete one; runs that use it keep what they have')
     .argument('<environment>')
-    .action((uid) => deleteEnvironment(context(), uid));
+    .action(async (uid) => (await loadEnvironments()).deleteEnvironment(await loadContext(), uid));
   environments
     .command('share')
     .description('let every person who has the link use one')
     .argument('<environment>')
     .option(...asJson)
-    .action((uid, options) => shareEnvironment(context(), uid, options));
+    .action(async (uid, options) => (await loadEnvironments()).shareEnvironment(await loadContext(), uid, options));
   environments
     .command('unshare')
     .description('end that for all who came by the link')
     .argument('<environment>')
-    .action((uid) => unshareEnvironment(context(), uid));
+    .action(async (uid) => (await loadEnvironments()).unshareEnvironment(await loadContext(), uid));
   const guests = environments.command('guests').description('manage the guests of an environment');
   guests
     .command('list')
     .description('list them')
     .argument('<environment>')
     .option(...asJson)
-    .action((uid, options) => listGuests(context(), uid, options));
+    .action(async (uid, options) => (await loadEnvironments()).listGuests(await loadContext(), uid, options));
   guests
     .command('add')
     .description('admit a person of another team')
     .argument('<environment>')
     .argument('<person-uid>', 'as in the profiles of answers')
     .option(...asJson)
-    .action((uid, person, options) => addGuest(context(), uid, person, options));
+    .action(async (uid, person, options) =>
+      (await loadEnvironments()).addGuest(await loadContext(), uid, person, options),
+    );
   guests
     .command('remove')
     .description('remove a guest')
     .argument('<environment>')
     .argument('<person-uid>')
-    .action((uid, person) => removeGuest(context(), uid, person));
+    .action(async (uid, person) => (await loadEnvironments()).removeGuest(await loadContext(), uid, person));
 }
 
 export function addMcpCommands(program: Command): void {
@@ -162,23 +154,23 @@ export function addMcpCommands(program: Command): void {
     .command('list', { isDefault: true })
     .description('list them, without the values of headers and variables')
     .option(...asJson)
-    .action(async (options) => listMcpServers(createContext(process.env), options));
+    .action(async (options) => (await loadMcp()).listMcpServers(await loadContext(), options));
   mcp
     .command('get')
     .description('show one as JSON')
     .argument('<server-id>')
-    .action(async (id) => getMcpServer(createContext(process.env), id));
+    .action(async (id) => (await loadMcp()).getMcpServer(await loadContext(), id));
   described(mcp.command('create').description('store one').argument('<name>')).action(async (name, options) =>
-    createMcpServer(createContext(process.env), name, options),
+    (await loadMcp()).createMcpServer(await loadContext(), name, options),
   );
   described(mcp.command('update').description('change one').argument('<server-id>'))
     .option('--name <name>', 'new name')
-    .action(async (id, options) => updateMcpServer(createContext(process.env), id, options));
+    .action(async (id, options) => (await loadMcp()).updateMcpServer(await loadContext(), id, options));
   mcp
     .command('delete')
     .description('delete one')
     .argument('<server-id>')
-    .action(async (id) => deleteMcpServer(createContext(process.env), id));
+    .action(async (id) => (await loadMcp()).deleteMcpServer(await loadContext(), id));
 }
 
 export function addCodeHostCommands(program: Command): void {
@@ -189,7 +181,7 @@ export function addCodeHostCommands(program: Command): void {
     .command('list', { isDefault: true })
     .description('list the credentials, without their secret parts')
     .option(...asJson)
-    .action(async (options) => listCodeHosts(createContext(process.env), options));
+    .action(async (options) => (await loadCodeHosts()).listCodeHosts(await loadContext(), options));
   codeHosts
     .command('add')
     .description('store a token, or with --app-id the private key of a GitHub App')
@@ -202,12 +194,12 @@ export function addCodeHostCommands(program: Command): void {
     .option('--file <file>', 'file with the token or private key, - for standard input', '-')
     .option(...asJson)
     .addHelpText('after', '\n  gh auth token | bin/runyard code-hosts add --owner acme')
-    .action(async (options) => addCodeHost(createContext(process.env), options));
+    .action(async (options) => (await loadCodeHosts()).addCodeHost(await loadContext(), options));
   codeHosts
     .command('delete')
     .description('delete a credential')
     .argument('<credential-id>')
-    .action(async (id) => deleteCodeHost(createContext(process.env), id));
+    .action(async (id) => (await loadCodeHosts()).deleteCodeHost(await loadContext(), id));
 }
 
 export function addBudgetCommands(program: Command): void {
@@ -216,24 +208,22 @@ export function addBudgetCommands(program: Command): void {
     .command('show', { isDefault: true })
     .description('show the limits, and what was spent this month')
     .option(...asJson)
-    .action(async (options) => showBudget(createContext(process.env), options));
+    .action(async (options) => (await loadBudget()).showBudget(await loadContext(), options));
   budget
     .command('set')
     .description('set limits; those that are not given stay')
     .option('--monthly <usd>', 'US dollars of a calendar month in UTC, or none')
     .option('--credits <credits>', 'credits that are left from now on, or none; a credit is a US cent')
     .option(...asJson)
-    .action(async (options) => setBudget(createContext(process.env), options));
+    .action(async (options) => (await loadBudget()).setBudget(await loadContext(), options));
   program
     .command('usage')
     .description('report what the team used of models')
     .option('--from <day>', 'first day in UTC (default: 29 days before the last)')
     .option('--to <day>', 'last day in UTC (default: today)')
-    .addOption(
-      new Option('--by <groups...>', 'what to break the sums down by (default: day)').choices(UsageDimension.options),
-    )
+    .addOption(new Option('--by <groups...>', 'what to break the sums down by (default: day)').choices(usageDimensions))
     .option(...asJson)
-    .action(async (options) => listUsage(createContext(process.env), options));
+    .action(async (options) => (await loadBudget()).listUsage(await loadContext(), options));
 }
 
 export function addToolCommands(program: Command): void {
@@ -243,7 +233,7 @@ export function addToolCommands(program: Command): void {
     .addOption(new Option('--shell <shell>', 'whose syntax').choices(shells).default('sh'))
     .option(...asJson)
     .addHelpText('after', '\nFor this shell and all that it starts: eval "$(bin/runyard env)"')
-    .action((options) => printEnvironment(createContext(process.env), options));
+    .action(async (options) => (await loadEnv()).printEnvironment(await loadContext(), options));
   program
     .command('api')
     .description('send one request to the API with the key, and print the answer')
@@ -252,11 +242,11 @@ export function addToolCommands(program: Command): void {
     .option('--data <json>', 'body; - for standard input, @FILE for a file')
     .option('-H, --header <header>', "a header, 'Name: value'; repeat for more", collect)
     .option('-i, --include', 'print status and headers first')
-    .action(async (method, path, options) => callApi(createContext(process.env), method, path, options));
+    .action(async (method, path, options) => (await loadApi()).callApi(await loadContext(), method, path, options));
   program
     .command('completion')
     .description('print the script that completes commands and options in a shell')
-    .addArgument(new Argument('<shell>').choices(completions))
+    .addArgument(new Argument('<shell>').choices(completedShells))
     .addHelpText(
       'after',
       `
@@ -264,5 +254,5 @@ export function addToolCommands(program: Command): void {
   zsh    eval "$(bin/runyard completion zsh)"           in ~/.zshrc, after compinit
   fish   bin/runyard completion fish | source           in ~/.config/fish/config.fish`,
     )
-    .action((shell) => printCompletion(program, shell));
+    .action(async (shell) => (await import('./commands/completion.ts')).printCompletion(program, shell));
 }

@@ -1,6 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { createFactory, deleteFactory, dispatchFactory, listFactories, showFactory } from './commands/factories.ts';
-import { type Context, createContext } from './context.ts';
+import { loadContext } from './load-context.ts';
+
+const loadFactories = () => import('./commands/factories.ts');
+const loadFactory = () => import('./commands/factory.ts');
+const loadFactoryApply = () => import('./commands/factory-apply.ts');
+const loadFactorySource = () => import('./commands/factory-source.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
@@ -8,13 +12,12 @@ const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
 /** Adds the commands that manage factories. */
 export function addFactoryCommands(program: Command): void {
   const factory = program.command('factory').description('manage factories, and check the files that define one');
-  const context = () => createContext(process.env);
   factory
     .command('list', { isDefault: true })
     .description('list the factories of the team')
     .option('--search <text>', 'only those with this text in name or alias')
     .option(...asJson)
-    .action((options) => listFactories(context(), options));
+    .action(async (options) => (await loadFactories()).listFactories(await loadContext(), options));
   factory
     .command('create')
     .description('create a factory and print its UID')
@@ -22,17 +25,17 @@ export function addFactoryCommands(program: Command): void {
     .option('--alias <alias>', 'short name, of which a team has each only once')
     .option('--description <text>', 'what it is for')
     .option(...asJson)
-    .action((name, options) => createFactory(context(), name, options));
+    .action(async (name, options) => (await loadFactories()).createFactory(await loadContext(), name, options));
   factory
     .command('show')
     .description('show a factory as JSON')
     .argument('<uid>', factoryHelp)
-    .action((uid) => showFactory(context(), uid));
+    .action(async (uid) => (await loadFactories()).showFactory(await loadContext(), uid));
   factory
     .command('delete')
     .description('delete a factory with its webhooks')
     .argument('<uid>', factoryHelp)
-    .action((uid) => deleteFactory(context(), uid));
+    .action(async (uid) => (await loadFactories()).deleteFactory(await loadContext(), uid));
   factory
     .command('validate')
     .description('check the definition files of a folder, without a service')
@@ -43,8 +46,8 @@ export function addFactoryCommands(program: Command): void {
       '\nEach fault is a line: file:line:column: message. docs/factory-files.md describes the files.\nExit code: 0 no faults, 1 faults, 2 the folder cannot be read.',
     )
     .action(async (folder, options) => {
-      const { validateFactory } = await import('./commands/factory.ts');
-      validateFactory(createContext(process.env), folder, options);
+      const { validateFactory } = await loadFactory();
+      validateFactory(await loadContext(), folder, options);
     });
   factory
     .command('apply')
@@ -59,8 +62,8 @@ export function addFactoryCommands(program: Command): void {
       '\nThe definition is applied whole or not at all. Each fault is a line: file:line:column: message.\nExit code: 0 applied, or shown; 1 faults, or not confirmed; 2 the folder cannot be read, or there is no terminal to ask at.',
     )
     .action(async (folder, options) => {
-      const { applyFactory } = await import('./commands/factory-apply.ts');
-      await applyFactory(context(), folder, options);
+      const { applyFactory } = await loadFactoryApply();
+      await applyFactory(await loadContext(), folder, options);
     });
   factory
     .command('export')
@@ -68,10 +71,10 @@ export function addFactoryCommands(program: Command): void {
     .argument('<folder>', 'new or empty folder')
     .requiredOption('--factory <uid>', factoryHelp)
     .action(async (folder, options) => {
-      const { exportFactory } = await import('./commands/factory-apply.ts');
-      await exportFactory(context(), folder, options);
+      const { exportFactory } = await loadFactoryApply();
+      await exportFactory(await loadContext(), folder, options);
     });
-  addSourceCommands(factory, context);
+  addSourceCommands(factory);
   factory
     .command('run')
     .description('give work to the foreman of a factory, and print the id of the run')
@@ -81,7 +84,9 @@ export function addFactoryCommands(program: Command): void {
     .option('--ticket-ref <ref>', 'name of the ticket, such as BILL-12')
     .option('--ticket-url <url>', 'address of the ticket')
     .option(...asJson)
-    .action((uid, prompt, options) => dispatchFactory(context(), uid, prompt, options));
+    .action(async (uid, prompt, options) =>
+      (await loadFactories()).dispatchFactory(await loadContext(), uid, prompt, options),
+    );
 }
 
 function toSeconds(text: string): number {
@@ -90,7 +95,7 @@ function toSeconds(text: string): number {
 }
 
 /** Adds the commands that manage the repository of a factory. */
-function addSourceCommands(factory: Command, context: () => Context): void {
+function addSourceCommands(factory: Command): void {
   const source = factory
     .command('source')
     .description('manage the git repository that a factory takes its definition from');
@@ -106,8 +111,8 @@ function addSourceCommands(factory: Command, context: () => Context): void {
     .option('-y, --yes', 'do not ask')
     .option(...asJson)
     .action(async (uid, repository, options) => {
-      const { setFactorySource } = await import('./commands/factory-source.ts');
-      await setFactorySource(context(), uid, repository, options);
+      const { setFactorySource } = await loadFactorySource();
+      await setFactorySource(await loadContext(), uid, repository, options);
     });
   source
     .command('show')
@@ -115,8 +120,8 @@ function addSourceCommands(factory: Command, context: () => Context): void {
     .argument('<uid>', factoryHelp)
     .option(...asJson)
     .action(async (uid, options) => {
-      const { showFactorySource } = await import('./commands/factory-source.ts');
-      await showFactorySource(context(), uid, options);
+      const { showFactorySource } = await loadFactorySource();
+      await showFactorySource(await loadContext(), uid, options);
     });
   source
     .command('sync')
@@ -125,15 +130,15 @@ function addSourceCommands(factory: Command, context: () => Context): void {
     .option('--dry-run', 'only show')
     .option(...asJson)
     .action(async (uid, options) => {
-      const { syncFactorySource } = await import('./commands/factory-source.ts');
-      await syncFactorySource(context(), uid, options);
+      const { syncFactorySource } = await loadFactorySource();
+      await syncFactorySource(await loadContext(), uid, options);
     });
   source
     .command('remove')
     .description('detach a factory from its repository; its definition stays')
     .argument('<uid>', factoryHelp)
     .action(async (uid) => {
-      const { removeFactorySource } = await import('./commands/factory-source.ts');
-      await removeFactorySource(context(), uid);
+      const { removeFactorySource } = await loadFactorySource();
+      await removeFactorySource(await loadContext(), uid);
     });
 }

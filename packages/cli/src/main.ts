@@ -1,10 +1,8 @@
 /** The runyard command: its subcommands and options. Each subcommand is a file in commands/. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ApiError, ConnectionError } from '@runyard/client';
-import { ApprovalPolicy } from '@runyard/contract/approvals';
-import { WorkerLossPolicy } from '@runyard/contract/config';
-import { RunState } from '@runyard/contract/states';
+import { approvalPolicies, workerLossPolicies } from '@runyard/contract/choices';
+import { type RunState, runStates } from '@runyard/contract/run-states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
   addAuditCommand,
@@ -14,7 +12,6 @@ import {
   addUserCommands,
 } from './access-commands.ts';
 import { addAnswerCommands } from './answer-commands.ts';
-import { describeProblem } from './api.ts';
 import { addAutomationCommands } from './automation-commands.ts';
 import {
   addArtifactCommands,
@@ -24,26 +21,15 @@ import {
   addMcpCommands,
   addToolCommands,
 } from './command-groups.ts';
-import { down } from './commands/down.ts';
-import { logs } from './commands/logs.ts';
-import { rerun } from './commands/rerun.ts';
-import { run } from './commands/run.ts';
-import { cancel, getRun, listRuns } from './commands/runs.ts';
-import { status } from './commands/status.ts';
-import { serviceOnly, up } from './commands/up.ts';
-import { workerOnly } from './commands/worker.ts';
-import { createContext } from './context.ts';
 import { exitCodesHelp } from './exit-codes.ts';
 import { addFactoryCommands } from './factory-commands.ts';
-import { Failure } from './failure.ts';
 import { root } from './installation.ts';
-import { harmless } from './live/harmless.ts';
-import { runIdOf } from './run-id.ts';
+import { loadContext, loadRun } from './load-context.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
 import { addSecretCommands } from './secret-commands.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
-// Subcommands that load modules of the service are imported when they run, so that `--help` and `run` do not wait for them.
+// Modules of commands are imported when the command runs: loading all of them takes several times as long as starting Node.
 const runHelp = 'id of a run, the beginning of one, or latest';
 const asJson = ['--json', 'print JSON'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
@@ -63,9 +49,9 @@ function parseTail(text: string): number {
 }
 
 function parseState(text: string, before: RunState[] = []): RunState[] {
-  const state = RunState.safeParse(text.toUpperCase());
-  if (!state.success) throw new InvalidArgumentError(`It must be one of ${RunState.options.join(', ')}.`);
-  return [...before, state.data];
+  const state = runStates.find((each) => each === text.toUpperCase());
+  if (state === undefined) throw new InvalidArgumentError(`It must be one of ${runStates.join(', ')}.`);
+  return [...before, state];
 }
 
 function version(): string {
@@ -104,7 +90,7 @@ program
     new Option(
       '--approval <policy>',
       'ask: before each command and change of a file the agent asks; a terminal asks you here',
-    ).choices(ApprovalPolicy.options),
+    ).choices(approvalPolicies),
   )
   .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
   .option('--max-cost <usd>', 'most that the run and the runs it starts may spend on models')
@@ -114,7 +100,7 @@ program
     new Option(
       '--on-worker-loss <policy>',
       'if the machine is lost in the middle of a turn: fail (default), or resume from the last checkpoint',
-    ).choices(WorkerLossPolicy.options),
+    ).choices(workerLossPolicies),
   )
   .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
@@ -122,30 +108,30 @@ program
   .option('--detach-on-signal', 'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: leave the run instead of cancelling it')
   .option('--json', 'print each event as a line of JSON, and the run as the last line')
   .addHelpText('after', exitCodesHelp)
-  .action(async (source, options) => run(createContext(process.env), source, options));
+  .action(async (source, options) => (await import('./commands/run.ts')).run(await loadContext(), source, options));
 
 program
   .command('up')
   .description('start service, database and worker, and stay until Ctrl-C')
-  .action(async () => up(createContext(process.env)));
+  .action(async () => (await import('./commands/up.ts')).up(await loadContext()));
 program
   .command('down')
   .description('stop the programs of this data folder; asks what to do with live runs')
   .option('--wait', 'stop when the live runs have ended; begin no others')
   .option('--force', 'end the live runs: they become ERROR and can be run again')
-  .action(async (options) => down(createContext(process.env), options));
+  .action(async (options) => (await import('./commands/down.ts')).down(await loadContext(), options));
 program
   .command('status')
   .description('show the programs of this data folder')
   .option(...asJson)
-  .action(async (options) => status(createContext(process.env), options));
+  .action(async (options) => (await import('./commands/status.ts')).status(await loadContext(), options));
 program
   .command('doctor')
   .description('check this machine, and say how to fix problems')
   .option(...asJson)
   .action(async (options) => {
     const { doctor } = await import('./commands/doctor.ts');
-    await doctor(createContext(process.env), options);
+    await doctor(await loadContext(), options);
   });
 
 const runs = program
@@ -155,14 +141,14 @@ const runs = program
   .option('--state <state>', 'only runs in this state; repeat for more', parseState)
   .option('--name <name>', 'only runs of this name')
   .option(...asJson)
-  .action(async (options) => listRuns(createContext(process.env), options));
+  .action(async (options) => (await import('./commands/runs.ts')).listRuns(await loadContext(), options));
 runs
   .command('get')
   .description('show one run as JSON')
   .argument('<run>', runHelp)
   .action(async (run) => {
-    const context = createContext(process.env);
-    await getRun(context, await runIdOf(context, run));
+    const { getRun } = await import('./commands/runs.ts');
+    await getRun(...(await loadRun(run)));
   });
 
 program
@@ -175,8 +161,8 @@ program
   .option(...asJson)
   .addHelpText('after', `\n0 without --exit-status, however the run ended.${exitCodesHelp}`)
   .action(async (run, options) => {
-    const context = createContext(process.env);
-    await logs(context, await runIdOf(context, run), options);
+    const { logs } = await import('./commands/logs.ts');
+    await logs(...(await loadRun(run)), options);
   });
 program
   .command('open')
@@ -185,14 +171,14 @@ program
   .option('--print', 'print the one-time link instead, which signs in one browser within a minute')
   .action(async (run, options) => {
     const { open } = await import('./commands/open.ts');
-    const context = createContext(process.env);
-    await open(context, run === undefined ? undefined : await runIdOf(context, run), options);
+    const [context, runId] = run === undefined ? [await loadContext()] : await loadRun(run);
+    await open(context, runId, options);
   });
 program
   .command('cancel')
   .description('cancel runs')
   .argument('<runs...>', `${runHelp}; several are cancelled one after the other`)
-  .action(async (names) => cancel(createContext(process.env), names));
+  .action(async (names) => (await import('./commands/runs.ts')).cancel(await loadContext(), names));
 addAnswerCommands(program, runHelp);
 program
   .command('rerun')
@@ -201,7 +187,7 @@ program
   .option('--follow', 'stay until the new run ends or is BLOCKED, and exit with the code of its state')
   .option(...asJson)
   .addHelpText('after', exitCodesHelp)
-  .action(async (run, options) => rerun(createContext(process.env), run, options));
+  .action(async (run, options) => (await import('./commands/rerun.ts')).rerun(await loadContext(), run, options));
 
 addArtifactCommands(program, runHelp);
 addCatalogueCommands(program);
@@ -225,7 +211,7 @@ program
   .argument('<file>')
   .action(async (file) => {
     const { exportAll } = await import('./commands/transfer.ts');
-    await exportAll(createContext(process.env), file);
+    await exportAll(await loadContext(), file);
   });
 program
   .command('import')
@@ -233,16 +219,16 @@ program
   .argument('<file>')
   .action(async (file) => {
     const { importAll } = await import('./commands/transfer.ts');
-    await importAll(createContext(process.env), file);
+    await importAll(await loadContext(), file);
   });
 program
   .command('service')
   .description('start only the service (and its embedded database)')
-  .action(async () => serviceOnly(createContext(process.env)));
+  .action(async () => (await import('./commands/up.ts')).serviceOnly(await loadContext()));
 program
   .command('worker')
   .description('start only a worker, for the service at RUNYARD_BASE_URL')
-  .action(async () => workerOnly(createContext(process.env)));
+  .action(async () => (await import('./commands/worker.ts')).workerOnly(await loadContext()));
 
 addBudgetCommands(program);
 addToolCommands(program);
@@ -254,19 +240,8 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
-  else if (error instanceof Failure) {
-    process.stderr.write(`runyard: ${harmless(error.message)}\n`);
-    process.exitCode = error.exitCode;
-  } else if (error instanceof ApiError) {
-    process.stderr.write(`runyard: ${harmless(describeProblem(error))}\n`);
-    process.exitCode = 1;
-  } else if (error instanceof ConnectionError) {
-    process.stderr.write(`runyard: ${harmless(error.message)}. See: bin/runyard status\n`);
-    process.exitCode = 1;
-  } else {
-    process.stderr.write(
-      `runyard: ${harmless(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`,
-    );
-    process.exitCode = 1;
+  else {
+    const { reportFailure } = await import('./report-failure.ts');
+    process.exitCode = reportFailure(error);
   }
 }

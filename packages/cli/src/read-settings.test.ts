@@ -25,6 +25,11 @@ test.each([
   ['RUNYARD_WORKER_NAME', 'a b', 'must be 1 to 63 characters'],
   ['RUNYARD_WORKER_SLOTS', '0', 'must be between 1 and 1000'],
   ['RUNYARD_SANDBOX_MEMORY_MB', '64', 'must be between 128 and'],
+  ['RUNYARD_ALLOW_PRIVATE_NETWORKS', '10.0.0.0/33', 'must be networks like 10.0.0.0/8 or fd00::/8'],
+  ['RUNYARD_ALLOW_PRIVATE_NETWORKS', 'fd00::1::/8', 'must be networks like 10.0.0.0/8 or fd00::/8'],
+  ['RUNYARD_ALLOW_PRIVATE_NETWORKS', 'fd00::/129', 'must be networks like 10.0.0.0/8 or fd00::/8'],
+  ['RUNYARD_EGRESS', 'example.com,*', 'must be any, none, or hosts like example.com'],
+  ['RUNYARD_UNKNOWN_MODEL_PRICE', '2', 'must be two prices in US dollars'],
   ['RUNYARD_PROT', '4180', 'is not a setting of Runyard; see docs/settings.md'],
 ])('%s=%s is refused with its name and the reason', (name, value, reason) => {
   const message = refusal({ [name]: value });
@@ -49,4 +54,19 @@ test('reports all wrong settings at once', () => {
 
 test('treats an empty value as absent', () => {
   expect(readSettings({ RUNYARD_PORT: '', RUNYARD_BASE_URL: '' })).toMatchObject({ RUNYARD_PORT: 4180 });
+});
+
+test('reads lists, networks, rules and prices', () => {
+  const env = {
+    RUNYARD_MODELS: ' local/a, ,local/b',
+    RUNYARD_ALLOW_PRIVATE_NETWORKS: '10.20.0.0/16,fd00::/8',
+    RUNYARD_EGRESS: 'example.com:8443',
+    RUNYARD_UNKNOWN_MODEL_PRICE: '0.5/2',
+  };
+  expect(readSettings(env)).toMatchObject({
+    RUNYARD_MODELS: ['local/a', 'local/b'],
+    RUNYARD_ALLOW_PRIVATE_NETWORKS: ['10.20.0.0/16', 'fd00::/8'],
+    RUNYARD_EGRESS: [{ host: 'example.com', isWildcard: false, ports: [8443] }],
+    RUNYARD_UNKNOWN_MODEL_PRICE: { input: 0.5, output: 2 },
+  });
 });

@@ -1,36 +1,25 @@
-import { OverlapPolicy } from '@runyard/contract/schedules';
+import { overlapPolicies } from '@runyard/contract/choices';
 import { type Command, Option } from 'commander';
-import {
-  createSchedule,
-  deleteSchedule,
-  getSchedule,
-  listFires,
-  listSchedules,
-  runSchedule,
-  setSchedule,
-  updateSchedule,
-} from './commands/schedules.ts';
-import { createContext } from './context.ts';
+import { loadContext } from './load-context.ts';
 import { wholeNumber } from './whole-number.ts';
+
+const loadSchedules = () => import('./commands/schedules.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
 const idHelp = 'id of the schedule; bin/runyard schedules list shows it';
 const cronHelp = 'five fields, @daily, @hourly …, or @every with a duration such as 90m';
 
 const overlap = () =>
-  new Option('--overlap <policy>', 'what happens while a run of it is live (default: allow)').choices(
-    OverlapPolicy.options,
-  );
+  new Option('--overlap <policy>', 'what happens while a run of it is live (default: allow)').choices(overlapPolicies);
 
 /** Adds the commands that manage schedules. */
 export function addScheduleCommands(program: Command): void {
   const schedules = program.command('schedules').description('manage prompts that become runs at fixed times');
-  const context = () => createContext(process.env);
   schedules
     .command('list', { isDefault: true })
     .description('list the schedules of the team')
     .option(...asJson)
-    .action((options) => listSchedules(context(), options));
+    .action(async (options) => (await loadSchedules()).listSchedules(await loadContext(), options));
   schedules
     .command('create')
     .description('create a schedule and print its id')
@@ -44,12 +33,12 @@ export function addScheduleCommands(program: Command): void {
     .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
     .option('--paused', 'create it paused')
     .option(...asJson)
-    .action((prompt, options) => createSchedule(context(), prompt, options));
+    .action(async (prompt, options) => (await loadSchedules()).createSchedule(await loadContext(), prompt, options));
   schedules
     .command('get')
     .description('show a schedule as JSON, with its next times')
     .argument('<id>', idHelp)
-    .action((id) => getSchedule(context(), id));
+    .action(async (id) => (await loadSchedules()).getSchedule(await loadContext(), id));
   schedules
     .command('update')
     .description('change a schedule; its runs act as you from now on')
@@ -63,31 +52,31 @@ export function addScheduleCommands(program: Command): void {
     .addOption(overlap())
     .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
     .option(...asJson)
-    .action((id, options) => updateSchedule(context(), id, options));
+    .action(async (id, options) => (await loadSchedules()).updateSchedule(await loadContext(), id, options));
   for (const action of ['pause', 'resume'] as const) {
     schedules
       .command(action)
       .description(`${action} a schedule`)
       .argument('<id>', idHelp)
       .option(...asJson)
-      .action((id, options) => setSchedule(context(), action, id, options));
+      .action(async (id, options) => (await loadSchedules()).setSchedule(await loadContext(), action, id, options));
   }
   schedules
     .command('delete')
     .description('delete a schedule; its runs stay')
     .argument('<id>', idHelp)
-    .action((id) => deleteSchedule(context(), id));
+    .action(async (id) => (await loadSchedules()).deleteSchedule(await loadContext(), id));
   schedules
     .command('run')
     .description("start a run of a schedule now, and print the run's id")
     .argument('<id>', idHelp)
     .option(...asJson)
-    .action((id, options) => runSchedule(context(), id, options));
+    .action(async (id, options) => (await loadSchedules()).runSchedule(await loadContext(), id, options));
   schedules
     .command('history')
     .description('list the times at which a schedule fired, newest first')
     .argument('<id>', idHelp)
     .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumber)
     .option(...asJson)
-    .action((id, options) => listFires(context(), id, options));
+    .action(async (id, options) => (await loadSchedules()).listFires(await loadContext(), id, options));
 }

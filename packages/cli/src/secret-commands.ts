@@ -1,6 +1,8 @@
-import { SecretScope } from '@runyard/contract/secrets';
+import { secretScopes } from '@runyard/contract/choices';
 import { type Command, Option } from 'commander';
-import { createContext } from './context.ts';
+import { loadContext } from './load-context.ts';
+
+const loadSecrets = () => import('./commands/secrets.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
@@ -8,27 +10,26 @@ const scope = () => new Option('--scope <scope>', 'personal: only your runs may 
 
 export function addSecretCommands(program: Command): void {
   const secrets = program.command('secrets').description('list, set and delete the secrets that runs can use');
-  const load = () => import('./commands/secrets.ts');
   secrets
     .command('list', { isDefault: true })
     .option(...asJson)
-    .action(async (options) => (await load()).listSecrets(createContext(process.env), options));
+    .action(async (options) => (await loadSecrets()).listSecrets(await loadContext(), options));
   secrets
     .command('set')
     .description('set a secret to what standard input or a file holds')
     .argument('<name>', 'name of the secret, and of its variable in sandboxes')
-    .addOption(scope().choices(SecretScope.options).default('personal'))
+    .addOption(scope().choices(secretScopes).default('personal'))
     .option('--file <file>', 'file with the value (default: standard input)')
     .option('--agent <uid>', 'service account whose runs may name a secret of the team; repeat for more', collect)
     .option(...asJson)
-    .action(async (name, options) => (await load()).setSecret(createContext(process.env), name, options));
+    .action(async (name, options) => (await loadSecrets()).setSecret(await loadContext(), name, options));
   secrets
     .command('delete')
     .argument('<name>')
-    .addOption(scope().choices(SecretScope.options))
-    .action(async (name, options) => (await load()).deleteSecret(createContext(process.env), name, options));
+    .addOption(scope().choices(secretScopes))
+    .action(async (name, options) => (await loadSecrets()).deleteSecret(await loadContext(), name, options));
   secrets
     .command('rotate-key')
     .description('change the key that seals secrets in the data folder, also while the service runs')
-    .action(async () => (await load()).rotateSecretsKey(createContext(process.env)));
+    .action(async () => (await loadSecrets()).rotateSecretsKey(await loadContext()));
 }

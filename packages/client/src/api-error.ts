@@ -1,4 +1,5 @@
-import { errorCatalogue, Problem } from '@runyard/contract/errors';
+import { errorCatalogue } from '@runyard/contract/error-catalogue';
+import type { Problem } from '@runyard/contract/errors';
 
 /** The service answered with a problem document. */
 export class ApiError extends Error {
@@ -43,23 +44,39 @@ export function unknownId(parameter: string, value: string): ApiError {
   });
 }
 
-/** Returns the error of an answer with status 400 or above. Makes a problem document where the body has none, such as a proxy's page. */
-export async function errorOf(response: Response): Promise<ApiError> {
-  const text = await response.text().catch(() => '');
+/** An answer with status 400 or above. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly url: string;
+  /** Its body; empty if it could not be read. */
+  readonly text: string;
+}
+
+/** Reads the answer of fetch with status 400 or above. */
+export async function readError(response: Response): Promise<ErrorAnswer> {
+  return { status: response.status, url: response.url, text: await response.text().catch(() => '') };
+}
+
+/**
+ * Returns the error of an answer with status 400 or above. Makes a problem document where the body has none, such as a proxy's page.
+ * The schema is loaded here, because most programs never need it.
+ */
+export async function errorOf({ status, url, text }: ErrorAnswer): Promise<ApiError> {
+  const { Problem } = await import('@runyard/contract/errors');
   const parsed = Problem.safeParse(tryJson(text));
   if (parsed.success) return new ApiError(parsed.data);
-  const code = response.status === 429 || response.status === 503 ? 'resource_unavailable' : 'internal_error';
+  const code = status === 429 || status === 503 ? 'resource_unavailable' : 'internal_error';
   const { title } = errorCatalogue[code];
-  const detail = `HTTP ${response.status} without a problem document: ${text.slice(0, 200)}`;
+  const detail = `HTTP ${status} without a problem document: ${text.slice(0, 200)}`;
   return new ApiError({
     type: 'about:blank',
     title,
-    status: response.status,
+    status,
     detail,
-    instance: URL.parse(response.url)?.pathname ?? '',
+    instance: URL.parse(url)?.pathname ?? '',
     error: `${title} (${detail})`,
     error_code: code,
-    retryable: response.status === 429 || response.status >= 500,
+    retryable: status === 429 || status >= 500,
     trace_id: '',
   });
 }

@@ -1,20 +1,16 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
 
-import type { AllowKeys } from '@runyard/contract/access';
 import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { TeamLiveEvent } from '@runyard/contract/live-events';
 import { apiPrefix, type Route } from '@runyard/contract/route';
-import { type RouteName, routes } from '@runyard/contract/routes';
+import type { routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
-import { ApiError, ConnectionError, errorOf, unknownId } from './api-error.ts';
-import {
-  type FollowOptions,
-  followRunEvents,
-  followTeamEvents,
-  type ReceivedEvent,
-  type RunFollowOptions,
-} from './events.ts';
+import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
+import type { FollowOptions, ReceivedEvent, RunFollowOptions } from './events.ts';
 import { randomKey } from './random-key.ts';
+import type { ClientRoute, ClientRouteName } from './routes/client-route.ts';
+import { clientRoutes } from './routes/table.ts';
+import { sendPlain } from './send-plain.ts';
 import { readText, watchSilence } from './silence.ts';
 
 export { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
@@ -64,17 +60,13 @@ type Arguments<R extends Route> = R['params'] extends z.ZodType
     ? [input: Input<R>]
     : [input?: Input<R>];
 
-/** Routes that have a method: not those that need a run token, and not the event streams. */
-type ClientRouteName = {
-  [N in RouteName]: (typeof routes)[N]['allow'] extends AllowKeys | { readonly anyone: 'always' }
-    ? (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' }
-      ? never
-      : N
-    : never;
-}[RouteName];
+/** Routes that have a method: not the event streams. */
+type MethodName = {
+  [N in ClientRouteName]: (typeof routes)[N]['answer'] extends { contentType: 'text/event-stream' } ? never : N;
+}[ClientRouteName];
 
 export type Client = {
-  readonly [N in ClientRouteName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
+  readonly [N in MethodName]: (...input: Arguments<(typeof routes)[N]>) => Promise<Output<(typeof routes)[N]>>;
 } & {
   /** Follows a run until it has ended, and reconnects when needed. Throws EventsGoneError if `lastEventId` is too old. */
   streamRunEvents(runId: string, options?: RunFollowOptions): AsyncGenerator<ReceivedEvent>;
@@ -88,8 +80,11 @@ interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
+/** Loads the streams on their first use: they check events with the schemas of the contract, which take long to load. */
+const loadEvents = () => import('./events.ts');
+
 /** Returns the path of a request. Throws ApiError for an empty id, `.` and `..`, which would name another path (WHATWG URL, 4.4). */
-function pathOf(route: Route, params: AnyInput['params'] = {}): string {
+function pathOf(route: ClientRoute, params: AnyInput['params'] = {}): string {
   const segment = (name: string): string => {
     const value = params[name] ?? '';
     if (['', '.', '..'].includes(value)) throw unknownId(name, value);
@@ -127,19 +122,24 @@ export function createClient(options: ClientOptions): Client {
   const timeoutMs = options.timeoutMs ?? 60_000;
 
   /** Sends the request once. Returns its JSON body, the target of a redirect, or the response with its body unread. */
-  const once = async (route: Route, input: AnyInput, headers: Record<string, string>): Promise<unknown> => {
+  const once = async (route: ClientRoute, input: AnyInput, headers: Record<string, string>): Promise<unknown> => {
     const path = pathOf(route, input.params) + queryText(input.query);
     const silence = watchSilence(timeoutMs);
     try {
-      const response = await send(base + path, {
+      const request = {
         method: route.method,
-        redirect: 'manual',
         signal: input.signal ? AbortSignal.any([input.signal, silence.signal]) : silence.signal,
         headers,
         ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
-      });
-      if (response.status >= 400) throw await errorOf(response);
-      if (route.answer.schema) return JSON.parse(await readText(response, silence.heard));
+      };
+      if (route.isJson && options.fetch === undefined) {
+        const { status, text } = await sendPlain(base + path, request, silence.heard);
+        if (status >= 400) throw await errorOf({ status, url: base + path, text });
+        return JSON.parse(text);
+      }
+      const response = await send(base + path, { ...request, redirect: 'manual' });
+      if (response.status >= 400) throw await errorOf(await readError(response));
+      if (route.isJson) return JSON.parse(await readText(response.body ?? [], silence.heard));
       if (response.status !== 302) return response;
       await response.body?.cancel();
       return { location: response.headers.get('location') ?? '' };
@@ -152,20 +152,20 @@ export function createClient(options: ClientOptions): Client {
     }
   };
 
-  const headersOf = (route: Route, input: AnyInput): Record<string, string> => ({
+  const headersOf = (route: ClientRoute, input: AnyInput): Record<string, string> => ({
     ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
     ...(options.teamUid === undefined ? {} : { 'x-team-uid': options.teamUid }),
     ...(options.userAgent === undefined ? {} : { 'user-agent': options.userAgent }),
     ...(options.strict ? { prefer: 'handling=strict' } : {}),
     ...(input.body === undefined ? {} : { 'content-type': 'application/json' }),
     // Each repetition sends the same key, so that a create whose answer was lost does not happen twice.
-    ...(route.once ? { 'idempotency-key': randomKey() } : {}),
+    ...(route.isOnce ? { 'idempotency-key': randomKey() } : {}),
     ...input.headers,
   });
 
-  const call = async (route: Route, input: AnyInput = {}): Promise<unknown> => {
+  const call = async (route: ClientRoute, input: AnyInput = {}): Promise<unknown> => {
     const headers = headersOf(route, input);
-    const repetitions = route.method === 'GET' || route.once ? (options.retries ?? 2) : 0;
+    const repetitions = route.method === 'GET' || route.isOnce ? (options.retries ?? 2) : 0;
     for (let tries = 0; ; tries += 1) {
       try {
         return await once(route, input, headers);
@@ -178,28 +178,30 @@ export function createClient(options: ClientOptions): Client {
     }
   };
 
-  const methods = Object.entries(routes)
-    .filter(([, route]) => 'user' in route.allow || ('anyone' in route.allow && route.allow.anyone === 'always'))
-    .map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
+  const methods = Object.entries(clientRoutes).map(([name, route]) => [name, (input?: AnyInput) => call(route, input)]);
 
   const open =
-    (route: Route, input: AnyInput = {}) =>
+    (route: ClientRoute, input: AnyInput = {}) =>
     async (headers: Record<string, string>, signal: AbortSignal) => {
       const response = await send(base + pathOf(route, input.params) + queryText(input.query), {
         headers: { ...headersOf(route, {}), ...headers },
         signal,
       });
-      if (!response.ok) throw await errorOf(response);
+      if (!response.ok) throw await errorOf(await readError(response));
       return response;
     };
 
   return {
     ...Object.fromEntries(methods),
-    streamRunEvents: (runId, { follow, ...options } = {}) => {
+    async *streamRunEvents(runId, { follow, ...options } = {}) {
       const input = { params: { runId }, query: follow === undefined ? {} : { follow } };
-      return followRunEvents(open(routes.streamRunEvents, input), options);
+      const { followRunEvents } = await loadEvents();
+      yield* followRunEvents(open(clientRoutes.streamRunEvents, input), options);
     },
-    streamTeamEvents: (follow = {}) => followTeamEvents(open(routes.streamTeamEvents), follow),
+    async *streamTeamEvents(follow = {}) {
+      const { followTeamEvents } = await loadEvents();
+      yield* followTeamEvents(open(clientRoutes.streamTeamEvents), follow);
+    },
   } as Client;
 }
 

@@ -23,10 +23,13 @@ export function watchSilence(ms: number): Silence {
 }
 
 /** Reads a body as text and calls `heard` for each chunk. Throws if the body is cut. */
-export async function readText(response: Response, heard: () => void): Promise<string> {
+export async function readText(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  heard: () => void,
+): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body) {
     heard();
     text += decoder.decode(chunk, { stream: true });
   }

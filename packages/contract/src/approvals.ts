@@ -1,12 +1,13 @@
 /** Requests of an agent to a person, and the answers. */
 import { z } from 'zod';
+import { approvalPolicies } from './choices.ts';
 import { ActionCategory } from './conversations.ts';
 import { maxResumeLength } from './limits.ts';
 import { EventId, Timestamp } from './primitives.ts';
 
 /** The policy for the agent's permission requests: a person decides, or all are approved or denied. */
 export const ApprovalPolicy = z
-  .enum(['ask', 'auto-approve', 'auto-deny'], {
+  .enum(approvalPolicies, {
     error: 'must be ask (the run waits, BLOCKED, for a person), auto-approve (the default) or auto-deny',
   })
   .meta({

@@ -1,5 +1,6 @@
 /** Limits of a team's spending on models, and its usage. */
 import { z } from 'zod';
+import { usageDimensions } from './choices.ts';
 import { Text, Timestamp } from './primitives.ts';
 import { PageInfo, UserProfile } from './profiles.ts';
 
@@ -40,7 +41,7 @@ export type UpdateTeamBudgetRequest = z.infer<typeof UpdateTeamBudgetRequest>;
 
 /** Ways to break a usage report down. */
 export const UsageDimension = z
-  .enum(['day', 'model', 'agent', 'creator'])
+  .enum(usageDimensions)
   .meta({ id: 'UsageDimension', description: 'What a usage report is broken down by' });
 export type UsageDimension = z.infer<typeof UsageDimension>;
 

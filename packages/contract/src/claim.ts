@@ -37,12 +37,10 @@ export function tryClaim<H>(files: ClaimFiles, holder: H): HeldClaim<H> | undefi
 }
 
 /** Reads who holds the claim or held it last. Returns undefined if the file is missing or damaged. */
-export function readHolder<H>(
-  file: string,
-  schema: { safeParse(value: unknown): { readonly data?: H | undefined } },
-): H | undefined {
+export function readHolder<H>(file: string, isHolder: (value: unknown) => value is H): H | undefined {
   try {
-    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return isHolder(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ApprovalPolicy } from './approvals.ts';
+import { workerLossPolicies } from './choices.ts';
 import { maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { SecretReferences } from './secrets.ts';
@@ -124,7 +125,7 @@ export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
 
 /** What happens to a run whose machine is lost in the middle of a turn. */
 export const WorkerLossPolicy = z
-  .enum(['fail', 'resume'], { error: 'must be fail (the run ends in ERROR, the default) or resume' })
+  .enum(workerLossPolicies, { error: 'must be fail (the run ends in ERROR, the default) or resume' })
   .meta({
     id: 'WorkerLossPolicy',
     description:

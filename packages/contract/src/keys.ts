@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { keyKinds } from './choices.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 
-export const KeyKind = z.enum(['personal', 'agent']).meta({
+export const KeyKind = z.enum(keyKinds).meta({
   id: 'KeyKind',
   description: 'personal: acts as its user. agent: acts as a service account of the team.',
 });

@@ -1,6 +1,6 @@
 /** The problems that the OpenAPI document declares for each route. */
 import type { Allow } from './access.ts';
-import { errorCatalogue } from './errors.ts';
+import { errorCatalogue } from './error-catalogue.ts';
 import { checksNames, type Route } from './route.ts';
 
 const overRate =

@@ -9,6 +9,15 @@ export interface ProcessIdentity {
   readonly pid_namespace: string;
 }
 
+/** Returns whether a value, such as parsed JSON, is the identity of a process. */
+export function isIdentity(value: unknown): value is ProcessIdentity {
+  if (typeof value !== 'object' || value === null) return false;
+  const { pid, start_ticks, pid_namespace }: Partial<Record<keyof ProcessIdentity, unknown>> = value;
+  return (
+    Number.isSafeInteger(pid) && Number(pid) > 0 && Number.isFinite(start_ticks) && typeof pid_namespace === 'string'
+  );
+}
+
 /** `elsewhere`: in another container, whose processes cannot be seen from here. */
 export type ProcessState = 'alive' | 'gone' | 'elsewhere';
 

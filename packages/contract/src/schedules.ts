@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { overlapPolicies } from './choices.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from './config.ts';
 import { EnvironmentConfig } from './environments.ts';
 import { maxWaitingFires } from './limits.ts';
@@ -7,7 +8,7 @@ import { PageInfo, Scope, UserProfile } from './profiles.ts';
 import { RunMetadata, RunMode } from './run-request.ts';
 
 /** The policy for a time of the schedule at which its runs are live. */
-export const OverlapPolicy = z.enum(['allow', 'skip', 'queue', 'cancel_previous']).meta({
+export const OverlapPolicy = z.enum(overlapPolicies).meta({
   id: 'OverlapPolicy',
   description: `What happens at a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
 });

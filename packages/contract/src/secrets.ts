@@ -1,5 +1,6 @@
 /** Stored secrets: values that runs may use without anyone reading them back. */
 import { z } from 'zod';
+import { secretScopes } from './choices.ts';
 import { maxSecretAgents, maxSecretBytes, maxSecretsOfRun, minSecretCharacters, minSecretLength } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { isVariableName } from './variable-names.ts';
@@ -38,7 +39,7 @@ export type SecretReference = z.infer<typeof SecretReference>;
 /** The secrets of a run or an environment. */
 export const SecretReferences = z.array(SecretReference).max(maxSecretsOfRun);
 
-export const SecretScope = z.enum(['personal', 'team']).meta({
+export const SecretScope = z.enum(secretScopes).meta({
   id: 'SecretScope',
   description:
     'personal: only runs of its owner may use it. team: runs of every person of the team may, and those of the named agents',

@@ -1,10 +1,9 @@
 /** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
-import type { z } from 'zod';
 import { containerSettings } from './settings/containers.ts';
 import { contentPolicySettings } from './settings/content-policy.ts';
 import { modelSettings } from './settings/models.ts';
 import { serviceSettings } from './settings/service.ts';
-import type { Setting } from './settings/setting.ts';
+import type { ReadText, Setting } from './settings/setting.ts';
 import { workerSettings } from './settings/worker.ts';
 
 export const settingsTable = {
@@ -17,7 +16,7 @@ export const settingsTable = {
 
 export type SettingName = keyof typeof settingsTable;
 
-type Value<N extends SettingName> = z.output<(typeof settingsTable)[N]['schema']>;
+type Value<N extends SettingName> = (typeof settingsTable)[N]['read'] extends ReadText<infer T> ? T : never;
 
 /** Parsed settings. Settings with a default are always present. */
 export type Settings = {
@@ -41,11 +40,11 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   for (const [name, setting] of Object.entries(settingsTable) as [SettingName, Setting<unknown>][]) {
     const text = env[name] || setting.default;
     if (text === undefined) continue;
-    const parsed = setting.schema.safeParse(text);
-    if (parsed.success) settings[name] = parsed.data;
+    const reading = setting.read(text);
+    if ('value' in reading) settings[name] = reading.value;
     else {
       const shown = setting.secret ? '' : ` (it is ${JSON.stringify(text)})`;
-      problems.push(`${name}: ${parsed.error.issues.map((issue) => issue.message).join('; ')}${shown}`);
+      problems.push(`${name}: ${reading.problem}${shown}`);
     }
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, settings: settings as Settings };

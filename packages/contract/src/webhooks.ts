@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { signatureSchemeNames, webhookAuthModes } from './choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo } from './profiles.ts';
 
-export const WebhookAuthMode = z.enum(['token', 'url_token', 'signature']).meta({
+export const WebhookAuthMode = z.enum(webhookAuthModes).meta({
   id: 'WebhookAuthMode',
   description:
     'token: the sender sends the secret as Authorization: Bearer. url_token: the secret is the last segment of the URL. signature: the sender signs each request as signature_scheme says',
@@ -10,7 +11,7 @@ export const WebhookAuthMode = z.enum(['token', 'url_token', 'signature']).meta(
 export type WebhookAuthMode = z.infer<typeof WebhookAuthMode>;
 
 export const SignatureSchemeName = z
-  .enum(['standard_webhooks', 'stripe', 'github', 'sentry', 'pagerduty', 'vercel', 'slack', 'gitlab'])
+  .enum(signatureSchemeNames)
   .meta({ id: 'SignatureSchemeName', description: 'How the sender signs, or proves that it knows the secret' });
 export type SignatureSchemeName = z.infer<typeof SignatureSchemeName>;
 

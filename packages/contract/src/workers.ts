@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** The name under which a worker connects, and by which `config.worker_host` asks for it. */
-export const workerName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-
 /** A self-hosted worker of the team that is connected now. */
 export const ConnectedWorker = z
   .object({

@@ -2,9 +2,8 @@ import { apiPrefix } from '@runyard/contract/route';
 import { type Context, requireApiKey, requireOrigin } from '../context.ts';
 import { shellQuote } from '../curl-example.ts';
 import { requireSameSettings } from '../same-settings.ts';
+import type { shells } from '../shells.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
-
-export const shells = ['sh', 'fish'] as const;
 
 /**
  * Prints the variables with which this command, curl and the published clients reach the service: address and key.

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { ApiError, type Client } from '@runyard/client';
+import type { Client } from '@runyard/client';
 import { connect } from '../api.ts';
 import { type Context, serviceOrigin } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
@@ -9,6 +9,7 @@ import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
 import { createAsker, ownTerminal } from './asker.ts';
+import { cancelWithPatience } from './cancel-with-patience.ts';
 import { type Interruption, watchInterruptions } from './interruption.ts';
 import { buildRunRequest, type RunOptions } from './run-request.ts';
 import { nothingShown, watch } from './watch.ts';
@@ -107,20 +108,4 @@ async function ensureStarted(context: Context, interrupted: AbortSignal): Promis
   requireSameSettings(context);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
   return true;
-}
-
-const cancelPatienceMs = 35_000;
-
-/** Cancels a run. Retries while the run is being assigned to a worker (PENDING, at most 30 s), because it cannot be cancelled then. */
-export async function cancelWithPatience(client: Client, runId: string): Promise<void> {
-  const deadline = performance.now() + cancelPatienceMs;
-  for (;;) {
-    try {
-      await client.cancelRun({ params: { runId } });
-      return;
-    } catch (error) {
-      if (!(error instanceof ApiError && error.retryable) || performance.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  }
 }

@@ -12,8 +12,8 @@ import { printList } from '../live/list.ts';
 import { questionLine } from '../live/question.ts';
 import { formatAgo } from '../live/times.ts';
 import { resolveRunId, shortIds } from '../run-id.ts';
+import { cancelWithPatience } from './cancel-with-patience.ts';
 import { firstRuns } from './first-runs.ts';
-import { cancelWithPatience } from './run.ts';
 
 /** Lists runs, newest first. */
 export async function listRuns(

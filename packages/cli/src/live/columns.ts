@@ -3,12 +3,11 @@ import { createRequire } from 'node:module';
 import type { Colours } from './colours.ts';
 import { harmlessLine } from './harmless.ts';
 
-const require = createRequire(import.meta.url);
 let width: typeof import('string-width').default | undefined;
 
 /** Loads the module for the first table, not for each command: it compiles large regular expressions, an eighth of the start of a command. */
 function stringWidth(text: string): number {
-  width ??= (require('string-width') as typeof import('string-width')).default;
+  width ??= (createRequire(import.meta.url)('string-width') as typeof import('string-width')).default;
   return width(text);
 }
 
@@ -81,11 +80,13 @@ function shrink(columns: readonly Column<never>[], widths: number[], width: numb
   }
 }
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+let graphemes: Intl.Segmenter | undefined;
 
 /** Returns the text, cut with an ellipsis so that it takes at most `room` columns of a terminal. */
 export function fit(text: string, room: number): string {
   if (stringWidth(text) <= room) return text;
+  // Made for the first table: it loads the tables of Unicode.
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   let result = '';
   let used = 1;
   for (const { segment } of graphemes.segment(text)) {

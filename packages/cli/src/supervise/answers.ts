@@ -1,5 +1,3 @@
-import { z } from 'zod';
-
 /** Returns true if a GET of this URL is answered with 2xx within `timeoutMs`. */
 export async function answers(url: string, timeoutMs: number): Promise<boolean> {
   try {
@@ -10,8 +8,6 @@ export async function answers(url: string, timeoutMs: number): Promise<boolean> 
     return false;
   }
 }
-
-const Readiness = z.object({ reason: z.string().optional(), degraded: z.string().optional() });
 
 /** Answer of a service's `/readyz`. */
 export interface Readiness {
@@ -25,8 +21,9 @@ export interface Readiness {
 export async function readReadiness(origin: string, timeoutMs: number): Promise<Readiness> {
   try {
     const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
-    const told = Readiness.safeParse(await response.json()).data;
-    return { answered: true, ready: response.ok, problem: told?.reason ?? told?.degraded ?? null };
+    const { reason, degraded }: { reason?: unknown; degraded?: unknown } = Object(await response.json());
+    const problem = [reason, degraded].find((text) => typeof text === 'string');
+    return { answered: true, ready: response.ok, problem: problem ?? null };
   } catch {
     return { answered: false, ready: false, problem: null };
   }

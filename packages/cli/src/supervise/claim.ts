@@ -2,22 +2,30 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { readHolder, tryClaim } from '@runyard/contract/claim';
 import { tryLockFile } from '@runyard/contract/file-lock';
-import { stateOf, thisProcess } from '@runyard/contract/process-identity';
-import { z } from 'zod';
+import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
 
-const Claim = z.object({
-  pid: z.int().positive(),
-  start_ticks: z.number(),
-  pid_namespace: z.string(),
-  mode: z.enum(['foreground', 'background']),
-  started_at: z.string(),
-  /** Origin at which this machine reaches the service; absent until everything is started. */
-  origin: z.string().optional(),
-  /** Programs that it keeps running. */
-  programs: z.array(z.string()).optional(),
-});
 /** The supervisor of a data folder. */
-export type Claim = z.infer<typeof Claim>;
+export interface Claim extends ProcessIdentity {
+  readonly mode: 'foreground' | 'background';
+  readonly started_at: string;
+  /** Origin at which this machine reaches the service; absent until everything is started. */
+  readonly origin?: string;
+  /** Programs that it keeps running. */
+  readonly programs?: readonly string[];
+}
+
+/** Checks the file by hand, because nearly every command reads it and zod takes long to load. */
+function isClaim(value: unknown): value is Claim {
+  if (!isIdentity(value)) return false;
+  const { mode, started_at, origin, programs }: Partial<Record<keyof Claim, unknown>> = value;
+  const areTexts = Array.isArray(programs) && programs.every((program) => typeof program === 'string');
+  return (
+    (mode === 'foreground' || mode === 'background') &&
+    typeof started_at === 'string' &&
+    (origin === undefined || typeof origin === 'string') &&
+    (programs === undefined || areTexts)
+  );
+}
 
 /** Signal that makes a supervisor finish the runs of its worker and then stop. */
 export const drainSignal = 'SIGUSR2';
@@ -31,7 +39,7 @@ export interface SupervisorClaim {
 
 /** Returns the claim in this file if its process lives, here or in another container; else `null`. */
 export function readClaim(file: string): Claim | null {
-  const claim = readHolder(file, Claim);
+  const claim = readHolder(file, isClaim);
   if (claim === undefined) return null;
   switch (stateOf(claim)) {
     case 'alive':
@@ -68,7 +76,7 @@ export function takeClaim(
         },
       };
     }
-    const holder = readHolder(file, Claim);
+    const holder = readHolder(file, isClaim);
     if (holder !== undefined && stateOf(holder) !== 'gone') return { ok: false, holder };
     // The other process has just taken the lock and not written the file yet, or only tests the lock in `isLocked`.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);

@@ -58,8 +58,9 @@ export function differencesTo(
 
 /** Two texts are the same setting if they are read as the same value: `http://host/` and `http://host`. */
 function isSame(setting: Setting<unknown>, one: string, other: string): boolean {
-  const [first, second] = [setting.schema.safeParse(one), setting.schema.safeParse(other)];
-  return first.success && second.success ? JSON.stringify(first.data) === JSON.stringify(second.data) : one === other;
+  const [first, second] = [setting.read(one), setting.read(other)];
+  if ('problem' in first || 'problem' in second) return one === other;
+  return JSON.stringify(first.value) === JSON.stringify(second.value);
 }
 
 const describeSecret = (there: string | undefined) => ({

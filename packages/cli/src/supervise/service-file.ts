@@ -1,19 +1,16 @@
 import { readHolder } from '@runyard/contract/claim';
-import { stateOf } from '@runyard/contract/process-identity';
-import { z } from 'zod';
+import { isIdentity, type ProcessIdentity, stateOf } from '@runyard/contract/process-identity';
 
-const ServiceFile = z.object({
-  pid: z.int().positive(),
-  start_ticks: z.number(),
-  pid_namespace: z.string(),
-  base_url: z.string(),
-  started_at: z.string(),
-});
 /** The file that the service writes about itself while it listens. */
-export type ServiceFile = z.infer<typeof ServiceFile>;
+export interface ServiceFile extends ProcessIdentity {
+  readonly base_url: string;
+}
+
+const isServiceFile = (value: unknown): value is ServiceFile =>
+  isIdentity(value) && 'base_url' in value && typeof value.base_url === 'string';
 
 /** Returns the service of this data folder, `null` if none runs here. A crash can leave a file that names a dead process. */
 export function readServiceFile(file: string): ServiceFile | null {
-  const service = readHolder(file, ServiceFile);
+  const service = readHolder(file, isServiceFile);
   return service !== undefined && stateOf(service) === 'alive' ? service : null;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { readAuthority, readHost } from './host-name.ts';
-import { covers, formatRule, type HostRule, intersectRules, readHostRule } from './host-rules.ts';
+import { covers, formatRule, type HostRule, intersectRules, ipv6Pattern, readHostRule } from './host-rules.ts';
 import { EnvironmentNetwork } from './network.ts';
 import { networkPresets } from './presets.ts';
 
@@ -101,4 +102,8 @@ test.each([
   { presets: ['rubygems'] },
 ])('an environment with %j is refused', (network) => {
   expect(EnvironmentNetwork.safeParse(network).success).toBe(false);
+});
+
+test('has the pattern of zod for IPv6 addresses', () => {
+  expect(`^${ipv6Pattern}$`).toBe(z.regexes.ipv6.source);
 });

@@ -1,36 +1,35 @@
-import { z } from 'zod';
-import { list, type Setting, whole } from './setting.ts';
+import { list, matching, type Setting, whole } from './setting.ts';
 
 /** Settings of sandboxes that are containers (`RUNYARD_SANDBOX=docker`). */
 export const containerSettings = {
   RUNYARD_DOCKER_HOST: {
-    schema: z.string().startsWith('unix:///', { error: 'must be a Unix socket, such as unix:///var/run/docker.sock' }),
+    read: matching(/^unix:\/\/\//, 'must be a Unix socket, such as unix:///var/run/docker.sock'),
     default: 'unix:///var/run/docker.sock',
     description: 'Container engine of the worker’s machine, for `RUNYARD_SANDBOX=docker`.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_DOCKER_IMAGE: {
-    schema: z.string().min(1).max(500),
+    read: matching(/^.{1,500}$/, 'must be the name of an image, at most 500 characters'),
     default: 'buildpack-deps:bookworm-scm',
     description:
       'Image of containers of runs whose environment names none. It needs a shell, and git for repositories.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_RUNTIME: {
-    schema: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, { error: 'must be the name of a runtime' }),
+    read: matching(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'must be the name of a runtime'),
     description:
       'Runtime of the engine that starts containers, such as `runsc` (gVisor) or `kata`. Default: the runtime that the engine chooses, usually runc.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_DOCKER_REGISTRIES: {
-    schema: list,
+    read: list,
     default: 'docker.io,ghcr.io,quay.io,gcr.io,public.ecr.aws,mcr.microsoft.com,registry.gitlab.com',
     description:
       'Registries, comma-separated, whose images runs may use. The engine connects to them with the network of the worker’s machine. Every image of them that the engine has is open to all teams of the worker.',
     usedBy: ['worker'],
   },
   RUNYARD_DOCKER_IMAGE_MB: {
-    schema: whole(16, 10485760),
+    read: whole(16, 10485760),
     default: '10240',
     description: 'Largest size of an image, packed and unpacked.',
     usedBy: ['worker'],

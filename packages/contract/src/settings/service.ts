@@ -1,201 +1,199 @@
-import { z } from 'zod';
-import { httpUrl, privateNetworks, type Setting, whole } from './setting.ts';
+import { httpUrl, matching, oneOf, privateNetworks, type ReadText, type Setting, text, whole } from './setting.ts';
+
+/** A URL with places for the names of a repository. */
+const cloneUrl: ReadText<string> = (text) =>
+  /^https?:\/\//.test(text) && text.includes('{owner}') && text.includes('{repo}')
+    ? { value: text }
+    : { problem: 'must be an http(s) URL with {owner} and {repo} in it' };
 
 /** Settings of the service, and those that all programs share. */
 export const serviceSettings = {
   RUNYARD_HOST: {
-    schema: z.string().min(1),
+    read: text,
     default: '127.0.0.1',
     description: 'Address on which the service listens.',
     usedBy: ['service', 'cli'],
   },
   RUNYARD_PORT: {
-    schema: whole(0, 65535),
+    read: whole(0, 65535),
     default: '4180',
     description: 'Port on which the service listens; 0: a free port.',
     usedBy: ['service', 'cli'],
   },
   RUNYARD_BASE_URL: {
-    schema: httpUrl,
+    read: httpUrl,
     description: 'URL at which clients reach the service, without `/api/v1`. Default: `http://{host}:{port}`.',
     usedBy: ['service', 'worker', 'cli'],
   },
   RUNYARD_TEAM: {
-    schema: z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be the UID of a team: 22 characters of [A-Za-z0-9]' }),
+    read: matching(/^[A-Za-z0-9]{22}$/, 'must be the UID of a team: 22 characters of [A-Za-z0-9]'),
     description: 'Team that commands act in, by its UID. Default: the team that the key was made in.',
     usedBy: ['cli'],
   },
   RUNYARD_WEBHOOK_BASE_URL: {
-    schema: httpUrl,
+    read: httpUrl,
     description:
       'URL at which senders of webhooks reach the service. Default: the base URL, or the address of RUNYARD_WEBHOOK_PORT.',
     usedBy: ['service'],
   },
   RUNYARD_WEBHOOK_HOST: {
-    schema: z.string().min(1),
+    read: text,
     description:
       'Address on which the service listens for deliveries to webhooks, with RUNYARD_WEBHOOK_PORT. Default: RUNYARD_HOST.',
     usedBy: ['service'],
   },
   RUNYARD_WEBHOOK_PORT: {
-    schema: whole(0, 65535),
+    read: whole(0, 65535),
     description:
       'Port of its own for deliveries to webhooks, so that only it has to be reachable for senders; the API then takes none. Absent: they arrive on RUNYARD_PORT.',
     usedBy: ['service'],
   },
   RUNYARD_WEBHOOK_PAYLOADS_MB: {
-    schema: whole(16, 1048576),
+    read: whole(16, 1048576),
     default: '1024',
     description:
       'Payloads that one webhook may store. Above it the oldest ones are deleted, but never those of the latest 50 deliveries.',
     usedBy: ['service'],
   },
   RUNYARD_DATA_DIR: {
-    schema: z.string().min(1),
+    read: text,
     default: '.runyard',
     description: 'Folder of the embedded database, blobs, workspaces and generated keys.',
     usedBy: ['service', 'worker', 'cli'],
   },
   RUNYARD_DATABASE_URL: {
-    schema: z.string().regex(/^postgres(ql)?:\/\//, { error: 'must be a postgres:// URL' }),
+    read: matching(/^postgres(ql)?:\/\//, 'must be a postgres:// URL'),
     description: 'PostgreSQL server (14 or newer) to use. Absent: the embedded PostgreSQL in the data folder.',
     usedBy: ['service', 'cli'],
     secret: true,
   },
   RUNYARD_BOOTSTRAP_KEY: {
-    schema: z
-      .string()
-      .regex(/^[\x21-\x7e]{20,200}$/, { error: 'must be 20 to 200 printable characters without spaces' }),
+    read: matching(/^[\x21-\x7e]{20,200}$/, 'must be 20 to 200 printable characters without spaces'),
     description:
       'First personal key, of an administrator of the first team. Absent: generated once and kept in `{data dir}/bootstrap-key` (mode 0600).',
     usedBy: ['service', 'cli'],
     secret: true,
   },
   RUNYARD_CODE_HOST_URL: {
-    schema: z
-      .string()
-      .refine((text) => /^https?:\/\//.test(text) && text.includes('{owner}') && text.includes('{repo}'), {
-        error: 'must be an http(s) URL with {owner} and {repo} in it',
-      }),
+    read: cloneUrl,
     default: 'https://github.com/{owner}/{repo}.git',
     description: 'Template of the clone URL of a repository.',
     usedBy: ['service'],
   },
   RUNYARD_CODE_HOST_API_URL: {
-    schema: z
-      .string()
-      .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), { error: 'must be an http(s) URL' }),
+    read: httpUrl,
     description:
       'API of the code host, with which pull requests are opened and tokens of GitHub Apps are asked for. A URL that ends with `/api/v4` is spoken to as GitLab, all others as GitHub. Absent: `https://api.github.com` for github.com, `/api/v4` of gitlab.com and of hosts whose name begins with `gitlab.`, `/api/v3` of other hosts.',
     usedBy: ['service'],
   },
   RUNYARD_ALLOW_PRIVATE_NETWORKS: {
-    schema: privateNetworks,
+    read: privateNetworks,
     default: '',
     description:
       'Private networks, comma-separated (`10.20.0.0/16`), to which the service may send event deliveries, also by http.',
     usedBy: ['service'],
   },
   RUNYARD_SECRETS_KEY: {
-    schema: z.string().refine((text) => /^[A-Za-z0-9+/]{43}=(?:,[A-Za-z0-9+/]{43}=)*$/.test(text), {
-      error: 'must be 32 bytes as base64, or several such keys with commas between them',
-    }),
+    read: matching(
+      /^[A-Za-z0-9+/]{43}=(?:,[A-Za-z0-9+/]{43}=)*$/,
+      'must be 32 bytes as base64, or several such keys with commas between them',
+    ),
     description:
       'Key that encrypts stored secrets, 32 bytes as base64. Earlier keys may follow after a comma: what they sealed is opened, and sealed again with the first. Absent: generated once and kept in `{data dir}/secrets-key` (mode 0600). All service processes need the same.',
     usedBy: ['service'],
     secret: true,
   },
   RUNYARD_RETENTION_RUN_DAYS: {
-    schema: whole(0, 36500),
+    read: whole(0, 36500),
     default: '400',
     description: 'Days after its end until a run is deleted, with all its data. 0: never.',
     usedBy: ['service'],
   },
   RUNYARD_RETENTION_DETAIL_DAYS: {
-    schema: whole(0, 36500),
+    read: whole(0, 36500),
     default: '90',
     description:
       'Days after the end of a run until its conversation and transcript are deleted. 0: they stay as long as the run. Timeline, artifacts and costs stay with the run.',
     usedBy: ['service'],
   },
   RUNYARD_RETENTION_AUDIT_DAYS: {
-    schema: whole(0, 36500),
+    read: whole(0, 36500),
     default: '400',
     description: 'Entries of the audit log that are so many days old are deleted, once a night; 0 keeps them for ever.',
     usedBy: ['service'],
   },
   RUNYARD_WORKSPACE_MB: {
-    schema: whole(0, 1048576),
+    read: whole(0, 1048576),
     default: '512',
     description: 'Largest compressed workspace that is kept for the next sandbox of the run. 0: none is kept.',
     usedBy: ['service'],
   },
   RUNYARD_KEY_REQUESTS_PER_MINUTE: {
-    schema: whole(0, 100_000_000),
+    read: whole(0, 100_000_000),
     default: '300000',
     description:
       'Requests of one API key in a minute, for each service process; 0: no limit. Above it, 429 with `Retry-After`.',
     usedBy: ['service'],
   },
   RUNYARD_TEAM_REQUESTS_PER_MINUTE: {
-    schema: whole(0, 100_000_000),
+    read: whole(0, 100_000_000),
     default: '600000',
     description:
       'Requests of all API keys of a team in a minute, for each service process; 0: no limit. Above it, 429 with `Retry-After`.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_EVENTS_MB: {
-    schema: whole(1, 1048576),
+    read: whole(1, 1048576),
     default: '256',
     description:
       'Conversation that a run may store in total. At the limit the run continues; further text and output are dropped and counted.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_TRANSCRIPT_MB: {
-    schema: whole(1, 1048576),
+    read: whole(1, 1048576),
     default: '1024',
     description: 'Raw transcript that a run may store in total. At the limit further lines are dropped and counted.',
     usedBy: ['service'],
   },
   RUNYARD_RUN_ARTIFACTS_MB: {
-    schema: whole(1, 1048576),
+    read: whole(1, 1048576),
     default: '2048',
     description: 'Files and screenshots that a run may have as artifacts, in total. Further files are refused.',
     usedBy: ['service'],
   },
   RUNYARD_LOG: {
-    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    read: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     default: 'info',
     description: 'Log level; JSON lines on standard error.',
     usedBy: ['service', 'worker'],
   },
   RUNYARD_CHECKPOINT_SECONDS: {
-    schema: whole(0, 86400),
+    read: whole(0, 86400),
     default: '300',
     description:
       'Time between two checkpoints of workspace and home in the middle of a turn, of runs with `on_worker_loss: resume`. A large workspace is kept less often, so that packing takes at most a tenth of the time. 0: a lost turn resumes from its beginning.',
     usedBy: ['service'],
   },
   RUNYARD_LEASE_SECONDS: {
-    schema: whole(2, 3600),
+    read: whole(2, 3600),
     default: '90',
     description: 'Time after which an execution is lost if neither its worker nor its agent sends anything.',
     usedBy: ['service'],
   },
   RUNYARD_RECONNECT_GRACE_SECONDS: {
-    schema: whole(1, 3600),
+    read: whole(1, 3600),
     default: '30',
     description: 'Rest of the lease after the connection of a worker drops.',
     usedBy: ['service'],
   },
   RUNYARD_CLAIM_TIMEOUT_SECONDS: {
-    schema: whole(1, 600),
+    read: whole(1, 600),
     default: '30',
     description: 'Time that a worker has to claim an assignment, before another worker gets it.',
     usedBy: ['service'],
   },
   RUNYARD_DATABASE_CONNECTIONS: {
-    schema: whole(2, 200),
+    read: whole(2, 200),
     default: '16',
     description: 'Connections of one service process to the database.',
     usedBy: ['service'],

@@ -1,8 +1,13 @@
-/** The type of a setting, and the kinds of values that several settings share. */
-import { z } from 'zod';
+/** The type of a setting, and the kinds of values that several settings share. Loads no zod, because every command reads settings. */
+
+/** The value of a setting, or why its text is wrong. */
+export type Reading<T> = { readonly value: T } | { readonly problem: string };
+
+/** Reads the text of a setting, which is not empty. */
+export type ReadText<T> = (text: string) => Reading<T>;
 
 export interface Setting<T> {
-  readonly schema: z.ZodType<T, string>;
+  readonly read: ReadText<T>;
   /** As a user would write it; absent: no default. */
   readonly default?: string;
   readonly description: string;
@@ -11,35 +16,68 @@ export interface Setting<T> {
   readonly secret?: true;
 }
 
+/** Any text, such as a name or a secret. */
+export const text: ReadText<string> = (value) => ({ value });
+
+/** Returns a reader of text that a pattern matches. */
+export const matching =
+  (pattern: RegExp, problem: string): ReadText<string> =>
+  (value) =>
+    pattern.test(value) ? { value } : { problem };
+
+/** Returns a reader of one of these words. */
+export const oneOf =
+  <const W extends string>(...words: readonly W[]): ReadText<W> =>
+  (text) => {
+    const value = words.find((word) => word === text);
+    const choices = words.map((word) => JSON.stringify(word)).join('|');
+    return value === undefined ? { problem: `Invalid option: expected one of ${choices}` } : { value };
+  };
+
 /** A URL without its trailing slash. */
-export const httpUrl = z
-  .string()
-  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), { error: 'must be an http:// or https:// URL' })
-  .transform((text) => text.replace(/\/+$/, ''));
+export const httpUrl: ReadText<string> = (text) =>
+  /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+    ? { value: text.replace(/\/+$/, '') }
+    : { problem: 'must be an http:// or https:// URL' };
 
-/** A whole number between `min` and `max`, both included. */
-export const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, { error: 'must be a whole number' })
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `must be between ${min} and ${max}` });
+/** Returns a reader of whole numbers between `min` and `max`, both included. */
+export const whole =
+  (min: number, max: number): ReadText<number> =>
+  (text) => {
+    if (!/^\d+$/.test(text)) return { problem: 'must be a whole number' };
+    const value = Number(text);
+    return value >= min && value <= max ? { value } : { problem: `must be between ${min} and ${max}` };
+  };
 
-/** Items between commas; blank ones count for nothing. */
-export const list = z.string().transform((text) =>
+/** Returns the items between commas; blank ones count for nothing. */
+export const itemsOf = (text: string): string[] =>
   text
     .split(',')
     .map((item) => item.trim())
-    .filter(Boolean),
-);
+    .filter(Boolean);
 
-/** A secret of any form. */
-export const secret = z.string().min(1, { error: 'must not be empty' });
+/** Items between commas. */
+export const list: ReadText<string[]> = (text) => ({ value: itemsOf(text) });
 
 /** A file. The programs of an installation do not share a working directory. */
-export const absolutePath = z.string().regex(/^\//, { error: 'must be an absolute path' });
+export const absolutePath = matching(/^\//, 'must be an absolute path');
 
 /** Networks that are not public, comma-separated. */
-export const privateNetworks = list.pipe(
-  z.array(z.union([z.cidrv4(), z.cidrv6()], { error: 'must be networks like 10.0.0.0/8 or fd00::/8' })),
-);
+export const privateNetworks: ReadText<string[]> = (text) => {
+  const items = itemsOf(text);
+  const wrong = items.filter((item) => !isNetwork(item));
+  if (wrong.length === 0) return { value: items };
+  return { problem: wrong.map(() => 'must be networks like 10.0.0.0/8 or fd00::/8').join('; ') };
+};
+
+const byte = '(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const ipv4Network = new RegExp(`^(?:${byte}\\.){3}${byte}/(?:[12]?[0-9]|3[0-2])$`);
+
+/** Returns whether the text is a network in the notation of CIDR (RFC 4632; RFC 4291, 2.3). */
+function isNetwork(text: string): boolean {
+  if (ipv4Network.test(text)) return true;
+  const [, address = '', bits] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(text) ?? [];
+  return (
+    address.includes(':') && Number(bits) <= 128 && String(Number(bits)) === bits && URL.canParse(`http://[${address}]`)
+  );
+}

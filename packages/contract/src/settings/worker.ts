@@ -1,87 +1,86 @@
-import { z } from 'zod';
-import { workerName } from '../workers.ts';
+import { workerName } from '../worker-name.ts';
 import { egress } from './egress.ts';
-import { privateNetworks, type Setting, secret, whole } from './setting.ts';
+import { absolutePath, matching, oneOf, privateNetworks, type Setting, text, whole } from './setting.ts';
 
 /** Settings of the worker and its sandboxes. */
 export const workerSettings = {
   RUNYARD_SANDBOX: {
-    schema: z.enum(['auto', 'bubblewrap', 'gvisor', 'docker', 'none']),
+    read: oneOf('auto', 'bubblewrap', 'gvisor', 'docker', 'none'),
     default: 'auto',
     description:
       'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `docker`: containers of an engine on this machine, with the image of the environment. `none`: agents run without protection, and every run says so.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {
-    schema: secret,
+    read: text,
     description: 'Key with which the CLI and the worker authenticate. Default: the bootstrap key.',
     usedBy: ['worker', 'cli'],
     secret: true,
   },
   RUNYARD_WORKER_NAME: {
-    schema: z.string().regex(workerName, { error: 'must be 1 to 63 characters of [A-Za-z0-9._-]' }),
+    read: matching(workerName, 'must be 1 to 63 characters of [A-Za-z0-9._-]'),
     description:
       'Name of the worker. Names that start with `runyard` serve all runs and need the key of the operator, which is the bootstrap key; a worker with another name serves only the runs of its key’s team that name it. Default: `runyard-{hostname}`.',
     usedBy: ['worker'],
   },
   RUNYARD_WORKER_SLOTS: {
-    schema: whole(1, 1000),
+    read: whole(1, 1000),
     description: 'Executions that run at once on this worker. Default: twice the number of cores.',
     usedBy: ['worker'],
   },
   RUNYARD_HARNESS_DIR: {
-    schema: z.string().startsWith('/', { error: 'must be an absolute path' }),
+    read: absolutePath,
     description:
       'Folder with the programs of harnesses, as `npm install --global --prefix` makes it. Sandboxes see it read-only. Default: only programs in /usr are found.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_SANDBOX_MEMORY_MB: {
-    schema: whole(128, 1048576),
+    read: whole(128, 1048576),
     default: '2048',
     description: 'Memory of one sandbox (of the whole sandbox if cgroups are writable, else of each process).',
     usedBy: ['worker'],
   },
   RUNYARD_SANDBOX_PROCESSES: {
-    schema: whole(16, 100000),
+    read: whole(16, 100000),
     default: '512',
     description: 'Processes and threads of one sandbox.',
     usedBy: ['worker'],
   },
   RUNYARD_SANDBOX_TMP_MB: {
-    schema: whole(1, 1048576),
+    read: whole(1, 1048576),
     default: '512',
     description: 'Size of /tmp of one sandbox, in memory.',
     usedBy: ['worker'],
   },
   RUNYARD_SANDBOX_DISK_MB: {
-    schema: whole(16, 10485760),
+    read: whole(16, 10485760),
     default: '4096',
     description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
     usedBy: ['worker'],
   },
   RUNYARD_ADOPT_SECONDS: {
-    schema: whole(0, 3600),
+    read: whole(0, 3600),
     default: '120',
     description:
       'Time for which sandboxes go on without their worker, so that its next process on the same data folder can adopt them. Then they end. 0: they end with their worker, and SIGTERM lets the worker finish its runs: choose this where the worker has a container of its own.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_EGRESS: {
-    schema: egress,
+    read: egress,
     default: 'any',
     description:
       'Hosts that sandboxes may reach at most. `any`: every public host that the environment of the run allows. `none`: no host. A list, comma-separated (`registry.npmjs.org,*.example.com:8443`): of the hosts of the environment only these. Without a list in the environment a sandbox reaches none.',
     usedBy: ['worker'],
   },
   RUNYARD_EGRESS_PRIVATE_NETWORKS: {
-    schema: privateNetworks,
+    read: privateNetworks,
     default: '',
     description:
       'Private networks, comma-separated (`10.20.0.0/16`), that sandboxes may reach where their environment allows the host. No team can allow them.',
     usedBy: ['worker'],
   },
   RUNYARD_WORKER_CACHE_MB: {
-    schema: whole(0, 10485760),
+    read: whole(0, 10485760),
     default: '4096',
     description:
       'Disk space for what runs leave to later runs: copies of repositories and prepared workspaces. The ones that were not used for longest are removed first. 0: nothing is kept.',

@@ -1,8 +1,10 @@
 /** The HTTP service that an operator lets decide about texts. */
+
 import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/contract/names/resolver';
+import { http } from '@runyard/contract/node-http';
 import { z } from 'zod';
 import type { PolicyText } from './pattern-thread.ts';
 import type { ClassifierConfig } from './policy-file.ts';

@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { errorCatalogue, errorSlug, Problem } from '@runyard/contract/errors';
+import { errorCatalogue } from '@runyard/contract/error-catalogue';
+import { errorSlug, Problem } from '@runyard/contract/errors';
 import { ListModelsResponse } from '@runyard/contract/models';
 import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
 import { describe, expect, test } from 'vitest';

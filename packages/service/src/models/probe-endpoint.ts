@@ -1,8 +1,10 @@
 /** Asks an OpenAI-compatible endpoint once whether a model streams and calls tools. */
+
 import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/contract/names/resolver';
+import { http } from '@runyard/contract/node-http';
 import { connectionReason } from './connection-reason.ts';
 import type { Upstream } from './providers.ts';
 

@@ -1,10 +1,11 @@
 /** Sends one POST to a URL that a user chose: only to public addresses, bounded in time and size, without redirects. */
+
 import type { LookupAddress } from 'node:dns';
-import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { AddressRules } from '@runyard/contract/address-rules';
 import type { NameResolver } from '@runyard/contract/names/resolver';
+import { http } from '@runyard/contract/node-http';
 import { hostOf } from './check-url.ts';
 
 /** Finds all addresses of a host name. */

@@ -1,8 +1,8 @@
 /** Serves the WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { workerName } from '@runyard/contract/worker-name';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
-import { workerName } from '@runyard/contract/workers';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { KeyInTeam, KeyWatch } from '../access/keys/watch.ts';

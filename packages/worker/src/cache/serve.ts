@@ -1,12 +1,13 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { http } from '@runyard/contract/node-http';
 import type { Cache } from './cache.ts';
 
 /** Serves the cache to the supervisors of this worker's sandboxes, which check what an agent may ask. Only the worker's user may enter the folder of the socket. */
 export async function serveCache(cache: Cache, socketPath: string): Promise<{ close(): void }> {
   await rm(socketPath, { force: true });
-  const server = createServer((request, response) => {
+  const server = http.createServer((request, response) => {
     answer(cache, request, response).catch(() => {
       if (response.headersSent) response.destroy();
       else response.writeHead(503, { connection: 'close' }).end();

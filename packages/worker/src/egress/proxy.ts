@@ -1,8 +1,9 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type DeniedReason, deniedReasons } from '@runyard/contract/egress/denied-reasons';
 import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { maxEgressConnections } from '@runyard/contract/limits';
+import { http } from '@runyard/contract/node-http';
 import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 import type { DeniedLog } from './denied-log.ts';
 import { type Dialling, type DialOutcome, dial } from './dial.ts';

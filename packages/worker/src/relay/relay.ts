@@ -1,4 +1,5 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { http } from '@runyard/contract/node-http';
 import { allowedTarget } from './allowed-path.ts';
 import { bodyFraming, forwardedHeaders, hasBody } from './forwarding.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';
@@ -12,7 +13,7 @@ export type OwnAnswers = (request: IncomingMessage, response: ServerResponse) =>
 
 /** Connections to the service, shared by all sandboxes of a worker. */
 export interface Upstream {
-  request(target: string, message: IncomingMessage): http.ClientRequest;
+  request(target: string, message: IncomingMessage): ClientRequest;
   readonly basePath: string;
   close(): void;
 }

@@ -1,5 +1,5 @@
 import { chmod, chown, rm } from 'node:fs/promises';
-import type http from 'node:http';
+import type { Server } from 'node:http';
 
 /** A server on the Unix socket of one sandbox. */
 export interface Relay {
@@ -8,7 +8,7 @@ export interface Relay {
 }
 
 /** Opens the server on a socket that only `uid` (default: our own user) can connect to. */
-export async function listenOnSocket(server: http.Server, socketPath: string, uid?: number): Promise<Relay> {
+export async function listenOnSocket(server: Server, socketPath: string, uid?: number): Promise<Relay> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: socketPath }, () => resolve());

@@ -1,5 +1,6 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AgentEventBatch, type AgentTask } from '@runyard/contract/agent-protocol';
+import { http } from '@runyard/contract/node-http';
 import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 
 const prefix = '/api/v1/harness-support/';

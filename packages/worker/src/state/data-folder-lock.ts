@@ -2,15 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { readHolder, tryClaim } from '@runyard/contract/claim';
-import { type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
-import { z } from 'zod';
-
-const Holder = z.object({
-  instance_id: z.string(),
-  pid: z.int(),
-  start_ticks: z.number(),
-  pid_namespace: z.string(),
-});
+import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
 
 /** The worker's part of the data folder, held by this process alone. */
 export interface DataFolderLock {
@@ -30,7 +22,7 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | 
   const files = { lock: path.join(folder, 'lock'), holder: path.join(folder, 'holder.json') };
   const instanceId = randomUUID();
   const claim = tryClaim(files, { instance_id: instanceId, ...thisProcess() });
-  if (claim === undefined) return { heldBy: describeHolder(readHolder(files.holder, Holder)) };
+  if (claim === undefined) return { heldBy: describeHolder(readHolder(files.holder, isIdentity)) };
   return { folder, instanceId, release: async () => claim.release() };
 }
 

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import { request } from 'node:http';
 import { Readable } from 'node:stream';
+import { http } from '@runyard/contract/node-http';
 import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
 
 /** Opens the cache of the worker, which one process alone may keep. Without a worker nothing is found, and nothing can be written. */
 export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
   const send = (method: string, name: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
-      const sent = request({ socketPath, method, path: `/${name}`, agent: false });
+      const sent = http.request({ socketPath, method, path: `/${name}`, agent: false });
       sent.once('response', resolve).once('error', reject);
       if (body === undefined) return void sent.end();
       const source = Readable.from(body);

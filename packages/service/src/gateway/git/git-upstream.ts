@@ -1,7 +1,8 @@
-import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { type Readable, Transform } from 'node:stream';
 import { systemNames } from '@runyard/contract/names/resolver';
+import { http } from '@runyard/contract/node-http';
 import { basicAuthorization, type CodeHostCredential } from '../../code-hosts/credential.ts';
 import { followed, withPath } from '../../code-hosts/url.ts';
 import type { GitRequest } from './git-path.ts';
@@ -147,7 +148,7 @@ export function openCodeHost(): CodeHost {
 }
 
 /** Streams the body on, up to the limit. */
-function sendBody(sent: CodeHostRequest, request: http.ClientRequest): void {
+function sendBody(sent: CodeHostRequest, request: ClientRequest): void {
   let size = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {

@@ -1,6 +1,7 @@
-import http, { type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressRules } from '@runyard/contract/address-rules';
+import { http } from '@runyard/contract/node-http';
 import { checkUrl } from '../../subscriptions/check-url.ts';
 import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../subscriptions/send.ts';
 

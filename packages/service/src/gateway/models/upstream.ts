@@ -1,8 +1,9 @@
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { backoffMs, delay } from '@runyard/contract/backoff';
 import { systemNames } from '@runyard/contract/names/resolver';
+import { http } from '@runyard/contract/node-http';
 import { connectionReason } from '../../models/connection-reason.ts';
 
 /** Milliseconds. */

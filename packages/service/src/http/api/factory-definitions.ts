@@ -40,9 +40,11 @@ export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: Serv
     }
   });
 
-  const schemas = factoryFileSchemas();
+  // Made at the first request: it takes 50 ms, which no start should wait for.
+  let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
   addRoute(app, routes.getFactoryFileSchemas, async ({ reply }) => {
     reply.header('access-control-allow-origin', '*');
+    schemas ??= factoryFileSchemas();
     return schemas;
   });
 }

@@ -1,4 +1,5 @@
-import { type ErrorCode, type ErrorKind, errorCatalogue, errorSlug } from '@runyard/contract/errors';
+import { type ErrorKind, errorCatalogue } from '@runyard/contract/error-catalogue';
+import { type ErrorCode, errorSlug } from '@runyard/contract/errors';
 import { html, htmlPage, prose } from './html.ts';
 
 /** The page behind the `type` of a problem; null: no such code. */

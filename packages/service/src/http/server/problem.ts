@@ -1,5 +1,6 @@
 /** The one place that turns refusals and exceptions into `application/problem+json`. */
-import { type ErrorCode, errorCatalogue, errorSlug, type Problem } from '@runyard/contract/errors';
+import { errorCatalogue } from '@runyard/contract/error-catalogue';
+import { type ErrorCode, errorSlug, type Problem } from '@runyard/contract/errors';
 import { maxChangesPerDay } from '@runyard/contract/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { TooManyChanges } from '../../access/audit/record.ts';

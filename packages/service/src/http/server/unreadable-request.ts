@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { http } from '@runyard/contract/node-http';
 import { problemOf, refuse } from './problem.ts';
 import { startTrace } from './trace.ts';
 
@@ -23,7 +23,7 @@ export function answerUnreadable(error: Error & { readonly code?: string }, sock
   const { traceId } = startTrace(undefined);
   const body = JSON.stringify(problemOf(refuse('invalid_request', { status, detail }), baseUrl, '/', traceId));
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
     `x-request-id: ${traceId}`,
     'x-content-type-options: nosniff',
     'cache-control: no-store',

@@ -8,7 +8,7 @@ import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { SecretReference } from '@runyard/contract/secrets';
 import type { RunSourceType } from '@runyard/contract/states';
-import { workerName } from '@runyard/contract/workers';
+import { workerName } from '@runyard/contract/worker-name';
 import type { RunActor } from '../../access/actor.ts';
 import { resolveRunAs, runAsParent } from '../../access/identities/run-as.ts';
 import type { Principal } from '../../access/keys/principal.ts';

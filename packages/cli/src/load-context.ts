@@ -1,0 +1,15 @@
+/** Loads what a command needs when it runs, so that `--help` and other commands do not wait for it. */
+import type { Context } from './context.ts';
+
+/** Returns the context of a command. @throws Failure if a setting is wrong */
+export async function loadContext(): Promise<Context> {
+  const { createContext } = await import('./context.ts');
+  return createContext(process.env);
+}
+
+/** Returns the context of a command and the id of the run that its argument names. @throws as `resolveRunId` */
+export async function loadRun(name: string): Promise<[context: Context, runId: string]> {
+  const context = await loadContext();
+  const { runIdOf } = await import('./run-id.ts');
+  return [context, await runIdOf(context, name)];
+}

@@ -1,0 +1,30 @@
+/** The part of the contract's routes that the client needs. Imports only types: the contract's table loads every schema. */
+import type { AllowKeys } from '@runyard/contract/access';
+import type { Route } from '@runyard/contract/route';
+import type { RouteName, routes } from '@runyard/contract/routes';
+
+/** What the client must know of a route to call it. Names in `{}` of the path are parameters. */
+export interface ClientRoute {
+  readonly method: Route['method'];
+  /** Below `/api/v1`. */
+  readonly path: string;
+  /** The answer has a JSON body. */
+  readonly isJson: boolean;
+  /** A repetition with the same `Idempotency-Key` happens once. */
+  readonly isOnce: boolean;
+}
+
+/** Routes that the client calls: not those that need a run token or a signed URL. */
+export type ClientRouteName = {
+  [N in RouteName]: (typeof routes)[N]['allow'] extends AllowKeys | { readonly anyone: 'always' } ? N : never;
+}[RouteName];
+
+/** The types of the entries as the contract's table has them. */
+export type ClientRoutes = {
+  readonly [N in ClientRouteName]: {
+    readonly method: (typeof routes)[N]['method'];
+    readonly path: (typeof routes)[N]['path'];
+    readonly isJson: (typeof routes)[N]['answer'] extends { schema: unknown } ? true : false;
+    readonly isOnce: (typeof routes)[N] extends { once: string } ? true : false;
+  };
+};

@@ -1,0 +1,22 @@
+import type { Route } from '@runyard/contract/route';
+import { routes } from '@runyard/contract/routes';
+
+const isCalled = ({ allow }: Route): boolean => 'user' in allow || ('anyone' in allow && allow.anyone === 'always');
+
+/** Returns `table.ts`, written from the contract's table. */
+export function renderTable(): string {
+  const entries = Object.entries<Route>(routes)
+    .filter(([, route]) => isCalled(route))
+    .map(([name, { method, path, answer, once }]) => {
+      const isJson = answer.schema !== undefined;
+      return `  ${name}: { method: '${method}', path: '${path}', isJson: ${isJson}, isOnce: ${once !== undefined} },`;
+    });
+  return `// Written by packages/client/src/routes/generate.ts from packages/contract/src/routes.ts.
+import type { ClientRoutes } from './client-route.ts';
+
+// biome-ignore format: one line a route
+export const clientRoutes: ClientRoutes = {
+${entries.join('\n')}
+};
+`;
+}

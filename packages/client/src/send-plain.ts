@@ -1,0 +1,40 @@
+import type { IncomingMessage } from 'node:http';
+import { http } from '@runyard/contract/node-http';
+import { readText } from './silence.ts';
+
+export interface PlainRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends a request without fetch, whose first call loads undici (`docs/decisions/starts.md`). Returns status and
+ * body of the answer, and calls `heard` for each chunk; does not follow redirects. Throws if there is no whole answer, or when the
+ * signal is aborted. The body of an error is empty if it is cut.
+ */
+export async function sendPlain(
+  url: string,
+  request: PlainRequest,
+  heard: () => void,
+): Promise<{ status: number; text: string }> {
+  const answer = await answerOf(url, request);
+  const status = answer.statusCode ?? 0;
+  const text = await readText(answer, heard).catch((error: unknown) => {
+    if (status >= 400) return '';
+    throw error;
+  });
+  return { status, text };
+}
+
+function answerOf(url: string, { method, headers, body, signal }: PlainRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    const client = url.startsWith('https:') ? process.getBuiltinModule('node:https') : http;
+    const request = client.request(url, { method, headers: { ...headers, ...length }, signal });
+    // Stays after the answer: a connection that breaks then is an error of the request too.
+    request.once('response', resolve).on('error', reject);
+    request.end(body);
+  });
+}

@@ -1,0 +1,19 @@
+/** Words that schemas and options of the command share. Loads no zod, because the command has them in its help. */
+
+export const approvalPolicies = ['ask', 'auto-approve', 'auto-deny'] as const;
+export const keyKinds = ['personal', 'agent'] as const;
+export const overlapPolicies = ['allow', 'skip', 'queue', 'cancel_previous'] as const;
+export const secretScopes = ['personal', 'team'] as const;
+export const usageDimensions = ['day', 'model', 'agent', 'creator'] as const;
+export const webhookAuthModes = ['token', 'url_token', 'signature'] as const;
+export const signatureSchemeNames = [
+  'standard_webhooks',
+  'stripe',
+  'github',
+  'sentry',
+  'pagerduty',
+  'vercel',
+  'slack',
+  'gitlab',
+] as const;
+export const workerLossPolicies = ['fail', 'resume'] as const;
