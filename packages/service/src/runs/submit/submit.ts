@@ -44,8 +44,8 @@ export interface RunSubmission {
   /** Identity of the request that its sender may repeat: the run is created once for it. */
   readonly once?: RepeatableRequest | undefined;
   /**
-   * Transaction to create the run in, so that the run commits together with the caller's other rows. The files of the run
-   * are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
+   * Transaction to create the run in, so that the run commits together with the caller's other rows. Large files of the
+   * run are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
    */
   readonly tx?: Queryable;
   /** With `tx`: the run is checked and added here, and the caller writes it with `insertRuns`. One statement for many runs is quicker. */
