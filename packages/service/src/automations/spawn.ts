@@ -9,7 +9,7 @@ import { reasonOf } from '../schedules/run-of-schedule.ts';
 import type { Queryable } from '../store/database/database.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/start-automations.ts';
 import { type AutomationRow, editorOf } from './automation-row.ts';
-import { noteFailure, noteSuccess } from './failures.ts';
+import { noteFailure, noteSuccess, type SpawnFailure } from './failures.ts';
 import { editorMayNot } from './items.ts';
 import { missingAgent, requestOf } from './run-request.ts';
 
@@ -24,7 +24,7 @@ export type EventOfRun =
 /** A run that was created, or why there is none. `disabled`: this was the last failure that the automation may have in a row. */
 export type Spawned =
   | { readonly kind: 'started'; readonly runId: string }
-  | { readonly kind: 'failed'; readonly reason: string; readonly disabled?: boolean };
+  | ({ readonly kind: 'failed'; readonly disabled?: boolean } & SpawnFailure);
 
 /** The payload is only in the file: no text of the sender gets into the prompt. */
 const envelopeOf = ({ webhookName, webhookUid, deliveryId }: DeliveryOfRun): string => `
@@ -54,23 +54,26 @@ function isPassing({ kind }: Exclude<SubmitOutcome, { kind: 'submitted' }>): boo
   return !['invalid', 'forbidden', 'not_available'].includes(kind);
 }
 
-/** Runs that are written together, and the results of their automations. */
+/** Runs that are written together by the caller, which also counts the results. */
 export interface SpawnBatch {
   readonly runs: RunBatch;
-  /** `failure` undefined: a run was created. */
-  readonly results: {
-    readonly row: AutomationRow;
-    readonly failure?: { readonly reason: string; readonly passing: boolean };
-  }[];
+  /** Tells whether the editor of an automation may start runs of the team. */
+  readonly mayStart: (automation: AutomationRow) => boolean;
 }
 
 /** Submits a run of one of the automations for an event. */
 export type Spawn = (automation: AutomationRow, event: EventOfRun) => Promise<Spawned>;
 
+async function readMayStart(tx: Queryable, automations: readonly AutomationRow[]): Promise<SpawnBatch['mayStart']> {
+  const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
+  const mayStart = await mayStartRuns(tx, automations.map(actorOf));
+  return (row) => mayStart(actorOf(row));
+}
+
 /**
  * Returns the function that submits a run of one of the automations, as the one who last edited it, in the transaction. An editor who
  * has left the team or became a viewer starts none. It counts the failures of each automation. With `batch`, the caller writes the runs
- * and the counts.
+ * and counts.
  */
 export async function spawner(
   deps: SubmitDeps,
@@ -78,8 +81,7 @@ export async function spawner(
   automations: readonly AutomationRow[],
   batch?: SpawnBatch,
 ): Promise<Spawn> {
-  const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
-  const mayStart = await mayStartRuns(tx, automations.map(actorOf));
+  const mayStart = batch ? batch.mayStart : await readMayStart(tx, automations);
   const agents = new Map<string, Promise<AgentOfRun | null>>();
   const agentOf = ({ team_id: teamId, factory_uid: factoryUid, agent }: AutomationRow) => {
     const key = JSON.stringify([factoryUid, agent]);
@@ -88,13 +90,11 @@ export async function spawner(
     return known;
   };
   const failed = async (row: AutomationRow, reason: string, passing = false): Promise<Spawned> => {
-    const outcome = { kind: 'failed', reason } as const;
-    if (!batch) return { ...outcome, disabled: !(await noteFailure(tx, row.uid, reason, passing)) };
-    batch.results.push({ row, failure: { reason, passing } });
-    return outcome;
+    const outcome = { kind: 'failed', reason, passing } as const;
+    return batch ? outcome : { ...outcome, disabled: !(await noteFailure(tx, row.uid, reason, passing)) };
   };
   return async (automation, event) => {
-    if (!mayStart(actorOf(automation))) return await failed(automation, editorMayNot);
+    if (!mayStart(automation)) return await failed(automation, editorMayNot);
     const agent = await agentOf(automation);
     if (!agent) return await failed(automation, `agent: ${missingAgent(automation.agent ?? 'foreman')}`);
     const outcome = await submitRun(deps, {
@@ -110,8 +110,7 @@ export async function spawner(
         reasonOf(outcome, (fault) => fault),
         isPassing(outcome),
       );
-    if (batch) batch.results.push({ row: automation });
-    else await noteSuccess(tx, automation);
+    if (!batch) await noteSuccess(tx, automation);
     return { kind: 'started', runId: outcome.response.run_id };
   };
 }

@@ -2,61 +2,47 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import type { StoredAttachment } from './store.ts';
 
-const insertRows = defineStatement({
-  name: 'insert_attachments',
-  text: `
-    INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
-    SELECT a.id, a.run_id, a.followup_id, a.position, a.file_name, a.mime_type, a.size_bytes, a.sha256, a.content, a.blob_key
-    FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[], $5::text[], $6::text[], $7::bigint[], $8::bytea[], $9::bytea[],
-      $10::text[]) AS a(id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)`,
-  row: {},
-});
+/**
+ * Returns the SQL that inserts attachments, for statements that write more than them. `rows` and `contents` name the parameters
+ * that `attachmentParameters` returns.
+ */
+export const insertAttachmentsOf = (rows: string, contents: string): string => `
+  INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
+  SELECT a.id, a.run_id, a.followup_id, a.position, a.file_name, a.mime_type, a.size_bytes, decode(a.sha256, 'hex'), c.content, a.blob_key
+  FROM jsonb_to_recordset(${rows}::jsonb) AS a(n bigint, id uuid, run_id uuid, followup_id uuid, position integer, file_name text,
+      mime_type text, size_bytes bigint, sha256 text, blob_key text)
+    JOIN unnest(${contents}::bytea[]) WITH ORDINALITY AS c(content, n) ON c.n = a.n`;
 
-/** The request of a run, or one of its follow-ups. */
-interface AttachmentOwner {
+const insertRows = defineStatement({ name: 'insert_attachments', text: insertAttachmentsOf('$1', '$2'), row: {} });
+
+/** The request of a run, or one of its follow-ups, with its files. */
+interface FilesOfRequest {
   readonly runId: string;
   readonly followupId?: string;
+  readonly attachments: readonly StoredAttachment[];
 }
 
-/** An attachment with its place in its request. */
-type PlacedAttachment = AttachmentOwner & { readonly position: number; readonly file: StoredAttachment };
-
-const place = (owner: AttachmentOwner, files: readonly StoredAttachment[]): PlacedAttachment[] =>
-  files.map((file, position) => ({ ...owner, position, file }));
-
-async function insertPlaced(tx: Queryable, placed: readonly PlacedAttachment[]): Promise<void> {
-  if (placed.length === 0) return;
-  const column = <T>(of: (each: PlacedAttachment) => T): T[] => placed.map(of);
-  await tx.query(insertRows, [
-    column(({ file }) => file.id),
-    column(({ runId }) => runId),
-    column(({ followupId = null }) => followupId),
-    column(({ position }) => position),
-    column(({ file }) => file.fileName),
-    column(({ file }) => file.mimeType),
-    column(({ file }) => file.sizeBytes),
-    column(({ file }) => file.sha256),
-    column(({ file }) => file.content),
-    column(({ file }) => file.blobKey),
-  ]);
+/** Returns the parameters of `insertAttachmentsOf`: the rows, and the bytes of those that are in their row. */
+export function attachmentParameters(requests: readonly FilesOfRequest[]): [string, (Buffer | null)[]] {
+  const placed = requests.flatMap(({ runId, followupId, attachments }) =>
+    attachments.map((file, position) => ({ runId, followupId, position, file })),
+  );
+  const rows = placed.map(({ runId, followupId, position, file }, index) => ({
+    n: index + 1,
+    id: file.id,
+    run_id: runId,
+    followup_id: followupId,
+    position,
+    file_name: file.fileName,
+    mime_type: file.mimeType,
+    size_bytes: file.sizeBytes,
+    sha256: file.sha256.toString('hex'),
+    blob_key: file.blobKey,
+  }));
+  return [JSON.stringify(rows), placed.map(({ file }) => file.content)];
 }
 
 /** Writes the rows of the attachments of a run's request, or of one of its follow-ups. The bytes of large ones are stored already. */
-export async function insertAttachments(
-  tx: Queryable,
-  owner: AttachmentOwner,
-  attachments: readonly StoredAttachment[],
-): Promise<void> {
-  await insertPlaced(tx, place(owner, attachments));
-}
-
-/** Writes the rows of the attachments of the requests of several runs in one statement. */
-export async function insertAttachmentsOfRuns(
-  tx: Queryable,
-  runs: readonly { readonly id: string; readonly attachments: readonly StoredAttachment[] }[],
-): Promise<void> {
-  await insertPlaced(
-    tx,
-    runs.flatMap(({ id, attachments }) => place({ runId: id }, attachments)),
-  );
+export async function insertAttachments(tx: Queryable, request: FilesOfRequest): Promise<void> {
+  if (request.attachments.length > 0) await tx.query(insertRows, attachmentParameters([request]));
 }

@@ -93,7 +93,13 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   const wanted = await resolveRequest(db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
   const { vault } = executionDeps;
-  const checked = await checkRunRequest({ db, models, vault }, actor, wanted.request, source, child !== undefined);
+  const checked = await checkRunRequest(
+    { db, root: executionDeps.db, models, vault },
+    actor,
+    wanted.request,
+    source,
+    child !== undefined,
+  );
   if (checked.kind !== 'ok') return checked;
   // Within the transaction of a caller the policy could hold its locks. It is checked when the run begins, as for every run.
   const verdict = tx ? undefined : await contentPolicy?.check(actor.teamId, textsOf(checked.run));
