@@ -1,8 +1,9 @@
 /** The automations that webhooks feed. */
 import type { SignatureSchemeName } from '@runyard/contract/webhooks';
 import { mayStartRunsOf } from '../access/may-start-runs.ts';
+import { type AgentOfRun, agentOfRun } from '../factories/agents.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { boolean, defineStatement, type RowOf, texts } from '../store/database/statement.ts';
+import { boolean, defineStatement, json, nullable, type RowOf, texts } from '../store/database/statement.ts';
 import { selectsWebhook } from '../webhooks/ingest/insert-deliveries.ts';
 import { automationColumns, automationRow } from './automation-row.ts';
 
@@ -13,16 +14,17 @@ import { automationColumns, automationRow } from './automation-row.ts';
 const readFed = defineStatement({
   name: 'read_automations_of_webhooks',
   text: `
-    SELECT ${automationColumns}, fed.webhook_uids, ${mayStartRunsOf('a.team_id', 'a.editor_kind', 'a.editor_uid')} AS may_start
+    SELECT ${automationColumns}, fed.webhook_uids, ${mayStartRunsOf('a.team_id', 'a.editor_kind', 'a.editor_uid')} AS may_start,
+      ${agentOfRun('a.team_id', 'a.factory_uid', 'a.agent')} AS agent_of_run
     FROM automations a CROSS JOIN LATERAL (
       SELECT array_agg(w.uid) AS webhook_uids FROM unnest($1::text[], $2::text[], $3::boolean[]) AS w (uid, factory_uid, is_github)
       WHERE w.factory_uid = a.factory_uid AND ${selectsWebhook('w.uid', 'w.is_github')}) fed
     WHERE a.factory_uid = ANY ($2) AND fed.webhook_uids IS NOT NULL
     ORDER BY a.uid FOR KEY SHARE OF a`,
-  row: { ...automationRow, webhook_uids: texts, may_start: boolean },
+  row: { ...automationRow, webhook_uids: texts, may_start: boolean, agent_of_run: nullable(json<AgentOfRun>()) },
 });
 
-/** An automation, the webhooks that feed it, and whether its editor may start runs of the team. */
+/** An automation, the webhooks that feed it, whether its editor may start runs of the team, and the agent of its runs. */
 export type FedAutomation = RowOf<typeof readFed>;
 
 /** A webhook that feeds automations. */

@@ -54,20 +54,33 @@ function isPassing({ kind }: Exclude<SubmitOutcome, { kind: 'submitted' }>): boo
   return !['invalid', 'forbidden', 'not_available'].includes(kind);
 }
 
+/** An automation with what the run needs of others: whether its editor may start runs of the team, and its agent, if there is one. */
+interface Known {
+  readonly mayStart: boolean;
+  readonly agent: AgentOfRun | null;
+}
+
 /** Runs that are written together by the caller, which also counts the results. */
 export interface SpawnBatch {
   readonly runs: RunBatch;
-  /** Tells whether the editor of an automation may start runs of the team. */
-  readonly mayStart: (automation: AutomationRow) => boolean;
+  readonly known: (automation: AutomationRow) => Known;
 }
 
 /** Submits a run of one of the automations for an event. */
 export type Spawn = (automation: AutomationRow, event: EventOfRun) => Promise<Spawned>;
 
-async function readMayStart(tx: Queryable, automations: readonly AutomationRow[]): Promise<SpawnBatch['mayStart']> {
+/** Returns the function that reads what runs need besides their automation. */
+async function reader(tx: Queryable, automations: readonly AutomationRow[]) {
   const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
   const mayStart = await mayStartRuns(tx, automations.map(actorOf));
-  return (row) => mayStart(actorOf(row));
+  const agents = new Map<string, Promise<AgentOfRun | null>>();
+  return async (row: AutomationRow): Promise<Known> => {
+    const { team_id: teamId, factory_uid: factoryUid, agent } = row;
+    const key = JSON.stringify([factoryUid, agent]);
+    const known = agents.get(key) ?? readAgentOfRun(tx, { teamId, factoryUid }, agent ?? undefined);
+    agents.set(key, known);
+    return { mayStart: mayStart(actorOf(row)), agent: await known };
+  };
 }
 
 /**
@@ -81,21 +94,14 @@ export async function spawner(
   automations: readonly AutomationRow[],
   batch?: SpawnBatch,
 ): Promise<Spawn> {
-  const mayStart = batch ? batch.mayStart : await readMayStart(tx, automations);
-  const agents = new Map<string, Promise<AgentOfRun | null>>();
-  const agentOf = ({ team_id: teamId, factory_uid: factoryUid, agent }: AutomationRow) => {
-    const key = JSON.stringify([factoryUid, agent]);
-    const known = agents.get(key) ?? readAgentOfRun(tx, { teamId, factoryUid }, agent ?? undefined);
-    agents.set(key, known);
-    return known;
-  };
+  const read = batch ? batch.known : await reader(tx, automations);
   const failed = async (row: AutomationRow, reason: string, passing = false): Promise<Spawned> => {
     const outcome = { kind: 'failed', reason, passing } as const;
     return batch ? outcome : { ...outcome, disabled: !(await noteFailure(tx, row.uid, reason, passing)) };
   };
   return async (automation, event) => {
-    if (!mayStart(automation)) return await failed(automation, editorMayNot);
-    const agent = await agentOf(automation);
+    const { mayStart, agent } = await read(automation);
+    if (!mayStart) return await failed(automation, editorMayNot);
     if (!agent) return await failed(automation, `agent: ${missingAgent(automation.agent ?? 'foreman')}`);
     const outcome = await submitRun(deps, {
       actor: { teamId: automation.team_id, creator: editorOf(automation) },

@@ -1,6 +1,7 @@
 /** Runs and starts of automations that one transaction writes together. */
 import { defineInsertRuns, parametersOfRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import type { Queryable } from '../store/database/database.ts';
+import { noteOutcomes, noteOutcomesOf, type OutcomeOfDelivery } from '../webhooks/log/note-outcomes.ts';
 
 /** A delivery for which an automation starts a run. */
 interface StartOfBatch {
@@ -16,8 +17,8 @@ interface StartOfBatch {
 export interface StartBatch {
   readonly runs: RunBatch;
   readonly starts: StartOfBatch[];
-  /** Writes the runs and starts that were added since the last time. */
-  flush(): Promise<void>;
+  /** Writes the runs and starts that were added since the last time, and the outcomes of deliveries. */
+  flush(notes?: readonly OutcomeOfDelivery[]): Promise<void>;
 }
 
 /** The ids of the starts are in the order of the input. */
@@ -28,6 +29,7 @@ const insertRunsAndStarts = defineInsertRuns(
       SELECT i."automationUid", i."webhookUid", i."deliveryId", i.lane, i."runId", i."cancelsPrevious"
       FROM jsonb_to_recordset($4::jsonb) AS i("automationUid" text, "webhookUid" text, "deliveryId" uuid, lane text, "runId" uuid,
         "cancelsPrevious" boolean)
+    ), note AS (${noteOutcomesOf('$5')}
     ), `,
 );
 
@@ -38,9 +40,13 @@ export function makeStartBatch(tx: Queryable): StartBatch {
   return {
     runs,
     starts,
-    flush: async () => {
-      if (runs.length === 0 && starts.length === 0) return;
-      await tx.query(insertRunsAndStarts, [...parametersOfRuns(runs.splice(0)), JSON.stringify(starts.splice(0))]);
+    flush: async (notes = []) => {
+      if (runs.length === 0 && starts.length === 0) {
+        await noteOutcomes(tx, notes);
+        return;
+      }
+      const parameters = [...parametersOfRuns(runs.splice(0)), JSON.stringify(starts.splice(0)), JSON.stringify(notes)];
+      await tx.query(insertRunsAndStarts, parameters);
     },
   };
 }

@@ -47,22 +47,27 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
   return async (tx, deliveries) => {
     const fed = await readFedBy(tx, deliveries);
-    if (fed.length === 0) return deliveries.map(() => ({ runs: [], outcomes: [] }));
+    if (fed.length === 0) return deliveries.map(() => false);
     const matched = deliveries.map((delivery) => matchAll(delivery, fed));
     const all = matched.flat().filter(({ mismatch }) => mismatch === undefined);
     const exclusive = all.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
     if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
     const batch = makeStartBatch(tx);
-    const mayStart = new Map(fed.map((row) => [row.uid, row.may_start]));
-    const spawnBatch = { runs: batch.runs, mayStart: ({ uid }: AutomationRow) => mayStart.get(uid) === true };
+    const known = new Map(fed.map((row) => [row.uid, { mayStart: row.may_start, agent: row.agent_of_run }]));
+    const nothing = { mayStart: false, agent: null };
+    const spawnBatch = { runs: batch.runs, known: ({ uid }: AutomationRow) => known.get(uid) ?? nothing };
     const spawn = await spawner(deps, readingOnce(tx), [], spawnBatch);
     const settled = await settleAll(tx, matched.flat(), batch, spawn);
-    await batch.flush();
+    await batch.flush(
+      matched.flatMap((each, index) => {
+        const id = deliveries[index]?.deliveryId;
+        const outcomes = each.flatMap((one) => settled.get(one)?.outcome ?? []);
+        const runs = outcomes.flatMap(({ run_id: runId }) => runId ?? []);
+        return id === undefined || outcomes.length === 0 ? [] : [{ id, runs, outcomes }];
+      }),
+    );
     await countResults(tx, settled);
-    return matched.map((each) => {
-      const own = each.flatMap((one) => settled.get(one)?.outcome ?? []);
-      return { runs: own.flatMap(({ run_id: runId }) => runId ?? []), outcomes: own };
-    });
+    return matched.map((each) => each.length > 0);
   };
 }
 
