@@ -82,6 +82,7 @@ export async function openTestSweeps(): Promise<TestSweeps> {
           mimeType: 'a/b',
           sizeBytes: 1,
           sha256: Buffer.alloc(32),
+          content: null,
           blobKey: attachmentKey,
         },
       ],

@@ -7,18 +7,22 @@ export interface TeamActor extends RunActor {
   readonly teamId: string;
 }
 
+/** SQL: whether a person or service account, named by SQL, may start runs of the team now. */
+export const mayStartRunsOf = (teamId: string, kind: string, uid: string): string => `
+  CASE ${kind}
+    WHEN 'user' THEN EXISTS (
+      SELECT FROM users u JOIN team_members m ON m.user_id = u.id
+      WHERE u.uid = ${uid} AND m.team_id = ${teamId} AND m.role <> 'viewer')
+    ELSE EXISTS (
+      SELECT FROM api_keys k WHERE k.team_id = ${teamId} AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = ${uid}
+        AND (k.expires_at IS NULL OR k.expires_at > now()))
+    END`;
+
 const readEntitled = defineStatement({
   name: 'read_actors_that_may_start_runs',
   text: `
     SELECT i.team_id, i.kind, i.uid FROM jsonb_to_recordset($1::jsonb) AS i(team_id uuid, kind text, uid text)
-    WHERE CASE i.kind
-      WHEN 'user' THEN EXISTS (
-        SELECT FROM users u JOIN team_members m ON m.user_id = u.id
-        WHERE u.uid = i.uid AND m.team_id = i.team_id AND m.role <> 'viewer')
-      ELSE EXISTS (
-        SELECT FROM api_keys k WHERE k.team_id = i.team_id AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = i.uid
-          AND (k.expires_at IS NULL OR k.expires_at > now()))
-      END`,
+    WHERE ${mayStartRunsOf('i.team_id', 'i.kind', 'i.uid')}`,
   row: { team_id: uuid, kind: text<RunActor['kind']>(), uid: text() },
 });
 

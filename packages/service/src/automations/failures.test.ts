@@ -6,7 +6,7 @@ import { at, on, testAutomations } from '../../test/automations.ts';
 import { openTestService } from '../../test/service.ts';
 import { testWebhooks } from '../../test/webhooks.ts';
 import { fireDueSchedules } from '../schedules/fire.ts';
-import { noteFailure } from './failures.ts';
+import { noteFailure, noteResults } from './failures.ts';
 
 const service = await openTestService();
 const { deps } = service;
@@ -91,6 +91,31 @@ describe('an automation whose runs cannot be created', () => {
     const saved = await change(bad.uid, { config: {} });
     expect(saved).not.toHaveProperty('problems');
     expect(saved.schedules?.[0]?.next_run).not.toBeNull();
+  });
+
+  const failed = { reason: missing, passing: false };
+  const outage = { reason: 'an outage', passing: true };
+  test.each([
+    ['several failures and then a success', [failed, failed, undefined], 0, null],
+    ['a success and then failures', [undefined, failed, failed], 2, missing],
+    ['failures around a success', [failed, undefined, failed], 1, missing],
+    ['failures of which one passes by itself', [failed, outage], 1, 'an outage'],
+  ])('counts %s of one batch as if they came one by one', async (_, results, count, error) => {
+    const { uid } = await create([at()]);
+    const counted = async (before: string | null) => {
+      await noteResults(db, { uid, last_spawn_error: before }, results);
+      return await db.query('SELECT spawn_failures, last_spawn_error FROM automations WHERE uid = $1', [uid]);
+    };
+    expect(await counted(null)).toEqual([{ spawn_failures: count, last_spawn_error: error }]);
+    await db.query(`UPDATE automations SET spawn_failures = 3, last_spawn_error = 'old' WHERE uid = $1`, [uid]);
+    const isReset = results.includes(undefined);
+    expect(await counted('old')).toEqual([{ spawn_failures: isReset ? count : 3 + count, last_spawn_error: error }]);
+  });
+
+  test('is disabled by ten failures of one batch', async () => {
+    const { uid } = await create([at()]);
+    await noteResults(db, { uid, last_spawn_error: null }, Array(10).fill(failed));
+    expect((await read(uid)).enabled).toBe(false);
   });
 
   test('is not disabled by failures that pass by themselves', async () => {

@@ -4,7 +4,7 @@ import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, text } from '../store/database/statement.ts';
 import type { AutomationRow } from './automation-row.ts';
 
-/** $3: 1 for a failure that counts, 0 for one that passes by itself. Guards: after ten failures in a row, no run is tried. */
+/** $3: failures that count, not those that pass by themselves. Guards: after ten failures in a row, no run is tried. */
 const recordFailure = defineStatement({
   name: 'record_failure_of_automation',
   text: `
@@ -28,6 +28,26 @@ const recordSuccess = defineStatement({
 export async function noteFailure(tx: Queryable, uid: string, reason: string, passing: boolean): Promise<boolean> {
   const [row] = await tx.query(recordFailure, [uid, reason, passing ? 0 : 1]);
   return row?.enabled ?? false;
+}
+
+/** Why a run could not be created. `passing`: as for `noteFailure`. */
+export interface SpawnFailure {
+  readonly reason: string;
+  readonly passing: boolean;
+}
+
+/** Counts the results of an automation in their order. Undefined: a run was created, which begins a new count. */
+export async function noteResults(
+  tx: Queryable,
+  automation: Pick<AutomationRow, 'uid' | 'last_spawn_error'>,
+  results: readonly (SpawnFailure | undefined)[],
+): Promise<void> {
+  const lastSuccess = results.lastIndexOf(undefined);
+  if (lastSuccess >= 0) await noteSuccess(tx, automation);
+  const failures = results.slice(lastSuccess + 1).flatMap((failure) => failure ?? []);
+  const last = failures.at(-1);
+  if (last)
+    await tx.query(recordFailure, [automation.uid, last.reason, failures.filter(({ passing }) => !passing).length]);
 }
 
 /** Begins a new count of failures, if there were any when the automation was read. */

@@ -9,7 +9,7 @@ import { reasonOf } from '../schedules/run-of-schedule.ts';
 import type { Queryable } from '../store/database/database.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/start-automations.ts';
 import { type AutomationRow, editorOf } from './automation-row.ts';
-import { noteFailure, noteSuccess } from './failures.ts';
+import { noteFailure, noteSuccess, type SpawnFailure } from './failures.ts';
 import { editorMayNot } from './items.ts';
 import { missingAgent, requestOf } from './run-request.ts';
 
@@ -27,7 +27,7 @@ export const sourceOf = ({ kind }: Pick<EventOfRun, 'kind'>) => (kind === 'time'
 /** A run that was created, or why there is none. `disabled`: this was the last failure that the automation may have in a row. */
 export type Spawned =
   | { readonly kind: 'started'; readonly runId: string }
-  | { readonly kind: 'failed'; readonly reason: string; readonly disabled?: boolean };
+  | ({ readonly kind: 'failed'; readonly disabled?: boolean } & SpawnFailure);
 
 /** The payload is only in the file: no text of the sender gets into the prompt. */
 const envelopeOf = ({ webhookName, webhookUid, deliveryId }: DeliveryOfRun): string => `
@@ -57,23 +57,39 @@ function isPassing({ kind }: Exclude<SubmitOutcome, { kind: 'submitted' }>): boo
   return !['invalid', 'forbidden', 'not_available'].includes(kind);
 }
 
-/** Runs that are written together, and the results of their automations. */
+/** An automation with what the run needs of others: whether its editor may start runs of the team, and its agent, if there is one. */
+interface Known {
+  readonly mayStart: boolean;
+  readonly agent: AgentOfRun | null;
+}
+
+/** Runs that are written together by the caller, which also counts the results. */
 export interface SpawnBatch {
   readonly runs: RunBatch;
-  /** `failure` undefined: a run was created. */
-  readonly results: {
-    readonly row: AutomationRow;
-    readonly failure?: { readonly reason: string; readonly passing: boolean };
-  }[];
+  readonly known: (automation: AutomationRow) => Known;
 }
 
 /** Submits a run of one of the automations for an event. */
 export type Spawn = (automation: AutomationRow, event: EventOfRun) => Promise<Spawned>;
 
+/** Returns the function that reads what runs need besides their automation. */
+async function reader(tx: Queryable, automations: readonly AutomationRow[]) {
+  const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
+  const mayStart = await mayStartRuns(tx, automations.map(actorOf));
+  const agents = new Map<string, Promise<AgentOfRun | null>>();
+  return async (row: AutomationRow): Promise<Known> => {
+    const { team_id: teamId, factory_uid: factoryUid, agent } = row;
+    const key = JSON.stringify([factoryUid, agent]);
+    const known = agents.get(key) ?? readAgentOfRun(tx, { teamId, factoryUid }, agent ?? undefined);
+    agents.set(key, known);
+    return { mayStart: mayStart(actorOf(row)), agent: await known };
+  };
+}
+
 /**
  * Returns the function that submits a run of one of the automations, as the one who last edited it, in the transaction. An editor who
  * has left the team or became a viewer starts none. It counts the failures of each automation. With `batch`, the caller writes the runs
- * and the counts.
+ * and counts.
  */
 export async function spawner(
   deps: SubmitDeps,
@@ -81,24 +97,14 @@ export async function spawner(
   automations: readonly AutomationRow[],
   batch?: SpawnBatch,
 ): Promise<Spawn> {
-  const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
-  const mayStart = await mayStartRuns(tx, automations.map(actorOf));
-  const agents = new Map<string, Promise<AgentOfRun | null>>();
-  const agentOf = ({ team_id: teamId, factory_uid: factoryUid, agent }: AutomationRow) => {
-    const key = JSON.stringify([factoryUid, agent]);
-    const known = agents.get(key) ?? readAgentOfRun(tx, { teamId, factoryUid }, agent ?? undefined);
-    agents.set(key, known);
-    return known;
-  };
+  const read = batch ? batch.known : await reader(tx, automations);
   const failed = async (row: AutomationRow, reason: string, passing = false): Promise<Spawned> => {
-    const outcome = { kind: 'failed', reason } as const;
-    if (!batch) return { ...outcome, disabled: !(await noteFailure(tx, row.uid, reason, passing)) };
-    batch.results.push({ row, failure: { reason, passing } });
-    return outcome;
+    const outcome = { kind: 'failed', reason, passing } as const;
+    return batch ? outcome : { ...outcome, disabled: !(await noteFailure(tx, row.uid, reason, passing)) };
   };
   return async (automation, event) => {
-    if (!mayStart(actorOf(automation))) return await failed(automation, editorMayNot);
-    const agent = await agentOf(automation);
+    const { mayStart, agent } = await read(automation);
+    if (!mayStart) return await failed(automation, editorMayNot);
     if (!agent) return await failed(automation, `agent: ${missingAgent(automation.agent ?? 'foreman')}`);
     const outcome = await submitRun(deps, {
       actor: { teamId: automation.team_id, creator: editorOf(automation) },
@@ -114,8 +120,7 @@ export async function spawner(
         reasonOf(outcome, (fault) => fault),
         isPassing(outcome),
       );
-    if (batch) batch.results.push({ row: automation });
-    else await noteSuccess(tx, automation);
+    if (!batch) await noteSuccess(tx, automation);
     return { kind: 'started', runId: outcome.response.run_id };
   };
 }

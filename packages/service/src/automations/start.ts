@@ -2,14 +2,15 @@
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { oneByOne } from '../store/database/one-by-one.ts';
+import { readingOnce } from '../store/database/reading-once.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
-import { disabledReason } from './failures.ts';
+import type { AutomationRow } from './automation-row.ts';
+import { disabledReason, noteResults, type SpawnFailure } from './failures.ts';
 import { type FedAutomation, readFedBy } from './fed.ts';
 import { laneOf } from './lane.ts';
 import { matcherOf } from './match.ts';
-import { type Spawn, spawner } from './spawn.ts';
+import { type Spawn, type Spawned, spawner } from './spawn.ts';
 import { makeStartBatch, type StartBatch } from './start-batch.ts';
 import { decideStart } from './starts.ts';
 
@@ -34,7 +35,7 @@ interface Matched {
 function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Matched[] {
   const match = matcherOf(delivery);
   return fed
-    .filter((row) => row.webhook_uid === delivery.webhookUid)
+    .filter((row) => row.webhook_uids.includes(delivery.webhookUid))
     .map((row) => {
       if (!row.enabled) return { delivery, row, mismatch: disabledReason(row) };
       const matching = match(row);
@@ -46,48 +47,80 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
   return async (tx, deliveries) => {
     const fed = await readFedBy(tx, deliveries);
-    if (fed.length === 0) return deliveries.map(() => ({ runs: [], outcomes: [] }));
+    if (fed.length === 0) return deliveries.map(() => false);
     const matched = deliveries.map((delivery) => matchAll(delivery, fed));
     const all = matched.flat().filter(({ mismatch }) => mismatch === undefined);
     const exclusive = all.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
     if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
     const batch = makeStartBatch(tx);
-    const rows = all.map(({ row }) => row);
-    const spawn = rows.length > 0 ? await spawner(deps, oneByOne(tx), rows, batch) : undefined;
-    const outcomes = await outcomesOf(tx, matched.flat(), batch, spawn);
-    await batch.end();
-    return matched.map((each) => {
-      const own = each.flatMap((one) => outcomes.get(one) ?? []);
-      return { runs: own.flatMap(({ run_id: runId }) => runId ?? []), outcomes: own };
-    });
+    const known = new Map(fed.map((row) => [row.uid, { mayStart: row.may_start, agent: row.agent_of_run }]));
+    const nothing = { mayStart: false, agent: null };
+    const spawnBatch = { runs: batch.runs, known: ({ uid }: AutomationRow) => known.get(uid) ?? nothing };
+    const spawn = await spawner(deps, readingOnce(tx), [], spawnBatch);
+    const settled = await settleAll(tx, matched.flat(), batch, spawn);
+    await batch.flush(
+      matched.flatMap((each, index) => {
+        const id = deliveries[index]?.deliveryId;
+        const outcomes = each.flatMap((one) => settled.get(one)?.outcome ?? []);
+        const runs = outcomes.flatMap(({ run_id: runId }) => runId ?? []);
+        return id === undefined || outcomes.length === 0 ? [] : [{ id, runs, outcomes }];
+      }),
+    );
+    await countResults(tx, settled);
+    return matched.map((each) => each.length > 0);
   };
 }
 
-/** Returns the outcome of each. Runs that may overlap are prepared at the same time, so that their files are stored together. */
-async function outcomesOf(
+/** The outcome of a delivery for an automation, and the run that was tried for it. */
+interface Settled {
+  readonly outcome: AutomationOutcome;
+  readonly spawned?: Spawned;
+}
+
+/** Returns the outcome of each, in their order. Runs that may overlap are prepared at the same time. */
+async function settleAll(
   tx: Queryable,
   all: readonly Matched[],
   batch: StartBatch,
-  spawn: Spawn | undefined,
-): Promise<Map<Matched, AutomationOutcome>> {
-  const outcomes = new Map<Matched, AutomationOutcome>();
-  const take = async (one: Matched) => void outcomes.set(one, await outcomeOf(tx, one, batch, spawn));
+  spawn: Spawn,
+): Promise<Map<Matched, Settled>> {
+  const settled = new Map<Matched, Settled>();
+  const take = async (one: Matched) => void settled.set(one, await settle(tx, one, batch, spawn));
   // All are awaited also after a failure: none may use the transaction after its end.
   const taken = await Promise.allSettled(all.filter(({ row }) => row.overlap === 'allow').map(take));
   for (const each of taken) if (each.status === 'rejected') throw each.reason;
   for (const one of all) if (one.row.overlap !== 'allow') await take(one);
-  return outcomes;
+  const inOrder = new Map<Matched, Settled>();
+  for (const one of all) {
+    const own = settled.get(one);
+    if (own) inOrder.set(one, own);
+  }
+  return inOrder;
 }
 
-async function outcomeOf(
+/** Counts the failures of each automation in the order of the deliveries. Last and by UID: every transaction locks the automations in this order. */
+async function countResults(tx: Queryable, settled: ReadonlyMap<Matched, Settled>): Promise<void> {
+  const results = new Map<AutomationRow, (SpawnFailure | undefined)[]>();
+  for (const [{ row }, { spawned }] of settled) {
+    if (!spawned) continue;
+    const own = results.get(row) ?? [];
+    own.push(spawned.kind === 'failed' ? spawned : undefined);
+    results.set(row, own);
+  }
+  for (const [row, own] of [...results].sort(([a], [b]) => compareUids(a.uid, b.uid))) await noteResults(tx, row, own);
+}
+
+const compareUids = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+async function settle(
   tx: Queryable,
   { delivery, row, mismatch }: Matched,
   batch: StartBatch,
-  spawn: Spawn | undefined,
-): Promise<AutomationOutcome> {
+  spawn: Spawn,
+): Promise<Settled> {
   const automation_id = row.uid;
-  if (mismatch !== undefined || !spawn)
-    return { automation_id, matched: false, ...(mismatch ? { reason: mismatch } : {}) };
+  if (mismatch !== undefined)
+    return { outcome: { automation_id, matched: false, ...(mismatch ? { reason: mismatch } : {}) } };
   const lane = laneOf(row, delivery.payload);
   // The count includes the runs that were started for earlier deliveries of this transaction.
   if (row.overlap !== 'allow') await batch.flush();
@@ -97,15 +130,16 @@ async function outcomeOf(
     batch.starts.push({ automationUid: row.uid, webhookUid, deliveryId, lane, runId, cancelsPrevious });
   switch (decision.kind) {
     case 'skip':
-      return { automation_id, matched: true, reason: `skipped: ${decision.reason}` };
+      return { outcome: { automation_id, matched: true, reason: `skipped: ${decision.reason}` } };
     case 'wait':
       start(null, false);
-      return { automation_id, matched: true, reason: `waits: ${decision.reason}` };
+      return { outcome: { automation_id, matched: true, reason: `waits: ${decision.reason}` } };
     case 'start': {
       const spawned = await spawn(row, { kind: 'delivery', delivery });
-      if (spawned.kind === 'failed') return { automation_id, matched: true, reason: spawned.reason };
+      if (spawned.kind === 'failed')
+        return { outcome: { automation_id, matched: true, reason: spawned.reason }, spawned };
       start(spawned.runId, decision.cancelsPrevious);
-      return { automation_id, matched: true, run_id: spawned.runId };
+      return { outcome: { automation_id, matched: true, run_id: spawned.runId }, spawned };
     }
   }
 }

@@ -70,11 +70,17 @@ export async function replaceFactoryAgents(
   await tx.query(insert, [factoryUid, JSON.stringify(agents)]);
 }
 
-/** An agent with the defaults of its factory. */
+/** The parts of an agent that its runs get, with the defaults of its factory. */
 export interface AgentOfRun {
   readonly defaults: AmbientAgentConfig;
-  readonly agent: FactoryAgent;
+  readonly agent: Pick<FactoryAgent, 'prompt' | 'config'>;
 }
+
+/** SQL: the `AgentOfRun` that `readAgentOfRun` returns, as JSON, for statements that read more than it. The arguments are SQL. */
+export const agentOfRun = (teamId: string, factoryUid: string, name: string): string => `
+  (SELECT jsonb_build_object('defaults', f.agent_defaults, 'agent', jsonb_build_object('prompt', g.prompt, 'config', g.config))
+    FROM factories f JOIN factory_agents g ON g.factory_uid = f.uid
+    WHERE f.team_id = ${teamId} AND f.uid = ${factoryUid} AND CASE WHEN ${name} IS NULL THEN g.agent_type = 'FOREMAN' ELSE g.name = ${name} END)`;
 
 /** Returns the agent that runs of the factory are given to; without a name, the foreman. Null: the factory has no such agent. */
 export async function readAgentOfRun(

@@ -71,24 +71,22 @@ export async function readModelChoices(db: Queryable, teamId: string): Promise<M
 
 const maxAgeMs = 1000;
 const maxRemembered = 10_000;
-/** By the connection or transaction that read them, and by team. */
-const recent = new WeakMap<
-  Queryable,
-  Map<string, { readonly readAt: number; readonly value: Promise<ModelChoices> }>
->();
+/** By the database, and by team. */
+const recent = new WeakMap<Queryable, Map<string, { readonly readAt: number; readonly value: ModelChoices }>>();
 
 /**
  * Returns the choices of a team as they were at most a second ago, without a query of its own for each create. They are enough for
- * the check of a request: they are read again when the run begins, and for each request to a model.
+ * the check of a request: they are read again when the run begins, and for each request to a model. `tx`: the transaction of the
+ * caller, if it has one.
  */
-export function readRecentModelChoices(db: Queryable, teamId: string): Promise<ModelChoices> {
+export async function readRecentModelChoices(db: Queryable, teamId: string, tx = db): Promise<ModelChoices> {
   const known = recent.get(db) ?? new Map();
   recent.set(db, known);
   const last = known.get(teamId);
   if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
+  const value = await readModelChoices(tx, teamId);
   if (known.size >= maxRemembered) known.clear();
-  const value = readModelChoices(db, teamId);
-  value.catch(() => known.delete(teamId));
+  // A change in the meantime has begun another map. A transaction does not wait for the read of another one.
   known.set(teamId, { readAt: Date.now(), value });
   return value;
 }

@@ -1,9 +1,10 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { maxAttachmentBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import { discardAttachments, newAttachmentBlob, type StoredAttachment } from './store.ts';
+import { blobKeyOf, discardAttachments, type StoredAttachment } from './store.ts';
 
 /**
- * Copies stored files to blobs of their own, so that either run can be deleted without the other. Null: the bytes of a
+ * Copies stored files to rows and blobs of their own, so that either run can be deleted without the other. Null: the bytes of a
  * file are lost, and nothing was copied.
  */
 export async function copyAttachments(
@@ -14,11 +15,16 @@ export async function copyAttachments(
   let isComplete = false;
   try {
     for (const file of files) {
+      const id = randomUUIDv7();
+      if (file.blobKey === null) {
+        copies.push({ ...file, id });
+        continue;
+      }
       const found = await blobs.get(file.blobKey);
       if (!found) return null;
-      const copy = { ...file, ...newAttachmentBlob() };
-      copies.push(copy);
-      const put = await blobs.put(copy.blobKey, found.stream, { maxBytes: maxAttachmentBytes });
+      const blobKey = blobKeyOf(id);
+      copies.push({ ...file, id, blobKey });
+      const put = await blobs.put(blobKey, found.stream, { maxBytes: maxAttachmentBytes });
       if (put.outcome !== 'stored' || !put.sha256.equals(file.sha256)) return null;
     }
     isComplete = true;

@@ -1,10 +1,25 @@
 import type { Queryable } from '../../store/database/database.ts';
-import { bytes, defineStatement, integer, text, uuid } from '../../store/database/statement.ts';
+import { bytes, defineStatement, integer, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 import type { StoredAttachment } from './store.ts';
 
-const columns = `id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, blob_key AS "blobKey"`;
-const row = { id: uuid, fileName: text(), mimeType: text(), sizeBytes: integer, sha256: bytes, blobKey: text() };
+const columns = `id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, content, blob_key AS "blobKey"`;
+const row = {
+  id: uuid,
+  fileName: text(),
+  mimeType: text(),
+  sizeBytes: integer,
+  sha256: bytes,
+  content: nullable(bytes),
+  blobKey: nullable(text()),
+};
+
+/** A constraint of the table holds that the bytes are in one place. */
+function toAttachment({ content, blobKey, ...found }: RowOf<typeof readOne>): StoredAttachment {
+  if (content !== null) return { ...found, content, blobKey: null };
+  if (blobKey !== null) return { ...found, content: null, blobKey };
+  throw new Error(`the attachment ${found.id} has no bytes`);
+}
 
 const readOne = defineStatement({
   name: 'read_attachment',
@@ -20,7 +35,7 @@ export async function findAttachment(
 ): Promise<StoredAttachment | null> {
   if (!isUuid(attachmentId)) return null;
   const [attachment] = await db.query(readOne, [attachmentId, runId]);
-  return attachment ?? null;
+  return attachment ? toAttachment(attachment) : null;
 }
 
 const readOfRequest = defineStatement({
@@ -31,5 +46,5 @@ const readOfRequest = defineStatement({
 
 /** Reads the attachments of the run's request, in the order of the request, without those of its follow-ups. */
 export async function readAttachmentsOfRequest(db: Queryable, runId: string): Promise<StoredAttachment[]> {
-  return await db.query(readOfRequest, [runId]);
+  return (await db.query(readOfRequest, [runId])).map(toAttachment);
 }

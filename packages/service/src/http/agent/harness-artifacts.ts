@@ -13,7 +13,7 @@ import { isUuid } from '../../store/database/uuid.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { downloadHeaders, sendBlob } from '../server/download.ts';
+import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
 import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
 import { artifactUploadTarget, refuseSignature } from '../server/signed-targets.ts';
@@ -43,7 +43,10 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
     const attachment = await findAttachment(db, session.runId, params.attachmentId);
     if (!attachment) return notFound('attachment');
     downloadHeaders(reply, attachment.fileName, attachment.mimeType);
-    const sent = await sendBlob(reply, blobs, { key: attachment.blobKey, sizeBytes: attachment.sizeBytes });
+    const { content, blobKey, sizeBytes } = attachment;
+    const sent = await (content === null
+      ? sendBlob(reply, blobs, { key: blobKey, sizeBytes })
+      : sendContent(reply, content));
     return sent ? reply : notFound('attachment');
   });
 

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { deleteDetail } from '../../../test/retention.ts';
 import { openTestService } from '../../../test/service.ts';
+import { maxBytesInRow } from '../../files/attachments/store.ts';
 
 const service = await openTestService();
 
@@ -11,6 +12,8 @@ const file = (file_name: string, text: string) => ({
   mime_type: 'text/plain',
   data: Buffer.from(text).toString('base64'),
 });
+/** A file that is too large for its row. */
+const large = (text: string) => file('large.txt', text.repeat(maxBytesInRow + 1));
 interface Told {
   file_name: string;
   size_bytes: number;
@@ -140,7 +143,7 @@ test('stores files once for the same Idempotency-Key, and answers 409 with other
   const headers = { 'idempotency-key': randomUUIDv7() };
   const before = (await blobsNow()).length;
   const send = (text: string) =>
-    service.request('POST', path(runId), { body: { message: 'a', attachments: [file('a.txt', text)] }, headers });
+    service.request('POST', path(runId), { body: { message: 'a', attachments: [large(text)] }, headers });
   expect((await Promise.all([send('A'), send('A'), send('A')])).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect((await send('A')).status).toBe(200);
   expect((await send('B')).status).toBe(409);
@@ -148,9 +151,9 @@ test('stores files once for the same Idempotency-Key, and answers 409 with other
 });
 
 test('deletes files of follow-ups with the conversation and with the run', async () => {
-  const runId = await service.newRun({ attachments: [file('a.txt', 'A')] });
+  const runId = await service.newRun({ attachments: [{ ...large('A'), file_name: 'a.txt' }] });
   const before = (await blobsNow()).length;
-  await service.request('POST', path(runId), { body: { message: 'a', attachments: [file('b.txt', 'B')] } });
+  await service.request('POST', path(runId), { body: { message: 'a', attachments: [large('B'), file('b.txt', 'B')] } });
   const { db, blobs } = service.deps;
   await db.query('UPDATE followups SET execution_id = $1, taken_at = now() WHERE run_id = $1', [runId]);
   await service.request('POST', `/agent/runs/${runId}/cancel`);

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
 import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
+import { maxBytesInRow } from '../../files/attachments/store.ts';
 
 const service = await openTestService();
 
@@ -11,7 +12,12 @@ const blobKeys = async () => {
   return keys.sort();
 };
 
-const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }];
+/** The first is in its row, the second a blob. */
+const attachments = [1, maxBytesInRow + 1].map((size) => ({
+  file_name: `${size}.txt`,
+  mime_type: 'text/plain',
+  data: Buffer.alloc(size, 'a').toString('base64'),
+}));
 
 /** A run that said something, made a file, has an attachment and has ended, its sandbox gone. */
 async function endedRun(body: Record<string, unknown> = {}) {

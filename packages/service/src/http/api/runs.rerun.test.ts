@@ -3,6 +3,7 @@ import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunItem } from '@runyard/contract/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
+import { maxBytesInRow } from '../../files/attachments/store.ts';
 
 const service = await openTestService();
 
@@ -19,18 +20,23 @@ const again = async (runId: string, body?: object) => {
 };
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
+/** Too large for its row, so that it is a blob. */
+const two = 'two '.repeat(maxBytesInRow / 4 + 1);
 const attachments = [
   { file_name: 'a.txt', mime_type: 'text/plain', data: base64('one') },
-  { file_name: 'b.txt', mime_type: 'text/plain', data: base64('two') },
+  { file_name: 'b.txt', mime_type: 'text/plain', data: base64(two) },
 ];
 const attachmentsOf = (runId: string) =>
-  service.deps.db.query<{ id: string; file_name: string; blob_key: string; sha256: Buffer }>(
-    'SELECT id, file_name, blob_key, sha256 FROM attachments WHERE run_id = $1 ORDER BY position',
-    [runId],
-  );
-const bytesOf = async (key: string) => {
-  const blob = await service.deps.blobs.get(key);
-  return blob && Buffer.concat(await blob.stream.toArray()).toString();
+  service.deps.db.query<{
+    id: string;
+    file_name: string;
+    content: Buffer | null;
+    blob_key: string | null;
+    sha256: Buffer;
+  }>('SELECT id, file_name, content, blob_key, sha256 FROM attachments WHERE run_id = $1 ORDER BY position', [runId]);
+const bytesOf = async ({ content, blob_key: key }: { content: Buffer | null; blob_key: string | null }) => {
+  const blob = key === null ? undefined : await service.deps.blobs.get(key);
+  return blob ? Buffer.concat(await blob.stream.toArray()).toString() : content?.toString();
 };
 const blobCount = async () => {
   let count = 0;
@@ -90,8 +96,9 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     );
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     expect((await service.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
-    expect(await Promise.all(before.map(({ blob_key }) => bytesOf(blob_key)))).toEqual([undefined, undefined]);
-    expect(await Promise.all(after.map(({ blob_key }) => bytesOf(blob_key)))).toEqual(['one', 'two']);
+    expect(await attachmentsOf(runId)).toEqual([]);
+    expect(await Promise.all(before.map(bytesOf))).toEqual(['one', undefined]);
+    expect(await Promise.all(after.map(bytesOf))).toEqual(['one', two]);
   });
 
   test('returns the first answer for the same Idempotency-Key and body, also after the first run was deleted', async () => {
@@ -114,7 +121,7 @@ describe('POST /agent/runs/{runId}/rerun', () => {
       Array.from({ length: 5 }, () => rerun(runId, {}, { 'idempotency-key': 'at-once' })),
     );
     expect(new Set(answers.map(({ body }) => body.run_id)).size).toBe(1);
-    expect(await blobCount()).toBe(blobs + 2);
+    expect(await blobCount()).toBe(blobs + 1);
   });
 
   test('answers 409 for an Idempotency-Key with another body, another run or a create', async () => {

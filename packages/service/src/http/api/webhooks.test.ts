@@ -5,17 +5,20 @@ import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { newUid } from '../../access/teams/uid.ts';
 import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.ts';
+import { noteOutcomes } from '../../webhooks/log/note-outcomes.ts';
 
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;
 const service = await openTestService({
-  startAutomations: async (_tx, deliveries) => {
+  startAutomations: async (tx, deliveries) => {
     started.push(...deliveries);
     if (failure) throw failure;
-    return deliveries.map(() => ({
-      runs: ['run-1'],
-      outcomes: [{ automation_id: 'a', matched: true, run_id: 'run-1' }],
-    }));
+    const outcomes = [{ automation_id: 'a', matched: true, run_id: 'run-1' }];
+    await noteOutcomes(
+      tx,
+      deliveries.map(({ deliveryId: id }) => ({ id, runs: ['run-1'], outcomes })),
+    );
+    return deliveries.map(() => true);
   },
 });
 const { db } = service.deps;

@@ -117,6 +117,24 @@ describe('a delivery that matches', () => {
     expect(automations.map(({ reason }) => reason)).toContain('config.environment_id: there is no such environment');
   });
 
+  test('at which the service fails holds up none of those that come with it', async () => {
+    const [good, bad] = [await createWebhook(), await createWebhook()];
+    await automate([on(good)]);
+    const { uid } = await automate([on(bad)]);
+    // The API never stores such a value: it makes the create throw.
+    await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [uid]);
+    const all = Array.from({ length: 12 }, (_, n) => (n % 4 === 0 ? bad : good));
+    const sent = await Promise.all(all.map((webhook, n) => send(webhook, { body: `${n}` })));
+    expect(sent.map(({ status }) => status)).toEqual(all.map((webhook) => (webhook === bad ? 500 : 202)));
+    expect(await log(bad)).toEqual([]);
+    expect((await log(good)).map(({ runs }) => runs?.length)).toEqual(Array(9).fill(1));
+    const [kept] = await db.query<{ runs: number }>(
+      `SELECT count(*)::int AS runs FROM runs r JOIN attachments a ON a.run_id = r.id WHERE r.metadata ->> 'webhook_uid' = ANY ($1)`,
+      [[good.uid, bad.uid]],
+    );
+    expect(kept?.runs).toBe(9);
+  });
+
   test('starts nothing as a person who has become a viewer', async () => {
     const webhook = await createWebhook();
     const { uid } = await automate([on(webhook)]);

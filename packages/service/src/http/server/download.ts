@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { BlobStore, ByteRange } from '../../store/blobs/blobs.ts';
+import type { Blob, BlobStore, ByteRange } from '../../store/blobs/blobs.ts';
 import { refuse } from './problem.ts';
 
 /** RFC 6266: an ASCII name for old clients, and the whole name in UTF-8 (RFC 8187). */
@@ -51,18 +51,34 @@ export async function sendBlob(
   blobs: BlobStore,
   blob: { readonly key: string; readonly sizeBytes: number },
 ): Promise<boolean> {
+  return await sendRange(reply, blob.sizeBytes, (range) => blobs.get(blob.key, range));
+}
+
+/** Sends bytes as `sendBlob` sends those of a blob. */
+export async function sendContent(reply: FastifyReply, content: Buffer): Promise<boolean> {
+  return await sendRange(reply, content.length, async ({ start, end } = { start: 0, end: content.length - 1 }) => ({
+    sizeBytes: content.length,
+    stream: Readable.from([content.subarray(start, end + 1)], { objectMode: false }),
+  }));
+}
+
+async function sendRange(
+  reply: FastifyReply,
+  sizeBytes: number,
+  open: (range?: ByteRange) => Promise<Blob | undefined>,
+): Promise<boolean> {
   const { range: asked, 'if-range': ifRange } = reply.request.headers;
   // Blobs go without a validator, so If-Range can hold none of theirs: the whole is sent (RFC 9110, 13.1.5).
-  const range = ifRange === undefined ? readRange(asked, blob.sizeBytes) : null;
+  const range = ifRange === undefined ? readRange(asked, sizeBytes) : null;
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
     throw refuse('invalid_request', {
       status: 416,
-      detail: `None of its ${blob.sizeBytes} bytes is in the range.`,
-      headers: { 'content-range': `bytes */${blob.sizeBytes}` },
+      detail: `None of its ${sizeBytes} bytes is in the range.`,
+      headers: { 'content-range': `bytes */${sizeBytes}` },
     });
   }
-  const found = await blobs.get(blob.key, range ?? undefined);
+  const found = await open(range ?? undefined);
   if (!found) return false;
   const length = range ? range.end - range.start + 1 : found.sizeBytes;
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${found.sizeBytes}`);

@@ -172,7 +172,7 @@ async function insertFollowup(
     question ? JSON.stringify(question) : null,
     kind === 'debug',
   ]);
-  await insertAttachments(tx, { runId, followupId: id }, attachments ?? []);
+  await insertAttachments(tx, { runId, followupId: id, attachments: attachments ?? [] });
   return id;
 }
 

@@ -4,7 +4,7 @@ import { queueChannel } from '../../executions/channels.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
 import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
-import { insertAttachmentsOfRuns } from '../../files/attachments/insert.ts';
+import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { type ClientAttempt, recordFirstAnswers } from '../../idempotency/client-answers.ts';
 import { batched } from '../../store/database/batched.ts';
 import type { Queryable } from '../../store/database/database.ts';
@@ -12,11 +12,16 @@ import { defineStatement } from '../../store/database/statement.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
 import type { NewRun } from './new-run.ts';
 
-/** One statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of the queue. */
-const insertBatch = defineStatement({
-  name: 'insert_runs',
-  text: `
-    WITH input AS (
+/**
+ * Defines a statement for all runs of a batch: the runs, their first executions, events and files, deliveries to subscribers, the wake-up
+ * of the queue. `more`: common table expressions of a caller that writes rows of its own, with their commas; its parameters are
+ * behind those of `parametersOfRuns`.
+ */
+export const defineInsertRuns = (name: string, more = '') =>
+  defineStatement({
+    name,
+    text: `
+    WITH ${more}input AS (
       SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
@@ -34,10 +39,13 @@ const insertBatch = defineStatement({
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
+    ), attachment AS (${insertAttachmentsOf('$2', '$3')}
     ), ${recordFirstAnswers('input')}
     SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
-  row: {},
-});
+    row: {},
+  });
+
+const insertBatch = defineInsertRuns('insert_runs');
 
 const toRow = (run: NewRun) => ({
   id: run.id,
@@ -88,11 +96,15 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
 /** Runs that the caller of their submissions writes together with `insertRuns`, before its transaction ends. */
 export type RunBatch = NewRun[];
 
-/** Writes the runs, each with its first execution queued, in one statement, and the rows of their attachments in another. */
+/** Returns the parameters $1 to $3 of a statement of `defineInsertRuns`. */
+export const parametersOfRuns = (runs: readonly NewRun[]): unknown[] => [
+  JSON.stringify(runs.map(toRow)),
+  ...attachmentParameters(runs.map(({ id, attachments }) => ({ runId: id, attachments }))),
+];
+
+/** Writes the runs, each with its first execution queued and the rows of its attachments, in one statement. */
 export async function insertRuns(tx: Queryable, runs: readonly NewRun[]): Promise<void> {
-  if (runs.length === 0) return;
-  await tx.query(insertBatch, [JSON.stringify(runs.map(toRow))]);
-  await insertAttachmentsOfRuns(tx, runs);
+  if (runs.length > 0) await tx.query(insertBatch, parametersOfRuns(runs));
 }
 
 /**
@@ -105,5 +117,5 @@ export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Prom
 }
 
 const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {
-  await deps.db.query(insertBatch, [JSON.stringify(items.map(toRowOfBatch))]);
+  await deps.db.query(insertBatch, [JSON.stringify(items.map(toRowOfBatch)), ...attachmentParameters([])]);
 });

@@ -133,9 +133,18 @@ async function findEnvironment(
   };
 }
 
+interface CheckDeps {
+  /** The transaction of the caller, or the database. */
+  readonly db: Queryable;
+  /** The database, where `db` is a transaction; what was read lately through it is not read again. */
+  readonly root?: Queryable;
+  readonly models: Models;
+  readonly vault: Vault;
+}
+
 /** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
-  deps: { readonly db: Queryable; readonly models: Models; readonly vault: Vault },
+  deps: CheckDeps,
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
@@ -166,7 +175,7 @@ export async function checkRunRequest(
   const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,
-    await readRecentModelChoices(db, teamId),
+    await readRecentModelChoices(deps.root ?? db, teamId, db),
     { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait },
     faults,
   );

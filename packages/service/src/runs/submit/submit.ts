@@ -44,8 +44,8 @@ export interface RunSubmission {
   /** Identity of the request that its sender may repeat: the run is created once for it. */
   readonly once?: RepeatableRequest | undefined;
   /**
-   * Transaction to create the run in, so that the run commits together with the caller's other rows. The files of the run
-   * are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
+   * Transaction to create the run in, so that the run commits together with the caller's other rows. Large files of the
+   * run are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
    */
   readonly tx?: Queryable;
   /** With `tx`: the run is checked and added here, and the caller writes it with `insertRuns`. One statement for many runs is quicker. */
@@ -93,7 +93,13 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   const wanted = await resolveRequest(db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
   const { vault } = executionDeps;
-  const checked = await checkRunRequest({ db, models, vault }, actor, wanted.request, source, child !== undefined);
+  const checked = await checkRunRequest(
+    { db, root: executionDeps.db, models, vault },
+    actor,
+    wanted.request,
+    source,
+    child !== undefined,
+  );
   if (checked.kind !== 'ok') return checked;
   // Within the transaction of a caller the policy could hold its locks. It is checked when the run begins, as for every run.
   const verdict = tx ? undefined : await contentPolicy?.check(actor.teamId, textsOf(checked.run));

@@ -3,6 +3,7 @@ import type { Automation } from '@runyard/contract/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
+import { openWebhookDirectory } from './directory.ts';
 
 let fails: (body: string) => boolean = () => false;
 let wait: Promise<void> | undefined;
@@ -12,7 +13,7 @@ const service = await openTestService({
     batches.push(deliveries.length);
     await wait;
     if (deliveries.some(({ body }) => fails(String(body)))) throw new Error('a delivery that cannot be started');
-    return deliveries.map(() => ({ runs: [], outcomes: [{ automation_id: 'a', matched: true }] }));
+    return deliveries.map(() => true);
   },
 });
 const { db } = service.deps;
@@ -85,4 +86,18 @@ test('an automation that is created later is reached at once, and one that was d
   await service.request('DELETE', `/factory/${factory.uid}/automations/${made.body.uid}`);
   expect((await send(webhook, { body: '3' })).status).toBe(202);
   expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
+});
+
+test('a webhook that is read again keeps its hint, one that was changed does not', async () => {
+  const { uid } = await create();
+  let nowMs = 0;
+  const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);
+  const first = await directory.find(uid);
+  if (first) first.hints.feedsAutomations = true;
+  nowMs = 6_000;
+  const second = await directory.find(uid);
+  expect([second === first, second?.hints.feedsAutomations]).toEqual([false, true]);
+  directory.forget(uid);
+  expect((await directory.find(uid))?.hints.feedsAutomations).toBe(false);
+  directory.close();
 });

@@ -8,10 +8,12 @@ import { type CheckedDelivery, insertAll, type NotWritten, type Written, writeWi
 /** Writes a delivery; it is committed when the promise resolves. `busy`: too much waits already. */
 export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
 
-/** Batches of deliveries that start runs, which are written at a time: while one waits for files and disks, the other uses the database. */
+/** Batches of deliveries that start runs, which are written at a time: while one waits for the disk, the other uses the processors. */
 const startingAtOnce = 2;
 /** Of the others one: two would find each other's webhooks locked. */
 const writingAtOnce = 1;
+/** Deliveries with which a batch begins beside another one. Two small batches need more time than one large one. */
+const minBeside = 8;
 /** Deliveries of one transaction, and bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
@@ -59,7 +61,7 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
     }
   };
   const drain = async (): Promise<void> => {
-    while (waiting.length > 0)
+    while (waiting.length > 0 && (writing === 1 || waiting.length >= minBeside))
       // The other batch may have taken all while this one waited for the gate.
       if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
         for (const each of waiting.splice(0)) each.resolve('busy');
@@ -74,7 +76,7 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
         return;
       }
       waiting.push({ delivery, resolve, reject });
-      if (writing >= atOnce) return;
+      if (writing >= atOnce || (writing > 0 && waiting.length < minBeside)) return;
       writing += 1;
       void drain();
     });

@@ -79,7 +79,12 @@ function currentSecrets(vault: Vault, row: RowOf<typeof readEnabled>): string[] 
   return row.sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.sealed_secret)];
 }
 
-function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number): KnownWebhook {
+function toKnown(
+  vault: Vault,
+  row: RowOf<typeof readEnabled>,
+  now: () => number,
+  hints: KnownWebhook['hints'] = { feedsAutomations: false },
+): KnownWebhook {
   const current = currentSecrets(vault, row);
   const previous =
     row.previous_sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.previous_sealed_secret)];
@@ -95,7 +100,7 @@ function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number
     version: row.version,
     secrets: () => (now() < previousUntil ? [...current, ...previous] : current),
     fullUntil: { deliveries: 0, rejections: 0 },
-    hints: { feedsAutomations: false },
+    hints,
   };
 }
 
@@ -133,7 +138,8 @@ export async function openWebhookDirectory(
     const before = generation;
     const [row] = await from.query(readEnabled, [uid]);
     if (!row) return null;
-    const webhook = toKnown(vault, row, now);
+    // An entry that is only old had the right hints.
+    const webhook = toKnown(vault, row, now, known.get(uid)?.webhook.hints);
     if (before === generation) {
       if (known.size >= maxKnown) known.clear();
       known.set(uid, { webhook, readAtMs: now() });

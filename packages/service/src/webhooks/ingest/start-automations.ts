@@ -1,4 +1,4 @@
-import type { AutomationOutcome, SignatureSchemeName } from '@runyard/contract/webhooks';
+import type { SignatureSchemeName } from '@runyard/contract/webhooks';
 import type { Queryable } from '../../store/database/database.ts';
 
 /** A delivery that was accepted, and whose entry in the log the transaction has just written. */
@@ -17,20 +17,9 @@ export interface AcceptedDelivery {
   readonly payload: unknown;
 }
 
-/** Outcomes of a delivery for the automations. */
-export interface StartedAutomations {
-  /** Ids of the runs that were submitted in the transaction. */
-  readonly runs: readonly string[];
-  /** One for each automation that selects the webhook. */
-  readonly outcomes: readonly AutomationOutcome[];
-}
-
 /**
- * Starts the runs of the automations that deliveries of one team match, all of them in the transaction, and returns one outcome for
- * each delivery. It may be called again for the same deliveries after the transaction was rolled back. What it throws rolls the
- * deliveries back, and their senders get an error.
+ * Starts the runs of the automations that deliveries of one team match, notes the outcomes in their entries, all of it in the
+ * transaction, and returns for each delivery whether an automation selects its webhook. It may be called again for the same deliveries
+ * after the transaction was rolled back. What it throws rolls the deliveries back, and their senders get an error.
  */
-export type StartAutomations = (
-  tx: Queryable,
-  deliveries: readonly AcceptedDelivery[],
-) => Promise<readonly StartedAutomations[]>;
+export type StartAutomations = (tx: Queryable, deliveries: readonly AcceptedDelivery[]) => Promise<readonly boolean[]>;

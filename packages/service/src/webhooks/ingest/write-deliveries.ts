@@ -1,5 +1,5 @@
 /** Writes deliveries that passed all checks but that of their identity, and starts what they start. */
-import type { Queryable, Statement } from '../../store/database/database.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
 import { insertEach, insertUnheld } from './insert-deliveries.ts';
@@ -67,13 +67,6 @@ export async function insertAll(
   });
 }
 
-const noteStarted: Statement = {
-  name: 'note_runs_of_webhook_deliveries',
-  text: `
-    UPDATE webhook_deliveries d SET runs = ARRAY(SELECT jsonb_array_elements_text(i.runs)), outcomes = i.outcomes
-    FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, runs jsonb, outcomes jsonb) WHERE d.id = i.id`,
-};
-
 /** Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. */
 export async function writeWithin(
   tx: Queryable,
@@ -109,11 +102,6 @@ async function start(
   deliveries: readonly CheckedDelivery[],
 ): Promise<void> {
   if (deliveries.length === 0) return;
-  const started = await startAutomations(tx, deliveries.map(toAccepted));
-  const notes = deliveries.flatMap(({ id, webhook }, index) => {
-    const { runs, outcomes } = started[index] ?? { runs: [], outcomes: [] };
-    webhook.hints.feedsAutomations = outcomes.length > 0;
-    return outcomes.length === 0 ? [] : [{ id, runs, outcomes }];
-  });
-  if (notes.length > 0) await tx.query(noteStarted, [JSON.stringify(notes)]);
+  const reached = await startAutomations(tx, deliveries.map(toAccepted));
+  for (const [index, { webhook }] of deliveries.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
 }
