@@ -22,7 +22,7 @@ export const Repository = z
 export type Repository = z.infer<typeof Repository>;
 
 /** All characters of a branch's name, and `*`. */
-const branchPattern = /^[!-9;->@-Z\]_-}\u00a1-\u{10ffff}]{1,200}$/u;
+const branchPattern = /^[!-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uffff]{1,200}$/u;
 
 /** Branches that no run pushes to, by name or by a pattern with `*`. */
 const ProtectedBranches = z

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Repository } from './environments.ts';
 import { NonBlank, Text } from './primitives.ts';
 
-const BranchName = z.string().regex(/^[!-)+-9;->@-Z\]_-}\u00a1-\u{10ffff}]{1,200}$/u, {
+const BranchName = z.string().regex(/^[!-)+-9;->@-Z\]_-}\u00a1-\ud7ff\ue000-\uffff]{1,200}$/u, {
   error: 'must be the name of a branch without refs/heads/, at most 200 characters',
 });
 
