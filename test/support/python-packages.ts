@@ -75,11 +75,11 @@ export async function installPythonPackages(requirements: string, minor: number)
     kind: 'ready',
     start: async (args, { env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
-        // Of the machine's environment nothing else: a proxy would be asked for the service on loopback.
+        // Of the machine's environment nothing else: a proxy would be asked for the service on loopback. Python keeps the compiled
+        // modules beside the packages, for the next run.
         env: {
           PATH: process.env.PATH ?? '',
           PYTHONPATH: path.join(kept.folder, packagesFolder),
-          PYTHONDONTWRITEBYTECODE: '1',
           ...env,
         },
         cwd,
@@ -98,7 +98,7 @@ async function installInto(folder: string, requirements: string): Promise<void> 
   if (!pip) throw new Error('python3 has neither pip nor venv (Debian: python3-venv)');
   const [command, ...args] = [
     ...pip,
-    ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--retries', '2'],
+    ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
     // Wheels only: building a package would run its code, and need its tools.
     ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', path.join(folder, packagesFolder)],
     ...['--requirement', requirements],
