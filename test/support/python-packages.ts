@@ -75,11 +75,12 @@ export async function installPythonPackages(requirements: string, minor: number)
     kind: 'ready',
     start: async (args, { env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
-        // Of the machine's environment nothing else: a proxy would be asked for the service on loopback. Python keeps the compiled
-        // modules beside the packages, for the next run.
+        // Of the machine's environment nothing else: a proxy would be asked for the service on loopback.
         env: {
           PATH: process.env.PATH ?? '',
           PYTHONPATH: path.join(kept.folder, packagesFolder),
+          // Compiled modules, for the next run: not beside our own files.
+          PYTHONPYCACHEPREFIX: path.join(kept.folder, 'compiled'),
           ...env,
         },
         cwd,
