@@ -25,12 +25,6 @@ interface StartOptions {
 const installLimitMs = 120_000;
 const startLimitMs = 580_000;
 
-/**
- * Where the packages are below their folder. Hypothesis takes modules outside of a folder of this name for the code under test, and reads
- * the constants of each.
- */
-const packagesFolder = 'site-packages';
-
 const missing = (reason: string): PythonPackages => ({ kind: 'missing', reason });
 const lastLine = (error: unknown): string =>
   String((error as { stderr?: string }).stderr || error)
@@ -63,7 +57,7 @@ const succeeds = async (command: string, ...args: string[]): Promise<boolean> =>
 export async function installPythonPackages(requirements: string, minor: number): Promise<PythonPackages> {
   const described = await run('python3', ['-c', describePython(minor)]).catch(() => undefined);
   if (!described) return missing(`there is no python3 of 3.${minor} or newer`);
-  const inputs = ['python', packagesFolder, described.stdout, await readFile(requirements, 'utf8')];
+  const inputs = ['python', described.stdout, await readFile(requirements, 'utf8')];
   let kept: KeptPackages;
   try {
     kept = await keepPackages(inputs, (folder) => installInto(folder, requirements));
@@ -78,7 +72,7 @@ export async function installPythonPackages(requirements: string, minor: number)
         // Of the machine's environment nothing else: a proxy would be asked for the service on loopback.
         env: {
           PATH: process.env.PATH ?? '',
-          PYTHONPATH: path.join(kept.folder, packagesFolder),
+          PYTHONPATH: path.join(kept.folder, 'packages'),
           // Compiled modules, for the next run: not beside our own files.
           PYTHONPYCACHEPREFIX: path.join(kept.folder, 'compiled'),
           ...env,
@@ -101,7 +95,7 @@ async function installInto(folder: string, requirements: string): Promise<void> 
     ...pip,
     ...['install', '--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--retries', '2'],
     // Wheels only: building a package would run its code, and need its tools.
-    ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', path.join(folder, packagesFolder)],
+    ...['--only-binary', ':all:', '--require-hashes', '--no-deps', '--target', path.join(folder, 'packages')],
     ...['--requirement', requirements],
   ];
   await run(command, args, { timeout: installLimitMs });
