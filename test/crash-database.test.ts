@@ -127,7 +127,7 @@ describe('kill -9 in the middle of writes', () => {
       await kill9(service!.child);
       // Every other start comes while the old database is still stopping.
       if (round % 2 === 0) {
-        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 40_000, interval: 5 });
+        await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 40_000, interval: 50 });
         note('start after kill -9 of the service, its database gone', (await startService()).startMs);
       } else {
         note('start right after kill -9 of the service', (await startService()).startMs);

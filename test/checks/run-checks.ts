@@ -124,7 +124,7 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        workers: besideDatabase,
+        workers: together,
       });
     } finally {
       await server.stop();
@@ -144,8 +144,11 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
 
 const processors = Math.max(2, Math.min(4, availableParallelism()));
 
-/** Test files that run at the same time where they mostly wait for the database: with one for each processor, a quarter of the time is idle. */
-const besideDatabase = 1 + processors;
+/**
+ * Test files that run at the same time. They wait for programs and for the database more than half of the time: with two for each
+ * processor, a quarter of the processor time is idle.
+ */
+const together = 1 + 2 * processors;
 
 installSystemPackages(say);
 const files = findTestFiles(root, filter);
@@ -158,10 +161,11 @@ if (filter === '') {
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
-  const record = { [answersVariable]: answers };
-  // They wait for programs more than half of the time, so two of them share a processor.
-  await vitest('units and end to end', files.programs, { env: record, workers: 2 * processors });
-  await vitest('service, embedded PostgreSQL', files.service, { env: record, workers: besideDatabase });
+  // In one go: the files of the service keep the processors busy while the last programs run.
+  await vitest('units, service and end to end', [...files.programs, ...files.service], {
+    env: { [answersVariable]: answers },
+    workers: together,
+  });
   if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });

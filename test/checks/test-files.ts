@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** No file changes what other files of its process see: those of a group share the modules of a process. */
+/** No file changes what other files of its process see: files share the modules of a process. */
 export interface TestFiles {
   /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
   readonly programs: readonly string[];

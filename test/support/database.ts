@@ -28,12 +28,24 @@ export async function setup(): Promise<() => Promise<void>> {
   }
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-test-postgres-'));
   const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
+  await commitWithoutWaiting(server.url);
   process.env.TEST_DATABASE_URL = server.url;
   return async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
     await removeHeadStart();
   };
+}
+
+/** Lets no commit wait for the disk: nothing stops the server in the middle of the tests. */
+async function commitWithoutWaiting(server: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  try {
+    await client.query('ALTER ROLE ALL SET synchronous_commit = off');
+  } finally {
+    await client.end();
+  }
 }
 
 /** Drops the databases that tests have kept for the next ones. */

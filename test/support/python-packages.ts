@@ -73,7 +73,8 @@ export async function installPythonPackages(requirements: string, minor: number)
         env: {
           PATH: process.env.PATH ?? '',
           PYTHONPATH: path.join(kept.folder, 'packages'),
-          PYTHONDONTWRITEBYTECODE: '1',
+          // Compiled modules, for the next run: not beside our own files.
+          PYTHONPYCACHEPREFIX: path.join(kept.folder, 'compiled'),
           ...env,
         },
         cwd,

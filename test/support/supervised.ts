@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { processesOf } from './processes-of.ts';
@@ -27,23 +27,30 @@ export interface Supervised {
   lastMessageOfService(): unknown;
 }
 
-/** Makes a folder with a head start before each test; stops the programs after it, and checks that no process is left. */
-export function useSupervised(): Supervised {
+/**
+ * `describe` for tests that share a folder and the programs on it, from one test to the next. Makes the folder with a head start before
+ * them; stops the programs after them, and checks that no process is left.
+ */
+export function describeSupervised(name: string, tests: (here: Supervised) => void): void {
+  describe(name, () => tests(useSupervised()));
+}
+
+function useSupervised(): Supervised {
   let folder = '';
   const env = () => ({ RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0' });
   const noProcessLeft = async () => {
-    await vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 40_000, interval: 50 });
+    await vi.waitFor(() => expect(processesOf(folder)).toEqual([]), { timeout: 40_000, interval: 200 });
   };
-  beforeEach(async () => {
+  beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'runyard-up-'));
     const { RUNYARD_DATA_DIR: dataDir } = env();
     mkdirSync(dataDir, { mode: 0o700 });
     await giveDatabase(dataDir);
     await giveRuntime(dataDir);
   }, 60_000);
-  afterEach(async () => {
+  afterAll(async () => {
     await keepRuntime(env().RUNYARD_DATA_DIR);
-    await runCommand([runyard, 'down', '--force'], { cwd: folder, env: env() });
+    if (processesOf(folder).length > 0) await runCommand([runyard, 'down', '--force'], { cwd: folder, env: env() });
     endCommands();
     await noProcessLeft();
     rmSync(folder, { recursive: true, force: true });

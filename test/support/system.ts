@@ -61,18 +61,25 @@ export interface System {
 /** Of a program on a loaded machine: initdb, migrations, and the bundle of the agent by the first worker. */
 const startLimitMs = 60_000;
 
-/** Polls until `probe` gives something; throws with `what` after `timeoutMs`. */
+/** Each request of a poll takes processor time from the program that the test waits for. */
+const longestPauseMs = 200;
+
+/**
+ * Polls until `probe` gives something; throws with `what` after `timeoutMs`. A pause is a fifth of the time so far, so that short waits
+ * end soon and long ones take little processor time.
+ */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false>,
   timeoutMs = 30_000,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const startedAt = performance.now();
   for (;;) {
     const found = await probe();
     if (found !== null && found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms`);
-    await delay(50);
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs > timeoutMs) throw new Error(`${what} did not happen within ${timeoutMs} ms`);
+    await delay(Math.min(Math.max(waitedMs / 5, 20), longestPauseMs));
   }
 }
 

@@ -24,11 +24,14 @@ let host: FakeGitHost;
 let service: TestService;
 let folder: string;
 let shared: OwnThings;
+/** Of each operation. Making the document takes as long as several requests, so it is made once. */
+let commands: Map<RouteName, string>;
 beforeAll(async () => {
   host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
   await host.commit('acme', 'site', { 'README.md': 'a' });
   service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
   shared = await makeThings();
+  commands = commandsOf(service.baseUrl);
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-examples-'));
 });
 afterAll(async () => {
@@ -37,7 +40,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const commands = (baseUrl: string): Map<RouteName, string> => {
+const commandsOf = (baseUrl: string): Map<RouteName, string> => {
   const { paths } = openApiDocument(baseUrl) as { paths: Record<string, Record<string, Operation>> };
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
   return new Map(operations.map((each) => [each.operationId, each['x-codeSamples'][0]?.source ?? '']));
@@ -182,7 +185,7 @@ test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (n
   // The command as it stands; the function adds what the test needs to see.
   const limit = endless.includes(name) ? 2 : 20;
   const script = `curl() { command curl --silent --show-error --max-time ${limit} --output body --write-out '%{http_code}' "$@"; }
-${commands(service.baseUrl).get(name)}`;
+${commands.get(name)}`;
   const { stdout } = await run('sh', ['-c', script], {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', ...variables },

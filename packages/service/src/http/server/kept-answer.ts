@@ -17,9 +17,9 @@ interface Kept {
 async function keep(text: string): Promise<Kept> {
   const plain = Buffer.from(text);
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
-  // In the thread pool. The best quality takes ten times as long for some percent.
+  // In the thread pool. Quality 9 needs 32 MB of memory for each text instead of 1 MB, and makes it 4 percent smaller.
   const [br, gzipped] = await Promise.all([
-    promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+    promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
     promisify(gzip)(plain),
   ]);
   return {
