@@ -32,7 +32,10 @@ test('gives a run with an image to the worker that runs images, and shows a boun
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
     [t.teamId],
   );
-  const runId = await t.newRun({ environmentId: 'boxesBoxesBoxesBoxes22', config: { environment_id: 'boxesBoxesBoxesBoxes22' } });
+  const runId = await t.newRun({
+    environmentId: 'boxesBoxesBoxesBoxes22',
+    config: { environment_id: 'boxesBoxesBoxesBoxes22' },
+  });
   await vi.waitFor(() => expect(assigned).toHaveLength(1));
   const [{ worker = '', task_id = '', execution_id = '', docker_image = '' } = {}] = assigned;
   expect([worker, docker_image]).toEqual(['runyard-b', 'box:1']);

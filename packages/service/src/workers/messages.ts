@@ -3,7 +3,12 @@
  * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
  */
 
-import { type TaskFailure, unfitReasons, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
+import {
+  type TaskFailure,
+  unfitReasons,
+  type WorkerHello,
+  type WorkerMessage,
+} from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { recordSandbox } from '../executions/lease/record-sandbox.ts';
 import { endSandboxWithin, type SandboxEnd } from '../executions/reconcile/sandbox-end.ts';
@@ -104,7 +109,11 @@ async function apply(
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
       await claimAssigned(deps, tx, connection, target);
-      const end = { kind: kindOfFailure(failure), message: text, ...(exitCode === undefined ? {} : { exitCode }) } as const;
+      const end = {
+        kind: kindOfFailure(failure),
+        message: text,
+        ...(exitCode === undefined ? {} : { exitCode }),
+      } as const;
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
     }

@@ -90,7 +90,10 @@ test('assigns a run with a container image only to a worker that runs images, wi
     `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
     fixture.teamId,
   );
-  const boxed = await fixture.newRun({ environmentId: 'boxesBoxesBoxesBoxes22', config: { environment_id: 'boxesBoxesBoxesBoxes22' } });
+  const boxed = await fixture.newRun({
+    environmentId: 'boxesBoxesBoxesBoxes22',
+    config: { environment_id: 'boxesBoxesBoxesBoxes22' },
+  });
   const plain = await fixture.newRun();
   await change(`UPDATE environments SET config = '{"docker_image": "box:2"}'`);
   expect([await next(), await next()]).toEqual([plain, 'nothing']);
