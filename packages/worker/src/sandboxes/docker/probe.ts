@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
 import os from 'node:os';
+import { http } from '@runyard/contract/node-http';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { listenOnSocket } from '../../relay/socket-server.ts';
 import { agentNode } from '../../runtime/agent-program.ts';
@@ -142,7 +142,7 @@ async function runProbe({ engine, ground, limits, runtime }: ContainerProbe, nod
       {
         relay: (socketPath, uid) =>
           listenOnSocket(
-            createServer((_, response) => response.writeHead(204).end()),
+            http.createServer((_, response) => response.writeHead(204).end()),
             socketPath,
             uid,
           ),

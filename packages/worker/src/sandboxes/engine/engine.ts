@@ -1,7 +1,8 @@
 /** The HTTP API of a container engine on this machine (docs.docker.com/reference/api/engine), over its Unix socket. */
-import http, { type IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { http } from '@runyard/contract/node-http';
 
 /** Newest version of the API that this code was written for. An engine that knows only older ones is asked in its own newest. */
 const newestVersion = '1.47';
@@ -54,7 +55,7 @@ export interface Engine {
 /** Opens the connection to an engine. */
 export function openEngine(address: EngineAddress): Engine {
   const { socketPath, version } = address;
-  const send = (method: string, path: string, request: EngineRequest = {}): http.ClientRequest => {
+  const send = (method: string, path: string, request: EngineRequest = {}): ClientRequest => {
     const { query, json, tar, signal } = request;
     const body = json === undefined ? tar : Buffer.from(JSON.stringify(json));
     const sent = http.request({
@@ -73,7 +74,7 @@ export function openEngine(address: EngineAddress): Engine {
     sent.end(body);
     return sent;
   };
-  const answerTo = (sent: http.ClientRequest, limitMs = answerMs): Promise<IncomingMessage> =>
+  const answerTo = (sent: ClientRequest, limitMs = answerMs): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const late = limitMs === 0 ? undefined : setTimeout(() => sent.destroy(new Error('it does not answer')), limitMs);
       sent.once('response', (answer) => {
