@@ -3,7 +3,7 @@ import { parseRunArguments } from './arguments.ts';
 import { grantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { redactStderr } from './granted-secrets/redact-stderr.ts';
 import { redactingClient } from './granted-secrets/redacting-client.ts';
-import { takeRunToken } from './run-token.ts';
+import { readDescriptor, takeRunToken } from './run-token.ts';
 import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
@@ -16,7 +16,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
   switch (command) {
     case 'run':
-      return await run(rest);
+      return await run(rest, takeRunToken(process.env));
+    case 'wait':
+      return await waitForRun();
     case 'report-artifact': {
       if (rest[0] === 'handoff') {
         const { handoffCommand } = await import('./sandbox-commands/handoff.ts');
@@ -49,8 +51,29 @@ const ownVariables = [
   'NODE_OPTIONS',
 ] as const;
 
-async function run(argv: readonly string[]): Promise<number> {
-  const token = takeRunToken(process.env);
+/** The start of a run, as the worker gives it to an agent that waits. */
+interface GivenRun {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly runToken: string;
+}
+
+/**
+ * Loads what runs need, then waits for a run, which the worker writes to the descriptor of the run token. Ends with code 0 if the worker
+ * closes the descriptor without a run.
+ */
+async function waitForRun(): Promise<number> {
+  const { loadForRun } = await import('./load-for-run.ts');
+  await loadForRun();
+  const text = readDescriptor(process.env);
+  if (text === '') return 0;
+  const { args, env, runToken }: GivenRun = JSON.parse(text);
+  Object.assign(process.env, env);
+  const [, ...argv] = args[0] === 'agent' ? args.slice(1) : args;
+  return await run(argv, runToken);
+}
+
+async function run(argv: readonly string[], token: string): Promise<number> {
   const given = { ...process.env };
   for (const name of ownVariables) delete process.env[name];
   const parsed = parseRunArguments(argv, process.env);

@@ -102,6 +102,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const served = cache === undefined ? undefined : await serveCache(cache, opened.cacheSocket);
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
+      warmSandboxes: settings.RUNYARD_WARM_SANDBOXES,
       harnessDir: settings.RUNYARD_HARNESS_DIR,
       state,
       instanceId: lock.instanceId,
@@ -203,6 +204,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const drain = (): void => {
       if (executions.isDraining()) return;
       executions.drain();
+      backend.drain?.();
       log.info({ executions: executions.list().length }, 'draining: no new executions');
       connection.sayHello();
       endWhenIdle();
@@ -213,6 +215,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       if (leaving || stopping) return;
       leaving = true;
       executions.drain();
+      backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
       // An assignment that was claimed gets its sandbox, so that the next worker finds it.
       await Promise.race([executions.settled(), sleep(settleMs)]);

@@ -66,6 +66,7 @@ export async function carryOut(
         limits,
         isLimited: assignment.limits !== undefined,
         files: [],
+        variables: launch.variables,
         ...(egress === undefined ? {} : { egress }),
         ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),

@@ -16,6 +16,8 @@ export interface ProbeResult {
 
 export interface OpenRequest {
   readonly limits: SandboxLimits;
+  /** Sandboxes in which an agent waits for its run. */
+  readonly warmSandboxes: number;
   /** Folder with programs of harnesses, which every sandbox sees read-only. */
   readonly harnessDir: string | undefined;
   readonly state: StateRoot;

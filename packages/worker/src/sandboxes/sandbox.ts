@@ -29,6 +29,8 @@ export interface SandboxSpecification {
   /** The hosts that the environment allows, as the service is told; absent: none. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
+  /** Names of the variables that the assignment gives its agent; absent: none. */
+  readonly variables?: readonly string[];
 }
 
 /** The start of the agent program. The backend adds Node, the bundle's path, and `PATH`, `HOME`, `USER`, `LANG`, `TERM`. */
@@ -95,6 +97,8 @@ export interface SandboxBackend {
    * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
+  /** Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: it keeps none. */
+  drain?(): void;
   /** Releases what the backend itself holds: sandboxes in its pool, locks. Created sandboxes are disposed of by their owner. */
   close(): Promise<void>;
 }

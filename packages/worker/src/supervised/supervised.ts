@@ -30,6 +30,8 @@ export interface Supervisor {
 export interface SupervisedSandbox extends Sandbox {
   /** False when its supervisor has gone. */
   readonly isAlive: () => boolean;
+  /** Resolves when it has ended although nothing was started in it. */
+  readonly gone: Promise<void>;
   /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not for adopted ones. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
   /** Gives it the proxy to the hosts of its environment. */
@@ -75,6 +77,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         started.resolve();
         break;
       case 'disposed':
+        started.reject(new SandboxError('spawn', 'sandbox_ended', 'the sandbox ended before its agent got its run'));
         gone.resolve();
         break;
       case 'denied':
@@ -127,6 +130,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       return workspace;
     },
     isAlive: () => isOpen,
+    gone: gone.promise,
     prepare(preparation, adoptSeconds) {
       lines.send({ type: 'prepare', preparation, adoptSeconds });
       return prepared.promise;
@@ -146,7 +150,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     async dispose() {
       lines.send({ type: 'dispose' });
       // The supervisor reports the end only when nothing is left.
-      await (isStarted ? ended.promise : gone.promise);
+      await Promise.race(isStarted ? [ended.promise, gone.promise] : [gone.promise]);
     },
     letGo() {
       isOver = true;

@@ -34,6 +34,7 @@ export function supervise(folder: string): Supervision {
   const denied: DeniedConnections[] = [];
   let isPreparing = false;
   let started = false;
+  let isDisposing = false;
   let ended: SandboxExit | undefined;
   let adoptSeconds = 0;
   /** Why this process ended the sandbox by itself. */
@@ -60,6 +61,7 @@ export function supervise(folder: string): Supervision {
       const contents = agentContents(runtime, openUpstream(serviceRoot), cache);
       sandbox = await prepareSandbox({ ...ground, log: { warn } }, contents, id);
       isPreparing = false;
+      if (preparation.isWarm) startWaiting(sandbox);
       worker?.send({ type: 'prepared', workspace: sandbox.workspace });
       if (worker === undefined) await dispose();
     } catch (error) {
@@ -71,8 +73,19 @@ export function supervise(folder: string): Supervision {
     }
   };
 
-  /** Removes a sandbox in which nothing was started. */
+  /** Starts the agent ahead of its run. An agent that ends while it waits takes its sandbox with it. */
+  const startWaiting = (prepared: RawSandbox): void => {
+    prepared.startWaiting();
+    void prepared.ended.then(({ exitCode, outputTail }) => {
+      if (started || isDisposing) return;
+      warn({ exit_code: exitCode, output: outputTail.slice(-2000) }, 'an agent ended while it waited for a run');
+      void dispose();
+    });
+  };
+
+  /** Removes a sandbox in which nothing was started, or whose agent waits. */
   const dispose = async (): Promise<void> => {
+    isDisposing = true;
     await sandbox?.dispose();
     worker?.send({ type: 'disposed' });
     leave();
@@ -100,7 +113,7 @@ export function supervise(folder: string): Supervision {
         void prepare(order.preparation);
         return;
       case 'start':
-        if (sandbox === undefined || started) return;
+        if (sandbox === undefined || started || isDisposing) return;
         started = true;
         void watch(sandbox);
         void start(sandbox, order.launch);

@@ -12,8 +12,10 @@ export interface BubblewrapProcess {
   readonly pid: number;
   /** Returns the first process in the sandbox; `undefined` if there is none. */
   readonly init: () => number | undefined;
-  /** Makes the sandbox with these options and starts the command in it, which reads the run token from `runTokenDescriptor`. Once. */
-  release(options: readonly string[], runToken?: string): void;
+  /** Makes the sandbox with these options and starts the command in it. Once. */
+  release(options: readonly string[]): void;
+  /** Gives the command the text that it reads from `runTokenDescriptor`. Once; before or after `release`. */
+  give(text: string): void;
   /** False when it has ended. */
   readonly isAlive: () => boolean;
   /** Exit code of the agent and the end of its output, when everything in the sandbox is gone. */
@@ -87,10 +89,8 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     init: () => childrenOf(pid)[0],
     ended,
     isAlive: () => child.exitCode === null && child.signalCode === null,
-    release(list, runToken = '') {
-      token.end(runToken);
-      options.end(list.map((option) => `${option}\0`).join(''));
-    },
+    release: (list) => void options.end(list.map((option) => `${option}\0`).join('')),
+    give: (text) => void token.end(text),
     kill: (how) => kill(child, how),
   };
 }
