@@ -3,7 +3,7 @@ import { parseRunArguments } from './arguments.ts';
 import { grantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { redactStderr } from './granted-secrets/redact-stderr.ts';
 import { redactingClient } from './granted-secrets/redacting-client.ts';
-import { readDescriptor, takeRunToken } from './run-token.ts';
+import { takeRunToken } from './run-token.ts';
 import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
@@ -18,7 +18,7 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'run':
       return await run(rest, takeRunToken(process.env));
     case 'wait':
-      return await waitForRun();
+      return await runWhatComes(rest);
     case 'report-artifact': {
       if (rest[0] === 'handoff') {
         const { handoffCommand } = await import('./sandbox-commands/handoff.ts');
@@ -51,26 +51,14 @@ const ownVariables = [
   'NODE_OPTIONS',
 ] as const;
 
-/** The start of a run, as the worker gives it to an agent that waits. */
-interface GivenRun {
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly runToken: string;
-}
-
-/**
- * Loads what runs need, then waits for a run, which the worker writes to the descriptor of the run token. Ends with code 0 if the worker
- * closes the descriptor without a run.
- */
-async function waitForRun(): Promise<number> {
-  const { loadForRun } = await import('./load-for-run.ts');
-  await loadForRun();
-  const text = readDescriptor(process.env);
-  if (text === '') return 0;
-  const { args, env, runToken }: GivenRun = JSON.parse(text);
-  Object.assign(process.env, env);
-  const [, ...argv] = args[0] === 'agent' ? args.slice(1) : args;
-  return await run(argv, runToken);
+/** Waits for a run and runs it. Its argument is the URL of the service. */
+async function runWhatComes([serverRoot = '']: readonly string[]): Promise<number> {
+  const { waitForRun } = await import('./waiting/wait.ts');
+  const given = await waitForRun(process.env, serverRoot);
+  if (given === undefined) return 0;
+  Object.assign(process.env, given.env);
+  const [, , ...argv] = given.args;
+  return await run(argv, given.runToken);
 }
 
 async function run(argv: readonly string[], token: string): Promise<number> {

@@ -60,27 +60,29 @@ export function supervise(folder: string): Supervision {
     try {
       const contents = agentContents(runtime, openUpstream(serviceRoot), cache);
       sandbox = await prepareSandbox({ ...ground, log: { warn } }, contents, id);
+      if (preparation.isWarm) await startWaiting(sandbox, serviceRoot);
       isPreparing = false;
-      if (preparation.isWarm) startWaiting(sandbox);
       worker?.send({ type: 'prepared', workspace: sandbox.workspace });
       if (worker === undefined) await dispose();
     } catch (error) {
       const { message } = error as Error;
       const known =
         error instanceof SandboxError ? error : { phase: 'prepare' as const, reason: 'sandbox_not_prepared' };
+      isDisposing = true;
+      await sandbox?.dispose();
       worker?.send({ type: 'not_prepared', phase: known.phase, reason: known.reason, message });
       leave();
     }
   };
 
   /** Starts the agent ahead of its run. An agent that ends while it waits takes its sandbox with it. */
-  const startWaiting = (prepared: RawSandbox): void => {
-    prepared.startWaiting();
+  const startWaiting = async (prepared: RawSandbox, serviceRoot: string): Promise<void> => {
     void prepared.ended.then(({ exitCode, outputTail }) => {
       if (started || isDisposing) return;
       warn({ exit_code: exitCode, output: outputTail.slice(-2000) }, 'an agent ended while it waited for a run');
-      void dispose();
+      if (!isPreparing) void dispose();
     });
+    await prepared.startWaiting(serviceRoot);
   };
 
   /** Removes a sandbox in which nothing was started, or whose agent waits. */
@@ -157,8 +159,8 @@ export function supervise(folder: string): Supervision {
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // While it is being prepared, the end of that disposes of it.
-    if (!started && isPreparing) return;
+    // While it is being prepared, the end of that disposes of it; an agent that gets ready to wait is not waited for.
+    if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>
       endAlone(

@@ -123,11 +123,15 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
 }
 
 /** Returns how to make sandboxes that end with this process. */
-function inThisProcess(ground: BubblewrapGround, runtime: string, { upstream, cache }: OpenRequest): MakeSandbox {
+function inThisProcess(ground: BubblewrapGround, runtime: string, { upstream, serviceRoot, cache }: OpenRequest): MakeSandbox {
   const contents = agentContents(runtime, upstream, cache);
   return async (limits, isWarm) => {
     const sandbox = await prepareSandbox({ ...ground, limits }, contents);
-    if (isWarm) sandbox.startWaiting();
+    if (!isWarm) return sandbox;
+    await sandbox.startWaiting(serviceRoot).catch(async (error: Error) => {
+      await sandbox.dispose();
+      throw error;
+    });
     return sandbox;
   };
 }

@@ -54,9 +54,15 @@ export interface RawSandbox extends Sandbox {
   readonly isAlive: () => boolean;
   /** Resolves when its process has ended. */
   readonly gone: Promise<unknown>;
-  /** Starts an agent that knows nothing of a run. `spawn` then gives it its run instead of starting one. */
-  startWaiting(): void;
+  /**
+   * Starts an agent that knows nothing of a run but the address of the service. `spawn` then gives it its run instead of starting one.
+   * Resolves when it waits. If it ends before, this rejects and the sandbox must be disposed of.
+   */
+  startWaiting(serviceRoot: string): Promise<void>;
 }
+
+/** Longest time until an agent waits. */
+const longestStartMs = 30_000;
 
 /** Returns the id of a new sandbox. */
 export const newSandboxId = (): string => randomBytes(6).toString('hex');
@@ -228,9 +234,12 @@ export async function prepareSandbox(
     },
     isAlive: started.isAlive,
     gone: started.ended,
-    startWaiting() {
+    async startWaiting(serviceRoot) {
       isWaiting = true;
-      begin(agentCommand(['agent', 'wait'], gvisor), agentEnvironment({}), undefined);
+      begin(agentCommand(['agent', 'wait', serviceRoot], gvisor), agentEnvironment({}), undefined);
+      await inTime(started.spoke(), longestStartMs).catch((error: Error) => {
+        throw notPrepared(error);
+      });
     },
     async spawn(launch: AgentLaunch) {
       if (isWaiting) handOver(launch);
@@ -244,3 +253,11 @@ export async function prepareSandbox(
 
 const notPrepared = (cause: Error): SandboxError =>
   new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });
+
+/** Rejects if the promise needs longer. */
+function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`it took more than ${ms / 1000} s`)), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(late));
+  });
+}
