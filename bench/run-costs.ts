@@ -22,7 +22,10 @@ const tickMs = 10;
 /** Returns the processor time in milliseconds of a process, and of its children that have ended. */
 function timesOf(pid: number): { own: number; children: number } {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
   const at = (index: number) => (fields[index] ?? Number.NaN) * tickMs;
   return { own: at(11) + at(12), children: at(13) + at(14) };
 }
@@ -74,8 +77,7 @@ export async function runCosts(system: System, runs: number): Promise<RunCosts> 
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
   // The queue is in order, so the last run is one of the last to end. Asked rarely, because answers take processor time too.
-  for (const id of ids.toReversed())
-    while (!hasEnded(await system.run(id))) await delay(200);
+  for (const id of ids.toReversed()) while (!hasEnded(await system.run(id))) await delay(200);
   const seconds = (performance.now() - began) / 1000;
   // The last sandboxes are removed, and the pool is filled.
   await delay(1000);
@@ -88,8 +90,13 @@ export async function runCosts(system: System, runs: number): Promise<RunCosts> 
 /** Returns the proportional memory of the sandboxes that wait, and of their supervisors, in MB. Nothing else may run. */
 export async function memoryOfWaiting(system: System): Promise<{ all: number; supervisor: number }> {
   await delay(2000);
-  const waiting = descendants([system.worker().pid ?? 0]).map((pid) => ({ pid, pss: memoryOf(pid).pssMb, command: readFileSync(`/proc/${pid}/cmdline`, 'utf8') }));
+  const waiting = descendants([system.worker().pid ?? 0]).map((pid) => ({
+    pid,
+    pss: memoryOf(pid).pssMb,
+    command: readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
+  }));
   const of = (some: typeof waiting) => sum(some.map(({ pss }) => pss));
-  for (const each of waiting) console.error(each.pid, each.pss, memoryOf(each.pid).rssMb, each.command.slice(0, 150).replaceAll('\0', ' '));
+  for (const each of waiting)
+    console.error(each.pid, each.pss, memoryOf(each.pid).rssMb, each.command.slice(0, 150).replaceAll('\0', ' '));
   return { all: of(waiting), supervisor: of(waiting.filter(({ command }) => command.includes('runyard-supervisor:'))) };
 }

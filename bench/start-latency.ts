@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
-import { startSystem, type System } from '../test/support/system.ts';
+import { type System, startSystem } from '../test/support/system.ts';
 import { percentile, report } from './report.ts';
 import { memoryOfWaiting, type RunCosts, runCosts } from './run-costs.ts';
 
@@ -80,9 +80,7 @@ const gvisor = (await findGvisor())
   : [];
 
 const numbers = (sample: number[] = []): string[] =>
-  sample.length === 0
-    ? ['', '']
-    : [percentile(sample, 0.5).toFixed(0), percentile(sample, 0.99).toFixed(0)];
+  sample.length === 0 ? ['', ''] : [percentile(sample, 0.5).toFixed(0), percentile(sample, 0.99).toFixed(0)];
 const latency = (name: string, sample: keyof Samples, goal: string) => [
   name,
   ...numbers(warm[sample]),

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { killWorkers } from './support/killed-workers.ts';
+import { runOfAgent } from './support/run-of-agent.ts';
 import { eventually, killHard } from './support/system.ts';
 
 const adoptSeconds = 12;
@@ -54,7 +55,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     return { runId, sandbox, workspace: path.join(all, sandbox, 'workspace') };
   };
   const goOn = (workspace: string) => writeFile(path.join(workspace, 'go'), '');
-  const agentOf = (runId: string) => processesWith(runId).find(({ args }) => args.includes('--task-id'));
+  const agentOf = (runId: string) => processesWith(runId).find(({ args }) => runOfAgent(args.join('\0')) === runId);
   const isGone = (sandbox: string) =>
     eventually(`end of sandbox ${sandbox}`, async () => processesWith(`:${sandbox}`).length === 0);
   const endedWell = async (runId: string) => {

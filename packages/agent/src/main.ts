@@ -57,6 +57,8 @@ async function runWhatComes([serverRoot = '']: readonly string[]): Promise<numbe
   const given = await waitForRun(process.env, serverRoot);
   if (given === undefined) return 0;
   Object.assign(process.env, given.env);
+  // So that a person who looks at the processes of the machine can tell the runs apart.
+  process.title = given.args.slice(0, 4).join(' ');
   const [, , ...argv] = given.args;
   return await run(argv, given.runToken);
 }

@@ -2,7 +2,9 @@ import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { AgentLaunch } from '../sandboxes/sandbox.ts';
 
 /** `variables`: names of those that the assignment gives the agent, without the run token. */
-export type LaunchResult = { ok: true; launch: AgentLaunch; variables: readonly string[] } | { ok: false; problem: string };
+export type LaunchResult =
+  | { ok: true; launch: AgentLaunch; variables: readonly string[] }
+  | { ok: false; problem: string };
 
 /** A NUL would end one option of the sandbox and start another. */
 const hasNul = (text: string): boolean => text.includes('\0');

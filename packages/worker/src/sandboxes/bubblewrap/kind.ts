@@ -123,7 +123,11 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
 }
 
 /** Returns how to make sandboxes that end with this process. */
-function inThisProcess(ground: BubblewrapGround, runtime: string, { upstream, serviceRoot, cache }: OpenRequest): MakeSandbox {
+function inThisProcess(
+  ground: BubblewrapGround,
+  runtime: string,
+  { upstream, serviceRoot, cache }: OpenRequest,
+): MakeSandbox {
   const contents = agentContents(runtime, upstream, cache);
   return async (limits, isWarm) => {
     const sandbox = await prepareSandbox({ ...ground, limits }, contents);
