@@ -22,6 +22,8 @@ printf made > made.txt && report-artifact made.txt --title Result; echo finished
 \`\`\`
 `;
 
+const parentOf = (pid: number) => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
 /** Processes whose arguments hold the text. */
 const processesWith = (text: string): { pid: number; args: string[] }[] =>
   readdirSync('/proc')
@@ -120,9 +122,8 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
 
   test('ends a run whose supervisor was killed, and each of its processes', async () => {
     const { runId, sandbox } = await begin('supervisor');
-    const [supervisor] = processesWith('runyard-supervisor:').filter(({ args }) =>
-      args.some((arg) => arg.endsWith(`:${sandbox}`)),
-    );
+    const parents = processesWith(`:${sandbox}`).map(({ pid }) => parentOf(pid));
+    const supervisor = processesWith('runyard-supervisor:').find(({ pid }) => parents.includes(pid));
     process.kill(supervisor?.pid ?? expect.fail('no supervisor'), 'SIGKILL');
     const { state, status_message } = await system.untilEnded(runId);
     expect({ state, status_message }).toMatchObject({

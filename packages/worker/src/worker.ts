@@ -91,7 +91,11 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const adoptSeconds = outlives(settings) ? settings.RUNYARD_ADOPT_SECONDS : 0;
     const opened = await openSupervisors(state.folder, supervisorLabel(state.owner), adoptSeconds, log);
     supervisors = opened;
-    const live = new Set(opened.left.filter(({ lives }) => lives).map(({ sandbox }) => sandbox.id));
+    const live = new Set(
+      opened.left
+        .filter(({ lives }) => lives)
+        .flatMap(({ sandbox, record }) => [sandbox.id, record.supervisor ?? sandbox.id]),
+    );
     await sweepLeftovers(state, live, log);
     const token = openInstanceToken(lock.folder, log);
     const limits = sandboxLimits(settings);

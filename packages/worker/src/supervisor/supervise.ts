@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { type EgressOrder, type ExecutionEgress, makeEgress } from '../egress/egress.ts';
-import { openUpstream } from '../relay/relay.ts';
+import { openUpstream, type Upstream } from '../relay/relay.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
 import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare.ts';
@@ -15,17 +15,32 @@ import { remoteCache } from './remote-cache.ts';
 const folderCheckMs = 1000;
 
 /** A connection to a worker. */
-export type WorkerLines = Pick<Lines<Report, Order<BubblewrapPreparation>>, 'send' | 'close' | 'handle'>;
+export type WorkerLines = Pick<Lines<Report, Order<BubblewrapPreparation>>, 'send' | 'close' | 'handle' | 'hold'>;
+
+const upstreams = new Map<string, Upstream>();
+
+/** Returns the connections to a service. The sandboxes that this process holds one after the other share them. */
+function upstreamTo(serviceRoot: string): Upstream {
+  const upstream = upstreams.get(serviceRoot) ?? openUpstream(serviceRoot);
+  upstreams.set(serviceRoot, upstream);
+  return upstream;
+}
 
 /** The supervision of one sandbox. */
 export interface Supervision {
-  /** Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. */
-  serve(lines: WorkerLines, adoptSeconds?: number): void;
+  /**
+   * Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. `first`: an
+   * order that has arrived already.
+   */
+  serve(lines: WorkerLines, adoptSeconds?: number, first?: Order<BubblewrapPreparation>): void;
   readonly hasWorker: () => boolean;
 }
 
-/** Supervises the sandbox of `folder`. Ends this process when the sandbox has ended. */
-export function supervise(folder: string): Supervision {
+/**
+ * Supervises the sandbox of `folder`. When it has ended and its worker knows, calls `onOver` with the connection, from which the next order
+ * may come; without one if the worker has gone. Ends this process if the sandbox could not be prepared or was not used.
+ */
+export function supervise(folder: string, onOver: (worker: WorkerLines | undefined) => void): Supervision {
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;
   let sandbox: RawSandbox | undefined;
@@ -58,7 +73,7 @@ export function supervise(folder: string): Supervision {
     const cache = cacheSocket === undefined ? undefined : remoteCache(cacheSocket);
     isPreparing = true;
     try {
-      const contents = agentContents(runtime, openUpstream(serviceRoot), cache);
+      const contents = agentContents(runtime, upstreamTo(serviceRoot), cache);
       sandbox = await prepareSandbox({ ...ground, log: { warn } }, contents, id);
       if (preparation.isWarm) await startWaiting(sandbox, serviceRoot);
       isPreparing = false;
@@ -104,8 +119,10 @@ export function supervise(folder: string): Supervision {
     } catch (error) {
       warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
     }
+    clearInterval(folderCheck);
     worker?.send({ type: 'ended', exit: ended });
-    leave();
+    // The next worker finds the end on the disk.
+    onOver(worker);
   };
 
   const obey = (order: Order<BubblewrapPreparation>): void => {
@@ -169,19 +186,20 @@ export function supervise(folder: string): Supervision {
     waiting = setTimeout(gaveUp, adoptSeconds * 1000);
   };
 
-  setInterval(() => {
+  const folderCheck = setInterval(() => {
     if (existsSync(folder) || verdict !== undefined) return;
     endAlone('The data folder of the worker was removed, so its sandbox was ended.');
-  }, folderCheckMs).unref();
+  }, folderCheckMs);
+  folderCheck.unref();
 
   return {
     hasWorker: () => worker !== undefined,
-    serve(lines, seconds) {
+    serve(lines, seconds, first) {
       clearTimeout(waiting);
       adoptSeconds = seconds ?? adoptSeconds;
       worker = lines;
       if (seconds !== undefined) for (const each of denied) lines.send({ type: 'denied', denied: each });
-      if (ended !== undefined) lines.send({ type: 'ended', exit: ended });
+      if (first !== undefined) obey(first);
       lines.handle({
         message: obey,
         closed() {
