@@ -38,32 +38,6 @@ describe('the workspace', () => {
     expect(paths.indexOf('workspace')).toBeGreaterThan(paths.indexOf('finish-task'));
   });
 
-  test('is empty after a short run, which tells it and its last events with the end of its turn', async () => {
-    await start({ ...sh('true'), ...keeps });
-    await ended();
-    expect(fake.workspaces).toEqual([{ turn: 1, session: null, bytes: Buffer.alloc(0) }]);
-    expect(of('turn_finished')).toHaveLength(1);
-    const paths = fake.requests.map(({ path }) => path.split('/').at(-1));
-    expect(paths.filter((name) => name !== 'inbox' && name !== 'events')).toEqual(['resolve-prompt', 'finish-task']);
-    expect(paths.filter((name) => name === 'events').length).toBeLessThan(3);
-  });
-
-  test('and the last events are sent by themselves to a service that refuses them in a report', async () => {
-    await start(
-      { ...sh('true'), ...keeps },
-      {
-        prepare: (service) => {
-          service.fault = ({ path, body }) =>
-            path.endsWith('/finish-task') && body.includes('"events"') ? { status: 400 } : undefined;
-        },
-      },
-    );
-    await ended();
-    expect(fake.finished).toHaveLength(1);
-    expect(fake.workspaces.map(({ bytes }) => bytes.length)).toEqual([0]);
-    expect(of('turn_finished')).toHaveLength(1);
-  });
-
   test('is reported if it is too large to be saved', async () => {
     await start({ ...sh('head -c 100000 /dev/urandom > file'), max_workspace_bytes: 50_000 });
     await ended();

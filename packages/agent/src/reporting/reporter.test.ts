@@ -65,11 +65,10 @@ describe('the reporter', () => {
     const answered = Promise.withResolvers<number>();
     const { reporter, batches } = report(() => answered.promise);
     reporter.emit(line('1'));
-    const flushed = reporter.flush();
-    const rest = reporter.takeRest();
+    await expect.poll(() => batches.length).toBe(1);
     reporter.emit(line('2'));
+    const rest = reporter.takeRest();
     answered.resolve(1);
-    await flushed;
     const { events, settle } = await rest;
     expect([events.map(({ seq }) => seq), batches.length]).toEqual([[2], 1]);
     settle(2);
