@@ -30,12 +30,16 @@ function timesOf(pid: number): { own: number; children: number } {
   return { own: at(11) + at(12), children: at(13) + at(14) };
 }
 
+function parentOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
 /** Returns the processes whose parents are of `pids`, and theirs, and so on. */
 function descendants(pids: readonly number[]): number[] {
   const parents = readdirSync('/proc').flatMap((name) => {
     try {
-      const text = readFileSync(`/proc/${Number(name)}/stat`, 'utf8');
-      return [[Number(name), Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1])] as const];
+      return [[Number(name), parentOf(Number(name))] as const];
     } catch {
       return [];
     }
@@ -87,16 +91,18 @@ export async function runCosts(system: System, runs: number): Promise<RunCosts> 
   return { ...costs, all: sum(Object.values(costs)), perSecond: runs / seconds };
 }
 
-/** Returns the proportional memory of the sandboxes that wait, and of their supervisors, in MB. Nothing else may run. */
-export async function memoryOfWaiting(system: System): Promise<{ all: number; supervisor: number }> {
+/**
+ * Returns the proportional memory of a sandbox in which an agent waits, in MB: agent, its init, bwrap, and their supervisor. Nothing else may
+ * run.
+ */
+export async function memoryOfWaiting(system: System): Promise<{ all: number; agent: number; supervisor: number }> {
   await delay(2000);
-  const waiting = descendants([system.worker().pid ?? 0]).map((pid) => ({
-    pid,
-    pss: memoryOf(pid).pssMb,
-    command: readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
-  }));
-  const of = (some: typeof waiting) => sum(some.map(({ pss }) => pss));
-  for (const each of waiting)
-    console.error(each.pid, each.pss, memoryOf(each.pid).rssMb, each.command.slice(0, 150).replaceAll('\0', ' '));
-  return { all: of(waiting), supervisor: of(waiting.filter(({ command }) => command.includes('runyard-supervisor:'))) };
+  const worker = system.worker().pid ?? 0;
+  const processes = descendants([worker]);
+  const agent = processes.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0agent\0wait\0'));
+  if (agent === undefined) throw new Error('no agent waits');
+  const chain: number[] = [];
+  for (let pid = agent; pid !== worker; pid = parentOf(pid)) chain.push(pid);
+  const pss = chain.map((pid) => memoryOf(pid).pssMb);
+  return { all: sum(pss), agent: pss[0] ?? Number.NaN, supervisor: pss.at(-1) ?? Number.NaN };
 }

@@ -114,6 +114,7 @@ report(
     cost('… PostgreSQL', 'postgres', ''),
     cost('runs of a second', 'perSecond', '15', 1),
     ['memory of a waiting sandbox, MB', waiting.all, '', '40', 0, '', '', ''],
-    ['… of which its supervisor', waiting.supervisor, '', '', '', '', '', ''],
+    ['… agent', waiting.agent, '', '', '', '', '', ''],
+    ['… supervisor', waiting.supervisor, '', '', '', '', '', ''],
   ],
 );

@@ -2,12 +2,15 @@ import type { SupervisorProcess } from './supervised.ts';
 
 /** Supervisors without a sandbox that are kept. The others end. */
 const mostIdle = 2;
+/** Sandboxes that a supervisor holds, one after the other, before it ends: its memory grows a little with each. */
+const mostSandboxes = 16;
 /** Time for which an idle supervisor is kept. */
 const idleMs = 10_000;
 
 /** Supervisors whose sandbox has ended. The next sandbox takes one of them, because the start of another takes processor time. */
 export interface IdleSupervisors {
   take(): SupervisorProcess | undefined;
+  /** Keeps a supervisor whose sandbox has ended, or ends it. */
   add(supervisor: SupervisorProcess): void;
   /** Ends all. */
   close(): void;
@@ -15,6 +18,7 @@ export interface IdleSupervisors {
 
 export function keepIdleSupervisors(): IdleSupervisors {
   const idle = new Map<SupervisorProcess, NodeJS.Timeout>();
+  const held = new WeakMap<SupervisorProcess, number>();
   let closed = false;
   const remove = (supervisor: SupervisorProcess): void => {
     clearTimeout(idle.get(supervisor));
@@ -27,7 +31,9 @@ export function keepIdleSupervisors(): IdleSupervisors {
       return last;
     },
     add(supervisor) {
-      if (closed || idle.size >= mostIdle) return supervisor.lines.close();
+      const count = (held.get(supervisor) ?? 0) + 1;
+      held.set(supervisor, count);
+      if (closed || idle.size >= mostIdle || count >= mostSandboxes) return supervisor.lines.close();
       const end = () => {
         remove(supervisor);
         supervisor.lines.close();

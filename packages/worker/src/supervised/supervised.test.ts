@@ -80,6 +80,17 @@ test('rejects the start of a sandbox whose agent ended while it waited, and keep
   expect(sandbox.freesSupervisor()).toBe(false);
 });
 
+test('ends a supervisor that held 16 sandboxes', () => {
+  const idle = keepIdleSupervisors();
+  const { supervisor, isClosed } = playSupervisor();
+  for (let held = 1; held < 16; held++) {
+    idle.add(supervisor);
+    expect(idle.take()).toBe(supervisor);
+  }
+  idle.add(supervisor);
+  expect([idle.take(), isClosed()]).toEqual([undefined, true]);
+});
+
 test('keeps two supervisors without a sandbox at most, and ends them in the end', () => {
   const idle = keepIdleSupervisors();
   const supervisors = [playSupervisor(), playSupervisor(), playSupervisor()];
