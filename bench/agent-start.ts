@@ -36,7 +36,13 @@ try {
     basePath: '',
     close: () => {},
   });
-  const backend = bubblewrapBackend(place.ground.limits, noneLevel, () => prepareSandbox(place.ground, contents));
+  const backend = bubblewrapBackend({
+    limits: place.ground.limits,
+    level: noneLevel,
+    make: () => prepareSandbox(place.ground, contents),
+    warm: 0,
+    log: console,
+  });
   undo.push(() => backend.close());
 
   /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */

@@ -106,7 +106,13 @@ try {
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
   const upstream = openUpstream('http://127.0.0.1:9');
   const contents = agentContents(runtime, upstream);
-  const backend = bubblewrapBackend(ground.limits, noneLevel, () => prepareSandbox(ground, contents));
+  const backend = bubblewrapBackend({
+    limits: ground.limits,
+    level: noneLevel,
+    make: () => prepareSandbox(ground, contents),
+    warm: 0,
+    log: console,
+  });
   try {
     const ballast = Buffer.alloc(Math.max(0, workerMb - memoryOf(process.pid).rssMb) * 2 ** 20, 1);
     const samples = await inTurns(

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { killWorkers } from './support/killed-workers.ts';
+import { runOfAgent } from './support/run-of-agent.ts';
 import { eventually, killHard } from './support/system.ts';
 
 const adoptSeconds = 12;
@@ -20,6 +21,8 @@ echo begun ${name}; touch begun-${name}; while ! [ -e go ]; do sleep 0.05; done;
 printf made > made.txt && report-artifact made.txt --title Result; echo finished
 \`\`\`
 `;
+
+const parentOf = (pid: number) => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 /** Processes whose arguments hold the text. */
 const processesWith = (text: string): { pid: number; args: string[] }[] =>
@@ -54,7 +57,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     return { runId, sandbox, workspace: path.join(all, sandbox, 'workspace') };
   };
   const goOn = (workspace: string) => writeFile(path.join(workspace, 'go'), '');
-  const agentOf = (runId: string) => processesWith(runId).find(({ args }) => args.includes('--task-id'));
+  const agentOf = (runId: string) => processesWith(runId).find(({ args }) => runOfAgent(args.join('\0')) === runId);
   const isGone = (sandbox: string) =>
     eventually(`end of sandbox ${sandbox}`, async () => processesWith(`:${sandbox}`).length === 0);
   const endedWell = async (runId: string) => {
@@ -119,9 +122,8 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
 
   test('ends a run whose supervisor was killed, and each of its processes', async () => {
     const { runId, sandbox } = await begin('supervisor');
-    const [supervisor] = processesWith('runyard-supervisor:').filter(({ args }) =>
-      args.some((arg) => arg.endsWith(`:${sandbox}`)),
-    );
+    const parents = processesWith(`:${sandbox}`).map(({ pid }) => parentOf(pid));
+    const supervisor = processesWith('runyard-supervisor:').find(({ pid }) => parents.includes(pid));
     process.kill(supervisor?.pid ?? expect.fail('no supervisor'), 'SIGKILL');
     const { state, status_message } = await system.untilEnded(runId);
     expect({ state, status_message }).toMatchObject({

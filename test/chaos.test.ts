@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
+import { runOfAgent } from './support/run-of-agent.ts';
 import { eventually, killHard } from './support/system.ts';
 
 const runCount = Number(process.env.CHAOS_RUNS ?? 30);
@@ -32,14 +33,12 @@ interface AgentProcess {
   readonly namespace: string;
 }
 
-/** The agent with this pid, if it is one of these runs: a node process started as `agent run --task-id ID`. */
+/** The agent with this pid, if it is one of these runs. */
 function agentProcess(pid: number, runIds: ReadonlySet<string>): AgentProcess | undefined {
   try {
     const namespace = readlinkSync(`/proc/${pid}/ns/pid`);
-    const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-    const runId = argv[argv.indexOf('--task-id') + 1] ?? '';
-    const isAgent = argv.includes('--task-id') && runIds.has(runId) && /node$/.test(argv[0] ?? '');
-    return isAgent ? { pid, runId, namespace } : undefined;
+    const runId = runOfAgent(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+    return runId !== undefined && runIds.has(runId) ? { pid, runId, namespace } : undefined;
   } catch {
     // It ended while we looked.
     return undefined;

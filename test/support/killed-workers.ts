@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded } from './run-kinds.ts';
+import { runOfAgent } from './run-of-agent.ts';
 import { killHard, type System } from './system.ts';
 
 export interface KilledWorkers {
@@ -74,8 +75,8 @@ export async function killWorkers(
 /** The agents of these runs, with the pid namespaces of their sandboxes. */
 function agentsOf(runIds: ReadonlySet<string>): [string, string][] {
   return argumentsOfProcesses().flatMap(({ pid, args }): [string, string][] => {
-    const runId = args[args.indexOf('--task-id') + 1] ?? '';
-    if (!args.includes('--task-id') || !args[0]?.endsWith('node') || !runIds.has(runId)) return [];
+    const runId = runOfAgent(args.join('\0'));
+    if (runId === undefined || !runIds.has(runId)) return [];
     try {
       return [[runId, readlinkSync(`/proc/${pid}/ns/pid`)]];
     } catch {

@@ -16,7 +16,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv[0] === 'agent' ? argv.slice(1) : argv;
   switch (command) {
     case 'run':
-      return await run(rest);
+      return await run(rest, takeRunToken(process.env));
+    case 'wait':
+      return await runWhatComes(rest);
     case 'report-artifact': {
       if (rest[0] === 'handoff') {
         const { handoffCommand } = await import('./sandbox-commands/handoff.ts');
@@ -53,8 +55,19 @@ const ownVariables = [
   'NODE_OPTIONS',
 ] as const;
 
-async function run(argv: readonly string[]): Promise<number> {
-  const token = takeRunToken(process.env);
+/** Waits for a run and runs it. Its argument is the URL of the service. */
+async function runWhatComes([serverRoot = '']: readonly string[]): Promise<number> {
+  const { waitForRun } = await import('./waiting/wait.ts');
+  const given = await waitForRun(process.env, serverRoot);
+  if (given === undefined) return 0;
+  Object.assign(process.env, given.env);
+  // So that a person who looks at the processes of the machine can tell the runs apart.
+  process.title = given.args.slice(0, 4).join(' ');
+  const [, , ...argv] = given.args;
+  return await run(argv, given.runToken);
+}
+
+async function run(argv: readonly string[], token: string): Promise<number> {
   const given = { ...process.env };
   for (const name of ownVariables) delete process.env[name];
   const parsed = parseRunArguments(argv, process.env);

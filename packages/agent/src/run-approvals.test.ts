@@ -49,7 +49,7 @@ test('ends the turn and exits when it must leave while it waits for an answer', 
   expect(of('action_result')).toMatchObject([{ state: 'failed' }]);
   expect(of('turn_finished')).toHaveLength(1);
   expect(of('decided')).toEqual([]);
-  expect(fake.shutdowns).toEqual(['finished']);
+  expect(fake.shutdowns, 'the end of the turn says it').toEqual([]);
 });
 
 test('exits also if its harness does not end the turn', async () => {

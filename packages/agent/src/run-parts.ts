@@ -75,7 +75,7 @@ export async function openRunParts(options: RunPartsOptions) {
     tree ??= runTree(client, task);
     return tree;
   };
-  const socket = await openAgentSocket({
+  const socket = openAgentSocket({
     artifact: ({ artifact, cwd }) => reportArtifact(artifact, cwd),
     handoff: handoff.add,
     pullRequest: async (request, gone) => {

@@ -32,7 +32,7 @@ describe('a runbook', () => {
     expect(fake.text()).toContain('Ran all 2 commands');
     expect(fake.text(), 'the model was chosen').not.toContain('language model');
     expect(fake.finished).toEqual([{ turn: 1, success: true, summary: expect.stringContaining('Ran all 2 commands') }]);
-    expect(fake.shutdowns).toEqual(['finished']);
+    expect(fake.shutdowns, 'the end of the turn says it').toEqual([]);
     expect(agent.stderr()).toBe('');
   });
 

@@ -36,7 +36,6 @@ describe('the workspace', () => {
     expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
     const paths = fake.requests.map(({ path }) => path.split('/').at(-1));
     expect(paths.indexOf('workspace')).toBeGreaterThan(paths.indexOf('finish-task'));
-    expect(paths.indexOf('report-shutdown')).toBeGreaterThan(paths.indexOf('workspace'));
   });
 
   test('is reported if it is too large to be saved', async () => {

@@ -58,7 +58,7 @@ describe('the setup', () => {
       },
     });
     expect(of('agent_started')).toEqual([]);
-    expect(fake.shutdowns).toEqual(['finished']);
+    expect(fake.shutdowns, 'the end of the turn says it').toEqual([]);
   });
 
   test('names an attachment that cannot be downloaded', async () => {

@@ -19,14 +19,19 @@ exec "$@"`;
  * that gets the token from a pipe, and does not return.
  */
 export function takeRunToken(env: NodeJS.ProcessEnv): string {
-  const { RUNYARD_RUN_TOKEN: exposed, RUNYARD_RUN_TOKEN_FD: descriptor } = env;
+  const { RUNYARD_RUN_TOKEN: exposed } = env;
   if (exposed !== undefined && exposed !== '') {
     const { execPath, execArgv, argv } = process;
     process.execve?.('/bin/sh', ['sh', '-c', intoPipe, 'sh', execPath, ...execArgv, ...argv.slice(1)], { ...env });
     throw new Error('This system cannot replace a process: give the run token by a descriptor, RUNYARD_RUN_TOKEN_FD.');
   }
+  return readDescriptor(env);
+}
+
+/** Reads the descriptor that `RUNYARD_RUN_TOKEN_FD` names to its end, and closes it. Blocks until the other side closes it. Returns '' if there is none. */
+export function readDescriptor({ RUNYARD_RUN_TOKEN_FD: descriptor }: NodeJS.ProcessEnv): string {
   if (descriptor === undefined || !/^\d{1,4}$/.test(descriptor)) return '';
-  const token = fs.readFileSync(Number(descriptor), 'utf8').trim();
+  const text = fs.readFileSync(Number(descriptor), 'utf8').trim();
   fs.closeSync(Number(descriptor));
-  return token;
+  return text;
 }

@@ -31,8 +31,8 @@ describe('a service in trouble', () => {
     await start(sh('echo one', 'echo poison', 'echo three'), {
       prepare: (fake) => {
         fake.fault = ({ path, body }) => {
-          if (!path.endsWith('/events')) return undefined;
-          const { events } = JSON.parse(body) as { events: { type: string; text?: string }[] };
+          if (!path.endsWith('/events') && !path.endsWith('/finish-task')) return undefined;
+          const { events = [] } = JSON.parse(body) as { events?: { type: string; text?: string }[] };
           return events.some((event) => event.type === 'action_output' && event.text === 'poison\n')
             ? { status: 400 }
             : undefined;

@@ -82,7 +82,6 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     });
     await Promise.race([turns, stopDeadline(stop, harnessGraceMs)]);
     if (stop.signal.aborted) return await leave(turns);
-    await client.reportShutdown('finished');
     return { exitCode: 0 };
   } catch (error) {
     if (error instanceof Superseded || stop.reason === 'superseded') return { exitCode: 0 };

@@ -257,7 +257,7 @@ const FinishTaskError = z
   })
   .meta({ id: 'FinishTaskError', description: 'Why a turn failed' });
 
-/** `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, when all events are acknowledged; sending it twice is not an error. */
+/** `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, with the events that are not acknowledged; sending it twice is not an error. */
 export const FinishTask = z
   .object({
     turn: TurnNumber.optional().describe('Number of the turn in the execution: 1, 2, …; absent: 1. A turn ends once'),
@@ -265,6 +265,15 @@ export const FinishTask = z
     success: z.boolean().describe('False: the agent failed at the task'),
     summary: z.string().describe('Last message of the agent, or why it failed'),
     error: FinishTaskError.optional(),
+    events: z
+      .array(AgentEvent)
+      .max(1000)
+      .optional()
+      .describe('Last events of the turn, as `events` takes them; absent: all are sent already'),
+    workspace: z
+      .literal('empty')
+      .optional()
+      .describe('`empty`: workspace and home are empty at the end of the turn, so no archive of them follows'),
   })
   .meta({ id: 'FinishTask', description: 'The end of a turn' });
 export type FinishTask = z.infer<typeof FinishTask>;
@@ -276,7 +285,13 @@ const NextStep = z.enum(['wait', 'leave']).meta({
 
 /** `wait`: stay, the inbox brings the next follow-up. `leave`: exit. */
 export const FinishTaskResponse = z
-  .object({ next: NextStep })
+  .object({
+    next: NextStep,
+    acknowledged: z
+      .int()
+      .optional()
+      .describe('All events up to this `seq` are stored; absent: none came with the report'),
+  })
   .meta({ id: 'FinishTaskResponse', description: 'What the agent does after a turn' });
 export type FinishTaskResponse = z.infer<typeof FinishTaskResponse>;
 

@@ -91,7 +91,11 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const adoptSeconds = outlives(settings) ? settings.RUNYARD_ADOPT_SECONDS : 0;
     const opened = await openSupervisors(state.folder, supervisorLabel(state.owner), adoptSeconds, log);
     supervisors = opened;
-    const live = new Set(opened.left.filter(({ lives }) => lives).map(({ sandbox }) => sandbox.id));
+    const live = new Set(
+      opened.left
+        .filter(({ lives }) => lives)
+        .flatMap(({ sandbox, record }) => [sandbox.id, record.supervisor ?? sandbox.id]),
+    );
     await sweepLeftovers(state, live, log);
     const token = openInstanceToken(lock.folder, log);
     const limits = sandboxLimits(settings);
@@ -102,6 +106,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const served = cache === undefined ? undefined : await serveCache(cache, opened.cacheSocket);
     const backend = await openBackend(settings.RUNYARD_SANDBOX, {
       limits,
+      warmSandboxes: settings.RUNYARD_WARM_SANDBOXES,
       harnessDir: settings.RUNYARD_HARNESS_DIR,
       state,
       instanceId: lock.instanceId,
@@ -204,6 +209,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     const drain = (): void => {
       if (executions.isDraining()) return;
       executions.drain();
+      backend.drain?.();
       log.info({ executions: executions.list().length }, 'draining: no new executions');
       connection.sayHello();
       endWhenIdle();
@@ -214,6 +220,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       if (leaving || stopping) return;
       leaving = true;
       executions.drain();
+      backend.drain?.();
       log.info({ executions: executions.list().length }, 'leaving: the next worker adopts the sandboxes');
       // An assignment that was claimed gets its sandbox, so that the next worker finds it.
       await Promise.race([executions.settled(), sleep(settleMs)]);

@@ -1,8 +1,21 @@
 /** Stands in for the agent in the worker's tests: does what `--fixture NAME ARGUMENT` says, nothing when it is absent. */
 import { spawn } from 'node:child_process';
+import { readFileSync, writeSync } from 'node:fs';
 
-const at = process.argv.indexOf('--fixture');
-const [name, argument = ''] = at < 0 ? [] : process.argv.slice(at + 1);
+/** Waits for a run as the agent does. Returns its arguments; none if the worker went away. */
+function waitForRun(): string[] {
+  const descriptor = Number(process.env.RUNYARD_RUN_TOKEN_FD);
+  writeSync(descriptor, '\n');
+  const text = readFileSync(descriptor, 'utf8');
+  if (text === '') return [];
+  const { args } = JSON.parse(text);
+  process.title = args.slice(0, 4).join(' ');
+  return args;
+}
+
+const args = process.argv[3] === 'wait' ? waitForRun() : process.argv;
+const at = args.indexOf('--fixture');
+const [name, argument = ''] = at < 0 ? [] : args.slice(at + 1);
 
 switch (name) {
   case undefined:

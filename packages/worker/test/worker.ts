@@ -60,6 +60,8 @@ export function workerEnvironment(
     RUNYARD_API_KEY: 'test-key',
     RUNYARD_WORKER_NAME: 'runyard-test',
     RUNYARD_DATA_DIR: dataDir,
+    // Most tests start no second run.
+    RUNYARD_WARM_SANDBOXES: '0',
     ...settings,
   };
 }

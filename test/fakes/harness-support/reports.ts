@@ -108,9 +108,13 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
     switch (`${method} ${path.slice(prefix.length)}`) {
       case 'POST /events':
         return applyEvents((jsonOf(body) as { events: unknown[] }).events);
-      case 'POST /finish-task':
-        finished.push(FinishTask.parse(jsonOf(body)));
-        return ok({ next: fake().next });
+      case 'POST /finish-task': {
+        const { events: last = [], workspace, ...report } = FinishTask.parse(jsonOf(body));
+        if (workspace !== undefined)
+          workspaces.push({ turn: report.turn ?? 1, checkpoint: null, session: null, bytes: Buffer.alloc(0) });
+        finished.push(report);
+        return ok({ next: fake().next, ...(last.length === 0 ? {} : (applyEvents(last).value as object)) });
+      }
       case 'POST /upload-snapshot':
         return beginSnapshot(jsonOf(body) as FakeSnapshot);
       case 'PUT /workspace':

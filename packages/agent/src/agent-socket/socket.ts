@@ -33,7 +33,7 @@ export interface AgentSocket {
 const maxRequestBytes = 2 * 1024 * 1024;
 
 /** Opens the agent's socket in a folder that only this user can enter. Commands in the sandbox use it instead of a token. */
-export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> {
+export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
   const folder = fs.mkdtempSync(join(tmpdir().length < 60 ? tmpdir() : '/tmp', 'runyard-'));
   const path = join(folder, 'agent.sock');
   const connections = new Set<Socket>();
@@ -71,20 +71,17 @@ export function openAgentSocket(handlers: SocketHandlers): Promise<AgentSocket> 
     }
   }
 
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, () => {
-      server.unref();
-      resolve({
-        path,
-        close: () => {
-          server.close();
-          for (const socket of connections) socket.destroy();
-          fs.rmSync(folder, { recursive: true, force: true });
-        },
-      });
-    });
-  });
+  // The socket is there when `listen` returns. An error later is a fault of the agent.
+  server.listen(path);
+  server.unref();
+  return {
+    path,
+    close: () => {
+      server.close();
+      for (const socket of connections) socket.destroy();
+      fs.rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 type Answer = ArtifactResult | HandoffResult | PullRequestAnswer | TreeAnswer;

@@ -47,6 +47,35 @@ describe('the reporter', () => {
     expect(batches.flat().map((event) => event.seq)).toEqual(Array.from({ length: 2500 }, (_, index) => index + 1));
   });
 
+  test('gives the rest of the events to another report once, and sends those that it did not store', async () => {
+    const { reporter, batches } = report();
+    for (const each of ['1', '2', '3']) reporter.emit(line(each));
+    const { events, settle } = await reporter.takeRest();
+    expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    reporter.emit(line('4'));
+    const flushed = reporter.flush();
+    expect(batches).toEqual([]);
+    settle(2);
+    await flushed;
+    expect(batches.map((batch) => batch.map(({ seq }) => seq))).toEqual([[3], [4]]);
+    expect((await reporter.takeRest()).events).toEqual([]);
+  });
+
+  test('gives no rest that is larger than a batch, and waits for the batch that is on its way', async () => {
+    const answered = Promise.withResolvers<number>();
+    const { reporter, batches } = report(() => answered.promise);
+    reporter.emit(line('1'));
+    await expect.poll(() => batches.length).toBe(1);
+    reporter.emit(line('2'));
+    const rest = reporter.takeRest();
+    answered.resolve(1);
+    const { events, settle } = await rest;
+    expect([events.map(({ seq }) => seq), batches.length]).toEqual([[2], 1]);
+    settle(2);
+    reporter.emit(line('x'.repeat(300_000)));
+    expect((await reporter.takeRest()).events).toEqual([]);
+  });
+
   test('sends at most about 256 KB at once and a larger event alone', async () => {
     const { reporter, batches } = report();
     for (const size of [100_000, 100_000, 100_000, 400_000, 10]) reporter.emit(line('x'.repeat(size)));

@@ -33,6 +33,17 @@ export interface Reporter {
   ready(): Promise<void>;
   /** Resolves when every event so far is acknowledged; rejects if the reporter has stopped. */
   flush(): Promise<void>;
+  /**
+   * Returns the events that are not sent yet, if they fit into one batch, for a report of another kind. Sends no events until `settle` is
+   * called with the number up to which that report stored them. Rejects if the reporter has stopped.
+   */
+  takeRest(): Promise<RestOfEvents>;
+}
+
+export interface RestOfEvents {
+  readonly events: AgentEvent[];
+  /** `acknowledged`: number of the last event that was stored; 0: none was. */
+  settle(acknowledged: number): void;
 }
 
 interface SentEvent {
@@ -72,6 +83,8 @@ export function startReporter(options: ReporterOptions): Reporter {
   let urgentWaiting = false;
   let failure: unknown;
   let roomWaiters: (() => void)[] = [];
+  /** Called when no batch is on its way. */
+  const idleWaiters: (() => void)[] = [];
   const flushWaiters: { resolve: () => void; reject: (reason: unknown) => void }[] = [];
 
   const stopped = () => failure !== undefined;
@@ -103,7 +116,8 @@ export function startReporter(options: ReporterOptions): Reporter {
     timer = undefined;
     try {
       do {
-        number();
+        // An event that another report took and that was not stored is still there.
+        if (unacknowledged.length === 0) number();
         await sendBatch(unacknowledged);
         if (saturated && waiting.bytes < highWaterBytes / 2) releaseRoom();
       } while (!stopped() && dueNow());
@@ -113,8 +127,28 @@ export function startReporter(options: ReporterOptions): Reporter {
       stop(error);
     } finally {
       sending = false;
+      for (const resolve of idleWaiters.splice(0)) resolve();
       if (waiting.length > 0) schedule(flushDelayMs);
     }
+  }
+
+  async function takeRest(): Promise<RestOfEvents> {
+    while (sending) await new Promise<void>((resolve) => idleWaiters.push(resolve));
+    if (stopped()) throw failure;
+    const fits = unacknowledged.length === 0 && waiting.bytes < batchBytes && waiting.length <= maxBatchEvents;
+    if (!fits || waiting.length === 0) return { events: [], settle: () => {} };
+    sending = true;
+    clearTimeout(timer);
+    timer = undefined;
+    number();
+    return {
+      events: unacknowledged.map((event) => JSON.parse(event.json)),
+      settle(acknowledged) {
+        unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
+        sending = false;
+        if (unacknowledged.length > 0 || waiting.length > 0 || flushWaiters.length > 0) void send();
+      },
+    };
   }
 
   /** Returns true if events are sent without waiting for more: a full batch, a flush, or an urgent event. */
@@ -202,6 +236,7 @@ export function startReporter(options: ReporterOptions): Reporter {
       return saturated;
     },
     ready: () => (saturated ? new Promise((resolve) => roomWaiters.push(resolve)) : Promise.resolve()),
+    takeRest,
     flush: () =>
       new Promise((resolve, reject) => {
         if (stopped()) return reject(failure);

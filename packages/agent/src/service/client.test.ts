@@ -142,7 +142,7 @@ describe('requests that wait', () => {
     fake.tell({ type: 'leave' });
     expect(await asked.sendEvents('{"events":[]}')).toEqual({ acknowledged: 0 });
     expect(await asked.pollInbox(60_000, { after: 0, interrupted: 0 })).toEqual({ items: [{ type: 'leave' }] });
-    expect(await asked.finishTask({ success: true, summary: '' })).toBe('leave');
+    expect(await asked.finishTask({ success: true, summary: '' })).toEqual({ next: 'leave' });
     answered.resolve({ status: 400, value: {} });
     await Promise.all(waits);
     expect(waiting).toBe(40);

@@ -69,7 +69,7 @@ export interface ServiceClient {
   /** Makes any other call; `path` is below `/harness-support/`. */
   ask<T>(method: 'GET' | 'POST', path: string, options?: AskOptions): Promise<T>;
   /** Reports the end of a turn and returns what to do next. */
-  finishTask(body: FinishTask, options?: CallOptions): Promise<FinishTaskResponse['next']>;
+  finishTask(body: FinishTask, options?: CallOptions): Promise<FinishTaskResponse>;
   reportShutdown(reason: string, options?: CallOptions): Promise<void>;
 }
 
@@ -158,13 +158,13 @@ export function serviceClient({ connection, ...retry }: ServiceClientOptions): S
     ask: (method, path, { body, ...options } = {}) =>
       send(method, path, body === undefined ? undefined : storableJson(body), options),
     finishTask: async (body, options = {}) => {
-      const { next } = await send<Partial<FinishTaskResponse>>(
+      const { next = 'leave', ...rest } = await send<Partial<FinishTaskResponse>>(
         'POST',
         'finish-task',
         storableJson(body),
         inReportsLane(options),
       );
-      return next ?? 'leave';
+      return { next, ...rest };
     },
     reportShutdown: async (reason, options = {}) => {
       await send('POST', 'report-shutdown', storableJson({ reason }), inReportsLane(options));

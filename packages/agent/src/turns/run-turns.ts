@@ -4,6 +4,7 @@ import { ServiceRefusal } from '../service/errors.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { stopped } from '../stopping.ts';
+import { finishTurn } from './finish-turn.ts';
 import { runFirstTurn } from './first-turn.ts';
 import { followUpFiles } from './follow-up-files.ts';
 import { followUpQueue } from './follow-up-queue.ts';
@@ -60,8 +61,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
   for (;;) {
     stop.signal.throwIfAborted();
     await options.sideReports();
-    await reporter.flush();
-    if ((await client.finishTask(turnReport(outcome, position.turn))) === 'leave') return await leave();
+    if ((await finishTurn(turnReport(outcome, position.turn), options)) === 'leave') return await leave();
     void saver.save(position.turn);
     const followUp = await Promise.race([followUps.next(belongsHere), stopped(stop.signal)]);
     if (followUp === undefined) return await leave();

@@ -2,7 +2,7 @@ import type { FinishTask } from '@runyard/contract/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 
 /** Returns the report of the end of a turn for the service. */
-export function turnReport(outcome: HarnessOutcome, turn: number): FinishTask {
+export function turnReport(outcome: HarnessOutcome, turn: number): FinishTask & { turn: number } {
   switch (outcome.kind) {
     case 'succeeded':
       return { turn, success: true, summary: outcome.summary };

@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { archivedFolders, foreignFolders } from './archived-folders.ts';
+import { fs } from '../builtin-modules.ts';
+import { type ArchivedFolder, archivedFolders, foreignFolders } from './archived-folders.ts';
 import type { CheckpointMarks, SaverOptions, WorkspaceSaver } from './workspace-saver.ts';
 
 export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'maxBytes' | 'restored'> {
@@ -11,6 +12,10 @@ export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'ma
 export interface DeferredSaver {
   /** The workspace is prepared: from now on there is something to save. */
   begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
+  /** Returns true if the folders that would be saved are empty, and no earlier state of them was saved. */
+  isEmpty(): boolean;
+  /** Notes that the service knows: the folders were empty after this turn. */
+  noteEmpty(turn: number): void;
   /** Saves the workspace as it is after this turn. Does nothing before `begin`. Never rejects. */
   save(turn: number): Promise<void>;
   /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects where it was not saved. */
@@ -21,13 +26,26 @@ export interface DeferredSaver {
 
 export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
   let saver: (() => Promise<WorkspaceSaver>) | undefined;
+  /** Undefined: there may be more to save than the files of these folders. */
+  let plain: readonly ArchivedFolder[] | undefined;
+  let emptyTurn: number | undefined;
+  const isEmpty = (): boolean =>
+    plain?.every(({ path }) => isEmptyFolder(path)) === true &&
+    options.handedOff().length === 0 &&
+    options.session() === undefined;
   return {
+    isEmpty,
+    noteEmpty(turn) {
+      emptyTurn = turn;
+    },
     async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
       const { workspace, ownFolders, env } = options;
       if (!ownFolders && maxBytes > 0) options.onNotSaved(foreignFolders);
+      const folders = ownFolders ? archivedFolders(workspace, env.HOME) : undefined;
+      if (maxBytes > 0 && !restored) plain = folders;
       const load = async () => {
+        plain = undefined;
         const { workspaceSaver } = await import('./workspace-saver.ts');
-        const folders = ownFolders ? archivedFolders(workspace, env.HOME) : undefined;
         return workspaceSaver({ ...options, folders, maxBytes, restored });
       };
       let loaded: Promise<WorkspaceSaver> | undefined;
@@ -38,6 +56,7 @@ export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
       if (restored) await (await saver()).markSaved();
     },
     async save(turn) {
+      if (turn === emptyTurn && isEmpty()) return;
       await (await saver?.())?.save(turn);
     },
     async checkpoint(turn, marks) {
@@ -47,4 +66,12 @@ export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
       await (await saver?.())?.abort();
     },
   };
+}
+
+function isEmptyFolder(path: string): boolean {
+  try {
+    return fs.readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
 }

@@ -1,35 +1,41 @@
 import { fs } from '../builtin-modules.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 
-/** With more entries, reading their states costs as much as packing them. */
-const maxEntries = 5_000;
+/** With more entries, the folders count as changed. Reading the states of so many takes about three seconds. */
+const maxEntries = 500_000;
+
+/** Entries that are read before other work of the agent gets its turn. */
+const entriesAtOnce = 2_000;
 
 /**
  * Returns a hash of the state of the folders without reading files: names, kinds, sizes and times. Programs cannot set the change time
- * back. `empty`: the folders are empty. Undefined: they have too many entries.
+ * back. `empty`: the folders are empty. Undefined: they have too many entries. Reads synchronously, which takes a tenth of the processor
+ * time of promises.
  */
 export async function fingerprint(
   folders: readonly ArchivedFolder[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { lstat, readdir } = fs.promises;
   const hash = process.getBuiltinModule('node:crypto').createHash('sha256');
   let entries = 0;
+  let sincePause = 0;
 
   async function walk(folder: ArchivedFolder, below: string): Promise<boolean> {
-    const found = await readdir(`${folder.path}/${below}`, { withFileTypes: true }).catch(() => []);
+    const found = entriesOf(`${folder.path}/${below}`);
     const kept = found.filter(({ name }) => !folder.excluded.includes(`${below}/${name}`));
     kept.sort((a, b) => (a.name < b.name ? -1 : 1));
     entries += kept.length;
     if (entries > maxEntries) return false;
-    signal.throwIfAborted();
-    const stats = await Promise.all(
-      kept.map(({ name }) => lstat(`${folder.path}/${below}/${name}`, { bigint: true }).catch(() => undefined)),
-    );
-    for (const [index, entry] of kept.entries()) {
+    for (const entry of kept) {
       const path = `${below}/${entry.name}`;
-      const stat = stats[index];
+      const stat = stateOf(`${folder.path}/${path}`);
       hash.update(`${path}\0${stat?.mode} ${stat?.ino} ${stat?.size} ${stat?.mtimeNs} ${stat?.ctimeNs}\n`);
+      sincePause += 1;
+      if (sincePause >= entriesAtOnce) {
+        sincePause = 0;
+        await new Promise(setImmediate);
+        signal.throwIfAborted();
+      }
       if (entry.isDirectory() && !(await walk(folder, path))) return false;
     }
     return true;
@@ -40,4 +46,21 @@ export async function fingerprint(
     if (!(await walk(folder, '.'))) return undefined;
   }
   return entries === 0 ? 'empty' : hash.digest('hex');
+}
+
+/** Returns the entries of a folder; none if it cannot be read. */
+function entriesOf(folder: string) {
+  try {
+    return fs.readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function stateOf(path: string) {
+  try {
+    return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }

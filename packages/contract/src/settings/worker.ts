@@ -58,6 +58,13 @@ export const workerSettings = {
     description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
     usedBy: ['worker'],
   },
+  RUNYARD_WARM_SANDBOXES: {
+    read: whole(0, 64),
+    default: '1',
+    description:
+      'Sandboxes in which an agent is started ahead of time and waits for its run, which then starts at once. Each takes memory while it waits. Runs with hosts, limits or variables of their own start without them. Only with bubblewrap. 0: every agent is started when its run is assigned.',
+    usedBy: ['worker'],
+  },
   RUNYARD_ADOPT_SECONDS: {
     read: whole(0, 3600),
     default: '120',

@@ -71,6 +71,7 @@ export async function carryOut(
         limits,
         isLimited: isLimited(assignment),
         files: [],
+        variables: launch.variables,
         ...(egress === undefined ? {} : { egress }),
         ...(network === undefined ? {} : { network }),
         ...(assignment.docker_image === undefined ? {} : { image: assignment.docker_image }),

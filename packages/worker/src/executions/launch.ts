@@ -1,7 +1,10 @@
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { AgentLaunch } from '../sandboxes/sandbox.ts';
 
-export type LaunchResult = { ok: true; launch: AgentLaunch } | { ok: false; problem: string };
+/** `variables`: names of those that the assignment gives the agent, without the run token. */
+export type LaunchResult =
+  | { ok: true; launch: AgentLaunch; variables: readonly string[] }
+  | { ok: false; problem: string };
 
 /** A NUL would end one option of the sandbox and start another. */
 const hasNul = (text: string): boolean => text.includes('\0');
@@ -34,6 +37,7 @@ export function agentLaunch(assignment: TaskAssignment['data'], serviceRoot: str
   if (wrong !== undefined) return { ok: false, problem: `the variable ${JSON.stringify(wrong[0])} cannot be set` };
   return {
     ok: true,
+    variables: Object.keys(env),
     launch: { args, env: { ...env, TASK_ID: assignment.task_id, WARP_SERVER_ROOT_URL: serviceRoot }, runToken },
   };
 }

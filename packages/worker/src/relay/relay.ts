@@ -24,6 +24,8 @@ export function openUpstream(serviceRoot: string): Upstream {
   const secure = url.protocol === 'https:';
   // A supervisor starts faster without TLS, which most do not need.
   const client = secure ? process.getBuiltinModule('node:https') : http;
+  // Without TLS, Node would still look for a name in the host header, for which it compiles a large expression.
+  const unnamed = secure ? {} : { servername: '' };
   const agent = new client.Agent({
     keepAlive: true,
     maxSockets: 1024,
@@ -42,6 +44,7 @@ export function openUpstream(serviceRoot: string): Upstream {
         path: target,
         headers: { ...forwardedHeaders(message), ...bodyFraming(message), host: url.host },
         setHost: false,
+        ...unnamed,
       });
     },
     close: () => agent.destroy(),

@@ -27,6 +27,8 @@ export type DockerSettings = Pick<
 
 export interface OpenRequest {
   readonly limits: SandboxLimits;
+  /** Sandboxes in which an agent waits for its run. */
+  readonly warmSandboxes: number;
   /** Folder with programs of harnesses, which every sandbox sees read-only. */
   readonly harnessDir: string | undefined;
   readonly state: StateRoot;

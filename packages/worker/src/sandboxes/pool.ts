@@ -1,41 +1,120 @@
+import { backoffMs } from '@runyard/contract/backoff';
+
 /** The kind of item that a pool keeps ready. */
 interface Pooled {
   readonly isAlive: () => boolean;
+  /** Resolves when it has ended unused. */
+  readonly gone: Promise<unknown>;
   dispose(): Promise<void>;
 }
 
-/** Keeps one sandbox ready, so that an assignment waits for neither folders nor sockets. */
+/** Keeps sandboxes ready, so that an assignment waits for no part of their preparation. Each is taken once at most. */
 export interface Pool<T extends Pooled> {
-  /** Returns the ready sandbox, or makes one if none is ready. The pool is refilled a moment later. */
+  /** Returns a ready sandbox, waits for the one that is being made, or makes one. The pool is refilled a moment later. */
   take(): Promise<T>;
+  /** Returns a ready sandbox, or undefined. The pool is refilled a moment later. */
+  takeReady(): T | undefined;
+  /** Removes the sandboxes that wait, and makes no more ahead of time. `take` still makes them. */
   close(): Promise<void>;
 }
 
-/** Opens a pool and starts to fill it. `refillMs` is the pause after a sandbox was taken, which leaves the processor to its agent. */
-export function openPool<T extends Pooled>(make: () => Promise<T>, refillMs: number): Pool<T> {
-  let ready: Promise<T> | undefined;
+export interface PoolOptions {
+  /** Sandboxes to keep ready; 0: none. */
+  readonly size: number;
+  /** Pause after a sandbox was taken, in milliseconds. It leaves the processor to the agent of that sandbox. */
+  readonly refillMs: number;
+  /** Called when a sandbox could not be made, or ended unused. */
+  readonly onFailure?: (reason: string) => void;
+}
+
+/** Pauses after failures in a row, until a sandbox of the pool is taken. */
+const pauses = { firstMs: 1000, longestMs: 60_000 };
+
+interface Making<T> {
+  readonly item: Promise<T>;
+  isTaken: boolean;
+}
+
+/** Opens a pool and starts to fill it. Makes one sandbox at a time. */
+export function openPool<T extends Pooled>(make: () => Promise<T>, options: PoolOptions): Pool<T> {
+  const { size, refillMs, onFailure = () => {} } = options;
+  const ready = new Set<T>();
+  let making: Making<T> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let failures = 0;
   let closed = false;
-  const fill = (): void => {
-    if (closed || ready !== undefined) return;
-    ready = make();
-    // `take` handles the rejection; until then it must not count as unhandled.
-    ready.catch(() => {});
+
+  const fillIn = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void fill(), ms).unref();
   };
-  fill();
+
+  const fail = (reason: string): void => {
+    failures += 1;
+    onFailure(reason);
+    fillIn(backoffMs(pauses, failures));
+  };
+
+  const keep = (item: T): void => {
+    ready.add(item);
+    void item.gone.then(() => {
+      if (!ready.delete(item)) return;
+      void item.dispose();
+      fail('it ended while it waited');
+    });
+  };
+
+  const fill = async (): Promise<void> => {
+    if (closed || making !== undefined || ready.size >= size) return;
+    const mine: Making<T> = { item: make(), isTaken: false };
+    making = mine;
+    const made = await mine.item.catch((error: Error) => error);
+    if (making === mine) making = undefined;
+    if (mine.isTaken) return;
+    if (made instanceof Error) return fail(made.message);
+    if (closed) return await made.dispose();
+    keep(made);
+    if (ready.size < size) fillIn(0);
+  };
+
+  const takeReady = (): T | undefined => {
+    if (size > 0 && !closed) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
+    for (const item of ready) {
+      ready.delete(item);
+      if (item.isAlive()) {
+        failures = 0;
+        return item;
+      }
+      void item.dispose();
+    }
+    return undefined;
+  };
+
+  void fill();
   return {
+    takeReady,
     async take() {
-      const taken = ready;
-      ready = undefined;
-      setTimeout(fill, refillMs).unref();
-      // A start that failed ahead of time may work now: a full disk, a missing folder.
-      const sandbox = await taken?.catch(() => undefined);
-      if (sandbox?.isAlive()) return sandbox;
-      void sandbox?.dispose();
-      return make();
+      const item = takeReady();
+      if (item !== undefined) return item;
+      const mine = making;
+      making = undefined;
+      if (mine !== undefined) {
+        mine.isTaken = true;
+        // A start that failed ahead of time may work now: a full disk, a missing folder.
+        const made = await mine.item.catch(() => undefined);
+        if (made?.isAlive()) return made;
+        void made?.dispose();
+      }
+      return await make();
     },
     async close() {
       closed = true;
-      await ready?.then((sandbox) => sandbox.dispose()).catch(() => {});
+      clearTimeout(timer);
+      const waiting = [...ready];
+      ready.clear();
+      await Promise.all(waiting.map((item) => item.dispose()));
+      // `fill` disposes of it.
+      await making?.item.catch(() => {});
     },
   };
 }

@@ -33,6 +33,8 @@ export interface SandboxSpecification {
   readonly vcpus?: number;
   /** Takes the steps of the image's way to the worker. */
   readonly onImage?: (step: ImageStep) => void;
+  /** Names of the variables that the assignment gives its agent; absent: none. */
+  readonly variables?: readonly string[];
 }
 
 /** A step of the image's way to the worker, for the timeline of the run. */
@@ -117,6 +119,8 @@ export interface SandboxBackend {
    * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
+  /** Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: it keeps none. */
+  drain?(): void;
   /** Releases what the backend itself holds: sandboxes in its pool, locks. Created sandboxes are disposed of by their owner. */
   close(): Promise<void>;
 }

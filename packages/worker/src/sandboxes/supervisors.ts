@@ -35,6 +35,8 @@ export interface SupervisedRequest {
 /** A sandbox that may wait for its execution. */
 export interface PooledSandbox extends Sandbox {
   readonly isAlive: () => boolean;
+  /** Resolves when it has ended although nothing was started in it. */
+  readonly gone: Promise<unknown>;
   /** Gives it the proxy to the hosts of its environment. Before `spawn`. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /** Notes the execution, before `spawn`. */

@@ -64,8 +64,15 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
   while (secret !== '' && isHere() && performance.now() < deadline) {
     const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
     if (lines !== undefined) {
-      const supervisor = { folder, process: record.process, lines, traces: record.traces, log };
-      return { folder, record, lives: true, sandbox: superviseSandbox(supervisor, record.workspace) };
+      const { process, traces, workspace } = record;
+      const id = record.supervisor ?? traces.id;
+      const sandbox = superviseSandbox({ id, folder, process, lines, traces, log }, workspace);
+      const dispose = async () => {
+        await sandbox.dispose();
+        // It gets no other sandbox from this worker.
+        lines.close();
+      };
+      return { folder, record, lives: true, sandbox: { ...sandbox, dispose } };
     }
     await sleep(20);
   }

@@ -15,9 +15,11 @@ export const filesOf = (folder: string) => ({
   record: path.join(folder, 'record.json'),
   /** How the sandbox ended. It exists only when no process of it is left. */
   end: path.join(folder, 'end.json'),
-  /** Standard error of the supervisor. */
-  log: path.join(folder, 'log'),
 });
+
+/** Returns the file with the standard error of a supervisor. */
+export const logOf = (stateRoot: string, supervisorId: string): string =>
+  path.join(supervisorsFolder(stateRoot), `${supervisorId}.log`);
 
 /** Writes a file that is whole or absent, whatever dies meanwhile. `durable`: it is on the disk when the function returns. */
 export function writeWhole(file: string, content: object, durable: boolean): void {

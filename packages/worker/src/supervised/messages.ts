@@ -4,7 +4,13 @@ import type { AgentLaunch, SandboxExit } from '../sandboxes/sandbox.ts';
 
 /** A message of the worker to the supervisor of a sandbox. `Preparation` is what its backend needs. */
 export type Order<Preparation = unknown> =
-  | { readonly type: 'prepare'; readonly preparation: Preparation; readonly adoptSeconds: number }
+  | {
+      readonly type: 'prepare';
+      /** Folder of the sandbox's secret, record and end. */
+      readonly folder: string;
+      readonly preparation: Preparation;
+      readonly adoptSeconds: number;
+    }
   /** Opens the proxy to the hosts that the environment allows. Before `start`. */
   | { readonly type: 'open_egress'; readonly egress: EgressOrder }
   | { readonly type: 'start'; readonly launch: AgentLaunch }

@@ -25,6 +25,8 @@ const Limits = z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.
 export const SupervisorRecord = z.object({
   /** Boot of the machine in which the supervisor was started: pids and start times count from it. */
   boot_id: z.string(),
+  /** Id of the supervisor, which may have held other sandboxes before. */
+  supervisor: z.string().optional(),
   process: z.object({ pid: z.int(), start_ticks: z.number(), pid_namespace: z.string() }),
   execution: z.object({ task_id: z.string(), execution_id: z.string() }),
   assignment_id: z.string().optional(),

@@ -1,16 +1,13 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import path from 'node:path';
-import { type ProcessIdentity, startTicks, thisProcess } from '@runyard/contract/process-identity';
+import { startTicks, thisProcess } from '@runyard/contract/process-identity';
 import { SandboxError } from '../sandboxes/sandbox.ts';
-import type { SandboxTraces } from '../sandboxes/supervisors.ts';
-import { filesOf, supervisorsFolder } from './files.ts';
+import { logOf } from './files.ts';
 import { openLines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
-import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './supervised.ts';
+import type { SupervisorProcess } from './supervised.ts';
 
 /** Flags of the supervisor's Node: small heaps, few threads, and no inspector on SIGUSR1. */
 const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1'];
@@ -19,30 +16,24 @@ const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1
 const variables = ['TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 export interface SupervisorStart {
+  /** Node to start it with: that of the agents, so that they share its code in memory. */
+  readonly node: string;
   /** Bundle of `supervisor/main.ts`. */
   readonly program: string;
   /** Folder for compiled code. */
   readonly compileCache: string;
   /** From `supervisorLabel`. */
   readonly label: string;
-  readonly traces: SandboxTraces;
-  readonly log: SupervisedLog;
+  readonly stateRoot: string;
 }
 
 /** Starts a supervisor in a session of its own, with nothing of the worker's environment that is secret. */
-export async function startSupervisor(start: SupervisorStart): Promise<{
-  readonly sandbox: SupervisedSandbox;
-  readonly process: ProcessIdentity;
-  readonly folder: string;
-}> {
-  const { traces, log } = start;
-  const folder = path.join(supervisorsFolder(traces.stateRoot), traces.id);
-  await mkdir(folder, { mode: 0o700 });
-  const files = filesOf(folder);
-  await writeFile(files.secret, randomBytes(32).toString('hex'), { mode: 0o600 });
-  const stderr = openSync(files.log, 'a', 0o600);
+export async function startSupervisor(start: SupervisorStart): Promise<SupervisorProcess> {
+  const id = randomBytes(6).toString('hex');
+  const log = logOf(start.stateRoot, id);
+  const stderr = openSync(log, 'a', 0o600);
   const env = Object.fromEntries(variables.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
-  const child = spawn(process.execPath, [...flags, start.program, folder, `${start.label}${traces.id}`], {
+  const child = spawn(start.node, [...flags, start.program, `${start.label}${id}`], {
     cwd: '/',
     detached: true,
     stdio: ['ignore', 'ignore', stderr, 'pipe'],
@@ -52,7 +43,6 @@ export async function startSupervisor(start: SupervisorStart): Promise<{
   const { pid } = child;
   if (pid === undefined) {
     const error = await new Promise<Error>((resolve) => child.once('error', resolve));
-    await rm(folder, { recursive: true, force: true });
     throw new SandboxError(
       'prepare',
       'supervisor_not_started',
@@ -60,9 +50,14 @@ export async function startSupervisor(start: SupervisorStart): Promise<{
     );
   }
   child.on('error', () => {});
+  child.once('exit', () => removeIfEmpty(log));
   // It goes on when this process ends.
   child.unref();
   const lines = openLines<Order, Report>(child.stdio[3] as Socket, { message: () => {}, closed: () => {} });
-  const identity = { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 };
-  return { sandbox: superviseSandbox({ folder, process: identity, lines, traces, log }), process: identity, folder };
+  return { id, process: { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 }, lines };
+}
+
+/** Removes a log that says nothing. Others stay until the next start of a worker. */
+function removeIfEmpty(log: string): void {
+  if (statSync(log, { throwIfNoEntry: false })?.size === 0) rmSync(log, { force: true });
 }

@@ -7,7 +7,7 @@ import type { SandboxEgress } from '../egress/egress.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 import { killProcesses } from '../state/processes.ts';
-import { filesOf } from './files.ts';
+import { logOf } from './files.ts';
 import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 import { readEnd } from './records.ts';
@@ -18,11 +18,17 @@ export interface SupervisedLog {
   warn(fields: object, message: string): void;
 }
 
-/** A supervisor, and the connection to it. */
-export interface Supervisor {
-  readonly folder: string;
+/** The process of a supervisor. */
+export interface SupervisorProcess {
+  /** Names it: in its label, and the file of its standard error. */
+  readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Pick<Lines<Order, Report>, 'send' | 'close' | 'handle'>;
+}
+
+/** A supervisor with the sandbox that it holds. */
+export interface Supervisor extends SupervisorProcess {
+  readonly folder: string;
   readonly traces: SandboxTraces;
   readonly log: SupervisedLog;
 }
@@ -30,8 +36,12 @@ export interface Supervisor {
 export interface SupervisedSandbox extends Sandbox {
   /** False when its supervisor has gone. */
   readonly isAlive: () => boolean;
+  /** Resolves when it has ended although nothing was started in it. */
+  readonly gone: Promise<void>;
   /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not for adopted ones. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
+  /** Returns true if it has ended and its supervisor can take another sandbox. */
+  readonly freesSupervisor: () => boolean;
   /** Gives it the proxy to the hosts of its environment. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /** Calls `report` for each denied connection, also for earlier ones of an adopted sandbox. */
@@ -52,6 +62,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   /** True when nothing of the sandbox is left to lose, or when the next worker takes it. */
   let isOver = false;
   let isOpen = true;
+  let hasEnded = false;
   /** Denied connections that nobody takes yet. */
   const denied: DeniedConnections[] = [];
   let reportDenied = (each: DeniedConnections): void => void denied.push(each);
@@ -75,12 +86,14 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         started.resolve();
         break;
       case 'disposed':
+        started.reject(new SandboxError('spawn', 'sandbox_ended', 'the sandbox ended before its agent got its run'));
         gone.resolve();
         break;
       case 'denied':
         reportDenied(report.denied);
         break;
       case 'ended':
+        hasEnded = true;
         // Also where the start failed: the exit says why.
         started.resolve();
         ended.resolve(report.exit);
@@ -102,7 +115,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     const recorded = readEnd(folder);
     for (const each of recorded?.denied ?? []) reportDenied(each);
     if (recorded === undefined) {
-      const said = lastLines(filesOf(folder).log);
+      const said = lastLines(logOf(traces.stateRoot, supervisor.id));
       log.warn({ sandbox: traces.id, ...(said === '' ? {} : { said }) }, message);
       await removeRemains(traces, log);
     }
@@ -127,8 +140,9 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       return workspace;
     },
     isAlive: () => isOpen,
+    gone: gone.promise,
     prepare(preparation, adoptSeconds) {
-      lines.send({ type: 'prepare', preparation, adoptSeconds });
+      lines.send({ type: 'prepare', folder, preparation, adoptSeconds });
       return prepared.promise;
     },
     async spawn(launch) {
@@ -142,11 +156,15 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     onDenied,
     ended: ended.promise,
-    kill: (how) => lines.send({ type: 'kill', how }),
+    freesSupervisor: () => isOpen && hasEnded,
+    kill(how) {
+      // The supervisor may hold another sandbox by now.
+      if (!isOver) lines.send({ type: 'kill', how });
+    },
     async dispose() {
-      lines.send({ type: 'dispose' });
+      if (!isOver) lines.send({ type: 'dispose' });
       // The supervisor reports the end only when nothing is left.
-      await (isStarted ? ended.promise : gone.promise);
+      await Promise.race(isStarted ? [ended.promise, gone.promise] : [gone.promise]);
     },
     letGo() {
       isOver = true;

@@ -1,13 +1,16 @@
 /** The supervisors of a worker: starts them, keeps their records, adopts those that an earlier worker left. */
-import { rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { agentNode } from '../runtime/agent-program.ts';
 import type { SandboxSpecification } from '../sandboxes/sandbox.ts';
 import type { SandboxSupervisors } from '../sandboxes/supervisors.ts';
 import { adoptSandboxes, type LeftSandbox } from './adopt.ts';
 import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
+import { keepIdleSupervisors } from './idle.ts';
 import { bootId, type SupervisorRecord } from './records.ts';
 import { startSupervisor } from './start.ts';
-import type { SupervisedLog, SupervisedSandbox } from './supervised.ts';
+import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './supervised.ts';
 
 /** The supervisors of a worker. */
 export interface Supervisors extends SandboxSupervisors {
@@ -35,6 +38,8 @@ export async function openSupervisors(
       'adopted the sandboxes of an earlier worker',
     );
 
+  const idle = keepIdleSupervisors();
+
   const remove = (folder: string): void => {
     rm(folder, { recursive: true, force: true }).catch((error: Error) =>
       log.warn({ error: error.message }, 'the folder of a supervisor could not be removed; the next start tries again'),
@@ -46,8 +51,23 @@ export async function openSupervisors(
     runtimesInUse: left.filter(({ lives }) => lives).map(({ record }) => record.runtime),
     left,
     async prepare({ program, traces, runtime, preparation }) {
-      const start = { program: program.entry, compileCache: program.compileCache, label, traces, log };
-      const { sandbox, process, folder } = await startSupervisor(start);
+      const folder = path.join(supervisorsFolder(stateRoot), traces.id);
+      await mkdir(folder, { mode: 0o700 });
+      await writeFile(filesOf(folder).secret, randomBytes(32).toString('hex'), { mode: 0o600 });
+      const supervisor =
+        idle.take() ??
+        (await startSupervisor({
+          node: path.join(runtime, agentNode),
+          program: program.entry,
+          compileCache: program.compileCache,
+          label,
+          stateRoot,
+        }).catch((error: Error) => {
+          remove(folder);
+          throw error;
+        }));
+      const { id, process } = supervisor;
+      const sandbox = superviseSandbox({ ...supervisor, folder, traces, log });
       live.add(sandbox);
       await sandbox.prepare(preparation, adoptSeconds).catch(async (error: Error) => {
         live.delete(sandbox);
@@ -58,6 +78,7 @@ export async function openSupervisors(
       let assigned: { readonly specification: SandboxSpecification; readonly at: number } | undefined;
       const record = ({ specification, at }: NonNullable<typeof assigned>): SupervisorRecord => ({
         boot_id: bootId(),
+        supervisor: id,
         process,
         execution: { task_id: specification.taskId, execution_id: specification.executionId },
         ...(specification.assignmentId === undefined ? {} : { assignment_id: specification.assignmentId }),
@@ -84,6 +105,7 @@ export async function openSupervisors(
         async dispose() {
           await sandbox.dispose();
           live.delete(sandbox);
+          if (sandbox.freesSupervisor()) idle.add(supervisor);
           // That of an execution stays until the service has confirmed the end.
           if (![...folders.values()].includes(folder)) remove(folder);
         },
@@ -96,6 +118,7 @@ export async function openSupervisors(
     },
     letGo() {
       for (const sandbox of live) sandbox.letGo();
+      idle.close();
     },
   };
 }

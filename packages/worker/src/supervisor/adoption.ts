@@ -11,15 +11,16 @@ const proofMs = 5000;
 
 /**
  * Listens for the next worker. Both sides prove that they know the secret of the folder: a stranger neither gets the sandbox nor can
- * pose as its supervisor. While a worker is connected, no other one is let in.
+ * pose as its supervisor. While a worker is connected, no other one is let in. Returns a function that ends it.
  */
-export async function listenForAdoption(folder: string, secret: string, supervision: Supervision): Promise<void> {
+export async function listenForAdoption(folder: string, secret: string, supervision: Supervision): Promise<() => void> {
   const server = createServer((socket) => admit(socket, secret, supervision));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(filesOf(folder).control, resolve);
   });
   server.unref();
+  return () => void server.close();
 }
 
 function admit(socket: Socket, secret: string, supervision: Supervision): void {

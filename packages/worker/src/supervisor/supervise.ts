@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { type EgressOrder, type ExecutionEgress, makeEgress } from '../egress/egress.ts';
-import { openUpstream } from '../relay/relay.ts';
+import { openUpstream, type Upstream } from '../relay/relay.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
 import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare.ts';
@@ -23,17 +23,32 @@ type Preparation = BubblewrapPreparation | ContainerPreparation;
 type PreparedSandbox = Sandbox & Pick<RawSandbox, 'openEgress'>;
 
 /** A connection to a worker. */
-export type WorkerLines = Pick<Lines<Report, Order<Preparation>>, 'send' | 'close' | 'handle'>;
+export type WorkerLines = Pick<Lines<Report, Order<Preparation>>, 'send' | 'close' | 'handle' | 'hold'>;
+
+const upstreams = new Map<string, Upstream>();
+
+/** Returns the connections to a service. The sandboxes that this process holds one after the other share them. */
+function upstreamTo(serviceRoot: string): Upstream {
+  const upstream = upstreams.get(serviceRoot) ?? openUpstream(serviceRoot);
+  upstreams.set(serviceRoot, upstream);
+  return upstream;
+}
 
 /** The supervision of one sandbox. */
 export interface Supervision {
-  /** Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. */
-  serve(lines: WorkerLines, adoptSeconds?: number): void;
+  /**
+   * Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. `first`: an
+   * order that has arrived already.
+   */
+  serve(lines: WorkerLines, adoptSeconds?: number, first?: Order<Preparation>): void;
   readonly hasWorker: () => boolean;
 }
 
-/** Supervises the sandbox of `folder`. Ends this process when the sandbox has ended. */
-export function supervise(folder: string): Supervision {
+/**
+ * Supervises the sandbox of `folder`. When it has ended and its worker knows, calls `onOver` with the connection, from which the next order
+ * may come; without one if the worker has gone. Ends this process if the sandbox could not be prepared or was not used.
+ */
+export function supervise(folder: string, onOver: (worker: WorkerLines | undefined) => void): Supervision {
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;
   let sandbox: PreparedSandbox | undefined;
@@ -42,6 +57,7 @@ export function supervise(folder: string): Supervision {
   const denied: DeniedConnections[] = [];
   let isPreparing = false;
   let started = false;
+  let isDisposing = false;
   let ended: SandboxExit | undefined;
   let adoptSeconds = 0;
   /** Why this process ended the sandbox by itself. */
@@ -65,11 +81,14 @@ export function supervise(folder: string): Supervision {
     const cache = cacheSocket === undefined ? undefined : remoteCache(cacheSocket);
     isPreparing = true;
     try {
-      const contents = agentContents(runtime, openUpstream(serviceRoot), cache);
-      sandbox =
-        'backend' in preparation
-          ? await prepareContainer({ ...preparation.ground, log: { warn } }, contents, preparation)
-          : await prepareSandbox({ ...preparation.ground, log: { warn } }, contents, preparation.id);
+      const contents = agentContents(runtime, upstreamTo(serviceRoot), cache);
+      if ('backend' in preparation) {
+        sandbox = await prepareContainer({ ...preparation.ground, log: { warn } }, contents, preparation);
+      } else {
+        const prepared = await prepareSandbox({ ...preparation.ground, log: { warn } }, contents, preparation.id);
+        sandbox = prepared;
+        if (preparation.isWarm) await startWaiting(prepared, serviceRoot);
+      }
       isPreparing = false;
       worker?.send({ type: 'prepared', workspace: sandbox.workspace });
       if (worker === undefined) await dispose();
@@ -77,13 +96,26 @@ export function supervise(folder: string): Supervision {
       const { message } = error as Error;
       const known =
         error instanceof SandboxError ? error : { phase: 'prepare' as const, reason: 'sandbox_not_prepared' };
+      isDisposing = true;
+      await sandbox?.dispose();
       worker?.send({ type: 'not_prepared', phase: known.phase, reason: known.reason, message });
       leave();
     }
   };
 
-  /** Removes a sandbox in which nothing was started. */
+  /** Starts the agent ahead of its run. An agent that ends while it waits takes its sandbox with it. */
+  const startWaiting = async (prepared: RawSandbox, serviceRoot: string): Promise<void> => {
+    void prepared.ended.then(({ exitCode, outputTail }) => {
+      if (started || isDisposing) return;
+      warn({ exit_code: exitCode, output: outputTail.slice(-2000) }, 'an agent ended while it waited for a run');
+      if (!isPreparing) void dispose();
+    });
+    await prepared.startWaiting(serviceRoot);
+  };
+
+  /** Removes a sandbox in which nothing was started, or whose agent waits. */
   const dispose = async (): Promise<void> => {
+    isDisposing = true;
     await sandbox?.dispose();
     worker?.send({ type: 'disposed' });
     leave();
@@ -100,8 +132,10 @@ export function supervise(folder: string): Supervision {
     } catch (error) {
       warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
     }
+    clearInterval(folderCheck);
     worker?.send({ type: 'ended', exit: ended });
-    leave();
+    // The next worker finds the end on the disk.
+    onOver(worker);
   };
 
   const obey = (order: Order<Preparation>): void => {
@@ -111,7 +145,7 @@ export function supervise(folder: string): Supervision {
         void prepare(order.preparation);
         return;
       case 'start':
-        if (sandbox === undefined || started) return;
+        if (sandbox === undefined || started || isDisposing) return;
         started = true;
         void watch(sandbox);
         void start(sandbox, order.launch);
@@ -155,8 +189,8 @@ export function supervise(folder: string): Supervision {
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // While it is being prepared, the end of that disposes of it.
-    if (!started && isPreparing) return;
+    // While it is being prepared, the end of that disposes of it; an agent that gets ready to wait is not waited for.
+    if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>
       endAlone(
@@ -165,19 +199,20 @@ export function supervise(folder: string): Supervision {
     waiting = setTimeout(gaveUp, adoptSeconds * 1000);
   };
 
-  setInterval(() => {
+  const folderCheck = setInterval(() => {
     if (existsSync(folder) || verdict !== undefined) return;
     endAlone('The data folder of the worker was removed, so its sandbox was ended.');
-  }, folderCheckMs).unref();
+  }, folderCheckMs);
+  folderCheck.unref();
 
   return {
     hasWorker: () => worker !== undefined,
-    serve(lines, seconds) {
+    serve(lines, seconds, first) {
       clearTimeout(waiting);
       adoptSeconds = seconds ?? adoptSeconds;
       worker = lines;
       if (seconds !== undefined) for (const each of denied) lines.send({ type: 'denied', denied: each });
-      if (ended !== undefined) lines.send({ type: 'ended', exit: ended });
+      if (first !== undefined) obey(first);
       lines.handle({
         message: obey,
         closed() {

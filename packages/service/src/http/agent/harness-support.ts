@@ -2,6 +2,7 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { definedSkillsWith } from '../../definitions/skills.ts';
+import { keepEmptyWorkspace } from '../../files/workspaces/keep.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishTask } from '../../harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
@@ -80,7 +81,11 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   });
 
   addRoute(app, routes.finishTask, async ({ session, body }) => {
-    return { next: await finishTask(executionDeps, session, body) };
+    const { events = [], workspace, ...report } = body;
+    const stored = events.length === 0 ? {} : await applyAgentEvents(executionDeps, session, events);
+    if (stored === 'superseded') return supersededAttempt();
+    if (workspace === 'empty') await keepEmptyWorkspace(deps, session, { turn: report.turn ?? 1 });
+    return { next: await finishTask(executionDeps, session, report), ...stored };
   });
 
   addRoute(app, routes.readMemory, async ({ session, params, reply }) => {

@@ -197,3 +197,38 @@ test('names the harness session only if no turn began after the archive was made
   expect(workspace).toMatchObject({ kind: 'archive', execution_number: 1 });
   expect(workspace).not.toHaveProperty('session_id');
 });
+
+test('stores the last events and the empty workspace that come with the end of a turn, each once', async () => {
+  const first = await service.startExecution();
+  await taskOf(first.runToken);
+  const events = [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'Go.' },
+    { seq: 3, occurred_at: at, type: 'turn_finished', step_id: 's' },
+  ];
+  const finish = (body: object) =>
+    service.request('POST', '/harness-support/finish-task', { key: first.runToken, body });
+  const report = { turn: 1, success: true, summary: 'done' };
+  const wrong = [{ ...events[0], type: 'unknown' }];
+  expect((await finish({ ...report, events: wrong, workspace: 'empty' })).status).toBe(400);
+  for (let n = 0; n < 2; n++) {
+    const answer = await finish({ ...report, events, workspace: 'empty' });
+    expect([answer.status, answer.body]).toEqual([200, { next: 'wait', acknowledged: 3 }]);
+  }
+  const { body } = await service.request('GET', `/agent/runs/${first.runId}/timeline`);
+  const types = (body as { events: { event_type: string }[] }).events.map(({ event_type }) => event_type);
+  for (const type of ['agent_started', 'oz_run_done']) expect(types.filter((each) => each === type)).toHaveLength(1);
+  const stored = { kind: 'none', execution_number: 1, turn: 1 };
+  await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [first.executionId]);
+  await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'More.' } });
+  const [row] = await db().query('SELECT * FROM executions WHERE id = $1', [first.executionId]);
+  expect(row).toMatchObject({ workspace_turn: 1 });
+  expect(stored.turn).toBe(1);
+  // Another execution's token stores nothing here.
+  const other = await service.startExecution();
+  const foreign = await service.request('POST', '/harness-support/finish-task', {
+    key: `${other.runToken}x`,
+    body: { ...report, events, workspace: 'empty' },
+  });
+  expect(foreign.status).toBe(401);
+});

@@ -1,26 +1,49 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { type SandboxLimits, sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
-import type { SandboxBackend } from '../sandbox.ts';
+import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
 import { refuseUnsupported } from '../specification.ts';
 import type { PooledSandbox } from '../supervisors.ts';
 
 /** Pause before the next sandbox is made ready. */
 const refillMs = 150;
 
-/** Creates the backend. A pool keeps one sandbox with the worker's own limits ready. `make` makes a sandbox with these limits. */
-export function bubblewrapBackend(
-  ownLimits: SandboxLimits,
-  level: SandboxLevel,
-  make: (limits: SandboxLimits) => Promise<PooledSandbox>,
-): SandboxBackend {
-  const pool = openPool(() => make(ownLimits), refillMs);
+/** Makes a sandbox with these limits. `isWarm`: its agent starts at once and waits for its run. */
+export type MakeSandbox = (limits: SandboxLimits, isWarm: boolean) => Promise<PooledSandbox>;
+
+export interface BubblewrapBackendOptions {
+  /** The worker's own limits. */
+  readonly limits: SandboxLimits;
+  readonly level: SandboxLevel;
+  readonly make: MakeSandbox;
+  /** Sandboxes in which an agent waits for its run. */
+  readonly warm: number;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/**
+ * Creates the backend. It keeps one prepared sandbox without any process of its own, and `warm` sandboxes in which an agent waits. All of
+ * them have the worker's own limits. A run that asks for anything else gets a sandbox of its own making.
+ */
+export function bubblewrapBackend({ limits, level, make, warm, log }: BubblewrapBackendOptions): SandboxBackend {
+  const prepared = openPool(() => make(limits, false), { size: 1, refillMs });
+  const waiting = openPool(() => make(limits, true), {
+    size: warm,
+    refillMs,
+    onFailure: (reason) => log.warn({ reason }, 'no agent waits for a run at the moment; runs start without one'),
+  });
+  const take = async (specification: SandboxSpecification): Promise<PooledSandbox> => {
+    if (!sameLimits(specification.limits, limits)) return await make(specification.limits, false);
+    return (isPlain(specification) ? waiting.takeReady() : undefined) ?? (await prepared.take());
+  };
+  const drain = async (): Promise<void> => {
+    await Promise.all([waiting.close(), prepared.close()]);
+  };
   return {
     describe: () => level,
     async create(specification, signal) {
       refuseUnsupported(specification);
-      const { limits } = specification;
-      const sandbox = await (sameLimits(limits, ownLimits) ? pool.take() : make(limits));
+      const sandbox = await take(specification);
       sandbox.assign?.(specification);
       try {
         if (specification.egress !== undefined) await sandbox.openEgress(specification.egress);
@@ -31,6 +54,12 @@ export function bubblewrapBackend(
         throw error;
       }
     },
-    close: () => pool.close(),
+    drain: () => void drain(),
+    close: drain,
   };
+}
+
+/** Returns true if nothing but its task makes the sandbox differ from every other: an agent that waits has no hosts and no variables. */
+function isPlain({ egress, variables = [] }: SandboxSpecification): boolean {
+  return egress === undefined && variables.length === 0;
 }

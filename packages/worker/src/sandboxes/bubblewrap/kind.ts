@@ -11,10 +11,9 @@ import {
 import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
 import { findGvisor, type Gvisor } from '../gvisor/find-gvisor.ts';
-import type { SandboxLimits } from '../limits.ts';
 import type { SandboxBackend } from '../sandbox.ts';
-import type { PooledSandbox, SandboxSupervisors } from '../supervisors.ts';
-import { bubblewrapBackend } from './backend.ts';
+import type { SandboxSupervisors } from '../supervisors.ts';
+import { bubblewrapBackend, type MakeSandbox } from './backend.ts';
 import { agentContents } from './contents.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
 import { type BubblewrapGround, findWorkerCgroups, makeGround } from './ground.ts';
@@ -111,7 +110,9 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
     supervisors === undefined
       ? inThisProcess(ground, runtime, request)
       : await supervised(ground, runtime, request, supervisors);
-  const backend = bubblewrapBackend(limits, level, make);
+  // An agent that waits in gVisor would take more memory than the pool is meant to take.
+  const warm = kind === 'bubblewrap' ? request.warmSandboxes : 0;
+  const backend = bubblewrapBackend({ limits, level, make, warm, log });
   return {
     ...backend,
     async close() {
@@ -121,12 +122,22 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
   };
 }
 
-type MakeSandbox = (limits: SandboxLimits) => Promise<PooledSandbox>;
-
 /** Returns how to make sandboxes that end with this process. */
-function inThisProcess(ground: BubblewrapGround, runtime: string, { upstream, cache }: OpenRequest): MakeSandbox {
+function inThisProcess(
+  ground: BubblewrapGround,
+  runtime: string,
+  { upstream, serviceRoot, cache }: OpenRequest,
+): MakeSandbox {
   const contents = agentContents(runtime, upstream, cache);
-  return (limits) => prepareSandbox({ ...ground, limits }, contents);
+  return async (limits, isWarm) => {
+    const sandbox = await prepareSandbox({ ...ground, limits }, contents);
+    if (!isWarm) return sandbox;
+    await sandbox.startWaiting(serviceRoot).catch(async (error: Error) => {
+      await sandbox.dispose();
+      throw error;
+    });
+    return sandbox;
+  };
 }
 
 /** Returns how to make sandboxes that go on when this process ends. */
@@ -137,12 +148,13 @@ async function supervised(
   supervisors: SandboxSupervisors,
 ): Promise<MakeSandbox> {
   const program = await makeSupervisorProgram(state.folder);
-  return (limits) => {
+  return (limits, isWarm) => {
     const id = newSandboxId();
     const preparation: BubblewrapPreparation = {
       id,
       ground: { ...ground, limits },
       runtime,
+      isWarm,
       serviceRoot,
       ...(cache === undefined ? {} : { cacheSocket: supervisors.cacheSocket }),
     };

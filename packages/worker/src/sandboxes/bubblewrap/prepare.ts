@@ -52,7 +52,17 @@ export interface RawSandbox extends Sandbox {
   openEgress(egress: SandboxEgress): Promise<void>;
   /** False if its process ended, which before `run` only an outsider can cause. */
   readonly isAlive: () => boolean;
+  /** Resolves when its process has ended. */
+  readonly gone: Promise<unknown>;
+  /**
+   * Starts an agent that knows nothing of a run but the address of the service. `spawn` then gives it its run instead of starting one.
+   * Resolves when it waits. If it ends before, this rejects and the sandbox must be disposed of.
+   */
+  startWaiting(serviceRoot: string): Promise<void>;
 }
+
+/** Longest time until an agent waits. */
+const longestStartMs = 30_000;
 
 /** Returns the id of a new sandbox. */
 export const newSandboxId = (): string => randomBytes(6).toString('hex');
@@ -84,6 +94,7 @@ export async function prepareSandbox(
   let verdict: SandboxVerdict | undefined;
   let watch: { stop(): void } | undefined;
   let tokenOfRun = '';
+  let isWaiting = false;
 
   const dispose = async (): Promise<void> => {
     watch?.stop();
@@ -145,8 +156,8 @@ export async function prepareSandbox(
   const started = process;
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
-  const run: RawSandbox['run'] = (command, env, runToken) => {
-    tokenOfRun = runToken ?? '';
+  /** Starts the command. `text`: all that it reads from its descriptor; undefined: it gets that later. */
+  const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
       shared: ground.shared,
       folders: hostFolders,
@@ -159,22 +170,18 @@ export async function prepareSandbox(
     const marker = { [variableName]: variableValue };
     const known = { ...env, ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }) };
     if (gvisor === undefined) {
-      started.release(
-        bubblewrapOptions({ ...view, env: { ...known, ...commandSetting(command), ...marker } }),
-        runToken,
-      );
-    } else {
-      const marked = { ...known, ...marker };
-      const { options, specification } = containerStart({
-        gvisor,
-        view,
-        command,
-        env: marked,
-        outerEnv: marker,
-        limits: processLimits,
-      });
-      started.release(options, specification + (runToken ?? ''));
+      if (text !== undefined) started.give(text);
+      started.release(bubblewrapOptions({ ...view, env: { ...known, ...commandSetting(command), ...marker } }));
+      return;
     }
+    const marked = { ...known, ...marker };
+    const outer = { gvisor, view, command, env: marked, outerEnv: marker, limits: processLimits };
+    const { options, specification } = containerStart(outer);
+    started.give(specification + (text ?? ''));
+    started.release(options);
+  };
+
+  const watchOwnDisk = (): void => {
     watch = watchDisk({
       measure: async (signal) =>
         ground.disks.ok
@@ -194,7 +201,20 @@ export async function prepareSandbox(
         started.kill('kill');
       },
     });
+  };
+
+  const run: RawSandbox['run'] = (command, env, runToken = '') => {
+    tokenOfRun = runToken;
+    begin(command, env, runToken);
+    watchOwnDisk();
     return started;
+  };
+
+  /** Gives the waiting agent its run. */
+  const handOver = (launch: AgentLaunch): void => {
+    tokenOfRun = launch.runToken;
+    started.give(JSON.stringify(launch));
+    watchOwnDisk();
   };
 
   const ended = started.ended.then(async (end): Promise<SandboxExit> => {
@@ -213,8 +233,17 @@ export async function prepareSandbox(
       });
     },
     isAlive: started.isAlive,
+    gone: started.ended,
+    async startWaiting(serviceRoot) {
+      isWaiting = true;
+      begin(agentCommand(['agent', 'wait', serviceRoot], gvisor), agentEnvironment({}), undefined);
+      await inTime(started.spoke(), longestStartMs).catch((error: Error) => {
+        throw notPrepared(error);
+      });
+    },
     async spawn(launch: AgentLaunch) {
-      run(agentCommand(launch.args, gvisor), agentEnvironment(launch.env), launch.runToken);
+      if (isWaiting) handOver(launch);
+      else run(agentCommand(launch.args, gvisor), agentEnvironment(launch.env), launch.runToken);
     },
     ended,
     kill: (how) => process?.kill(how),
@@ -224,3 +253,11 @@ export async function prepareSandbox(
 
 const notPrepared = (cause: Error): SandboxError =>
   new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });
+
+/** Rejects if the promise needs longer. */
+function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`it took more than ${ms / 1000} s`)), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(late));
+  });
+}

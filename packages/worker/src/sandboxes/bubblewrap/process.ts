@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
+import type { Duplex, Readable, Writable } from 'node:stream';
 import { killProcesses } from '../../state/processes.ts';
 import type { Cgroup } from '../cgroups/group.ts';
 import { exitCodeOf } from '../exit-code.ts';
@@ -12,8 +12,12 @@ export interface BubblewrapProcess {
   readonly pid: number;
   /** Returns the first process in the sandbox; `undefined` if there is none. */
   readonly init: () => number | undefined;
-  /** Makes the sandbox with these options and starts the command in it, which reads the run token from `runTokenDescriptor`. Once. */
-  release(options: readonly string[], runToken?: string): void;
+  /** Makes the sandbox with these options and starts the command in it. Once. */
+  release(options: readonly string[]): void;
+  /** Resolves when the command has written to that descriptor; rejects when bwrap has ended before. */
+  readonly spoke: () => Promise<void>;
+  /** Gives the command the text that it reads from `runTokenDescriptor`. Once; before or after `release`. */
+  give(text: string): void;
   /** False when it has ended. */
   readonly isAlive: () => boolean;
   /** Exit code of the agent and the end of its output, when everything in the sandbox is gone. */
@@ -58,7 +62,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     );
   }
   child.on('error', () => {});
-  const [, stdout, stderr, options, token] = child.stdio as unknown as [null, Readable, Readable, Writable, Writable];
+  const [, stdout, stderr, options, token] = child.stdio as unknown as [null, Readable, Readable, Writable, Duplex];
   // If bwrap ends early, it closes its side; its output says why.
   options.on('error', () => {});
   token.on('error', () => {});
@@ -87,10 +91,12 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     init: () => childrenOf(pid)[0],
     ended,
     isAlive: () => child.exitCode === null && child.signalCode === null,
-    release(list, runToken = '') {
-      token.end(runToken);
-      options.end(list.map((option) => `${option}\0`).join(''));
-    },
+    release: (list) => void options.end(list.map((option) => `${option}\0`).join('')),
+    spoke: () =>
+      new Promise((resolve, reject) => {
+        token.once('data', () => resolve()).once('close', () => reject(new Error('the program has ended')));
+      }),
+    give: (text) => void token.end(text),
     kill: (how) => kill(child, how),
   };
 }

@@ -7,7 +7,9 @@ import type { Images, PullWatcher } from './images/images.ts';
 import type { ContainerOrder } from './prepare.ts';
 
 /** Makes a sandbox, whose container starts with its agent. */
-export type MakeContainerSandbox = (order: Omit<ContainerOrder, 'runtime'>) => Promise<Omit<PooledSandbox, 'isAlive'>>;
+export type MakeContainerSandbox = (
+  order: Omit<ContainerOrder, 'runtime'>,
+) => Promise<Omit<PooledSandbox, 'isAlive' | 'gone'>>;
 
 /** First pause between two reports about a pull; each is longer than the one before, so that a pull of an hour has about fifteen. */
 const reportMs = 5000;

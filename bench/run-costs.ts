@@ -1,0 +1,108 @@
+/** The cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { hasEnded } from '../test/support/run-kinds.ts';
+import type { System } from '../test/support/system.ts';
+import { processesBelow } from './processes.ts';
+import { memoryOf } from './report.ts';
+
+/** Milliseconds of processor time for one run, and runs of a second. */
+export interface RunCosts {
+  readonly all: number;
+  readonly service: number;
+  readonly worker: number;
+  /** Supervisors, bwrap and agents. */
+  readonly sandbox: number;
+  readonly postgres: number;
+  readonly perSecond: number;
+}
+
+const tickMs = 10;
+
+/** Returns the processor time in milliseconds of a process, and of its children that have ended. */
+function timesOf(pid: number): { own: number; children: number } {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+  const at = (index: number) => (fields[index] ?? Number.NaN) * tickMs;
+  return { own: at(11) + at(12), children: at(13) + at(14) };
+}
+
+function parentOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+/** Returns the processes whose parents are of `pids`, and theirs, and so on. */
+function descendants(pids: readonly number[]): number[] {
+  const parents = readdirSync('/proc').flatMap((name) => {
+    try {
+      return [[Number(name), parentOf(Number(name))] as const];
+    } catch {
+      return [];
+    }
+  });
+  const found: number[] = [];
+  for (let level = [...pids]; level.length > 0; ) {
+    level = parents.filter(([, parent]) => level.includes(parent)).map(([pid]) => pid);
+    found.push(...level);
+  }
+  return found;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+const wholeTime = (pid: number): number => {
+  try {
+    const { own, children } = timesOf(pid);
+    return own + children;
+  } catch {
+    return 0;
+  }
+};
+
+/** Returns the processor times so far. Those of ended processes are with their parents, so none is counted twice. */
+function spent(system: System) {
+  const service = system.service().pid ?? 0;
+  const worker = system.worker().pid ?? 0;
+  const times = timesOf(worker);
+  return {
+    service: timesOf(service).own,
+    worker: times.own,
+    sandbox: times.children + sum(descendants([worker]).map(wholeTime)),
+    postgres: sum(processesBelow(system.dataDir, 'postgres').map(wholeTime)),
+  };
+}
+
+/** Creates the runs at once and waits for the end of the last one. */
+export async function runCosts(system: System, runs: number): Promise<RunCosts> {
+  const before = spent(system);
+  const began = performance.now();
+  const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
+  // The queue is in order, so the last run is one of the last to end. Asked rarely, because answers take processor time too.
+  for (const id of ids.toReversed()) while (!hasEnded(await system.run(id))) await delay(200);
+  const seconds = (performance.now() - began) / 1000;
+  // The last sandboxes are removed, and the pool is filled.
+  await delay(1000);
+  const after = spent(system);
+  const of = (name: keyof typeof after) => (after[name] - before[name]) / runs;
+  const costs = { service: of('service'), worker: of('worker'), sandbox: of('sandbox'), postgres: of('postgres') };
+  return { ...costs, all: sum(Object.values(costs)), perSecond: runs / seconds };
+}
+
+/**
+ * Returns the proportional memory of a sandbox in which an agent waits, in MB: agent, its init, bwrap, and their supervisor. Nothing else may
+ * run.
+ */
+export async function memoryOfWaiting(system: System): Promise<{ all: number; agent: number; supervisor: number }> {
+  await delay(2000);
+  const worker = system.worker().pid ?? 0;
+  const processes = descendants([worker]);
+  const agent = processes.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0agent\0wait\0'));
+  if (agent === undefined) throw new Error('no agent waits');
+  const chain: number[] = [];
+  for (let pid = agent; pid !== worker; pid = parentOf(pid)) chain.push(pid);
+  const pss = chain.map((pid) => memoryOf(pid).pssMb);
+  return { all: sum(pss), agent: pss[0] ?? Number.NaN, supervisor: pss.at(-1) ?? Number.NaN };
+}

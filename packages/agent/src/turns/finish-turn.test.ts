@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AgentEvent, FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startReporter } from '../reporting/reporter.ts';
+import { ServiceRefusal } from '../service/errors.ts';
+import { deferredSaver } from '../workspace-archive/deferred-saver.ts';
+import { finishTurn } from './finish-turn.ts';
+
+const report = { turn: 1, success: true, summary: 'done' };
+const line = { type: 'transcript' as const, line: 'x' };
+const seqs = (events: readonly { seq: number }[] = []) => events.map(({ seq }) => seq);
+
+let workspace: string;
+let home: string;
+beforeEach(() => {
+  [workspace, home] = [mkdtempSync(join(tmpdir(), 'runyard-w-')), mkdtempSync(join(tmpdir(), 'runyard-h-'))];
+});
+afterEach(() => {
+  for (const folder of [workspace, home]) rmSync(folder, { recursive: true });
+});
+
+/** Plays the service. `answer` answers the ends of turns. */
+async function open(
+  answer: (body: FinishTask) => Partial<FinishTaskResponse> | Error,
+  { restored = false, maxBytes = 1000 } = {},
+) {
+  const calls: { path: string; seqs?: number[]; workspace?: string | undefined }[] = [];
+  const reporter = startReporter({
+    client: {
+      async sendEvents(body) {
+        const { events } = JSON.parse(body) as { events: AgentEvent[] };
+        calls.push({ path: 'events', seqs: seqs(events) });
+        return { acknowledged: events.at(-1)?.seq ?? 0 };
+      },
+    },
+    signal: new AbortController().signal,
+    onSuperseded: () => {},
+  });
+  const saver = deferredSaver({
+    client: {
+      upload: async (_, __, size) => void calls.push({ path: `workspace of ${size} bytes` }),
+      uploadSnapshot: async () => ({ files: [] }),
+    },
+    workspace,
+    ownFolders: true,
+    env: { HOME: home },
+    handedOff: () => [],
+    session: () => undefined,
+    onLeftOut: () => {},
+    onNotSaved: () => {},
+    signal: new AbortController().signal,
+  });
+  await saver.begin({ max_workspace_bytes: maxBytes }, restored);
+  const client = {
+    async finishTask(body: FinishTask) {
+      calls.push({ path: 'finish-task', seqs: seqs(body.events), workspace: body.workspace });
+      const answered = answer(body);
+      if (answered instanceof Error) throw answered;
+      return { next: 'leave' as const, ...answered };
+    },
+  };
+  reporter.emit(line);
+  const finish = async () => {
+    const next = await finishTurn(report, { client: client as never, reporter, saver });
+    await saver.save(1);
+    await reporter.flush().catch(() => {});
+    return next;
+  };
+  return { calls, finish };
+}
+
+test('tells the last events and the empty workspace with the end of the turn, and nothing after it', async () => {
+  const { calls, finish } = await open(() => ({ acknowledged: 1 }));
+  expect(await finish()).toBe('leave');
+  expect(calls).toEqual([{ path: 'finish-task', seqs: [1], workspace: 'empty' }]);
+});
+
+test('saves a workspace that is not empty, or changed after the end of the turn', async () => {
+  writeFileSync(join(workspace, 'file'), '');
+  const { calls, finish } = await open(() => ({ acknowledged: 1 }));
+  await finish();
+  expect(calls.slice(0, 2)).toEqual([
+    { path: 'finish-task', seqs: [1], workspace: undefined },
+    { path: 'workspace of undefined bytes' },
+  ]);
+  rmSync(join(workspace, 'file'));
+  const later = await open(() => {
+    writeFileSync(join(home, 'late'), '');
+    return { acknowledged: 1 };
+  });
+  await later.finish();
+  expect(later.calls[1]).toEqual({ path: 'workspace of undefined bytes' });
+});
+
+test.each([{ restored: true }, { maxBytes: 0 }])('does not say that a workspace is empty where %o', async (how) => {
+  const { calls, finish } = await open(() => ({ acknowledged: 1 }), how);
+  await finish();
+  expect(calls[0]).toEqual({ path: 'finish-task', seqs: [1], workspace: undefined });
+});
+
+test('sends everything by itself to a service that refuses events in the report', async () => {
+  const refusal = new ServiceRefusal(400, '/finish-task', '{}');
+  const { calls, finish } = await open(({ events }) => (events === undefined ? {} : refusal));
+  await finish();
+  expect(calls).toEqual([
+    { path: 'finish-task', seqs: [1], workspace: 'empty' },
+    { path: 'events', seqs: [1] },
+    { path: 'finish-task', seqs: [], workspace: undefined },
+    { path: 'workspace of 0 bytes' },
+  ]);
+});
+
+test('sends the events again to a service that ignores them in the report', async () => {
+  const { calls, finish } = await open(() => ({}));
+  await finish();
+  expect(calls.map(({ path }) => path).sort()).toEqual(['events', 'finish-task', 'workspace of 0 bytes']);
+});

@@ -1,0 +1,35 @@
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
+import { ServiceRefusal } from '../service/errors.ts';
+import type { TurnsOptions } from './turns-options.ts';
+
+/**
+ * Reports the end of a turn. The last events, and the fact that the workspace is empty, go with the report: a short run then needs few
+ * requests. If the service refuses that, they go by themselves.
+ */
+export async function finishTurn(
+  report: FinishTask & { turn: number },
+  { client, reporter, saver }: Pick<TurnsOptions, 'client' | 'reporter' | 'saver'>,
+): Promise<FinishTaskResponse['next']> {
+  const { events, settle } = await reporter.takeRest();
+  if (events.length > 0) {
+    const isEmpty = saver.isEmpty();
+    let acknowledged = 0;
+    try {
+      const answer = await client.finishTask({
+        ...report,
+        events,
+        ...(isEmpty ? { workspace: 'empty' as const } : {}),
+      });
+      acknowledged = answer.acknowledged ?? 0;
+      // A service that knows no events in a report does not know the workspace in it either.
+      if (isEmpty && acknowledged > 0) saver.noteEmpty(report.turn);
+      return answer.next;
+    } catch (error) {
+      if (!(error instanceof ServiceRefusal)) throw error;
+    } finally {
+      settle(acknowledged);
+    }
+  }
+  await reporter.flush();
+  return (await client.finishTask(report)).next;
+}

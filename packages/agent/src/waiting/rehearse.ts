@@ -1,0 +1,76 @@
+/** A rehearsed agent has loaded and compiled all that a run needs until its first command, so that a run which comes later starts at once. */
+import { Readable } from 'node:stream';
+import type { AgentEventAck, AgentInbox, AgentTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
+import type { z } from 'zod';
+import { grantedSecrets } from '../granted-secrets/granted-secrets.ts';
+import { runAgent } from '../run.ts';
+import { serviceClient } from '../service/client.ts';
+import { connectToService, readBody, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
+
+/** The smallest task that uses everything that the agent does in every run: one command, no model. */
+const task: AgentTask = {
+  run_id: '00000000-0000-7000-8000-000000000001',
+  execution_id: '00000000-0000-7000-8000-000000000002',
+  execution_number: 1,
+  conversation_id: '00000000-0000-7000-8000-000000000003',
+  title: 'Rehearsal',
+  prompt: '```sh\ntrue\n```\n',
+  agent_config: { model_id: 'runbook' },
+  attachments: [],
+  harness: { type: 'oz' },
+  repositories: [],
+};
+
+/** Answers of the service that is played here. */
+type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
+
+export interface Rehearsal {
+  readonly serverRoot: string;
+  readonly relaySocket: string | undefined;
+  readonly workspace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly temporaryFolder: string;
+}
+
+/** Runs a task that does nothing, without a service and without a trace. Rejects if it fails. */
+export async function rehearse(options: Rehearsal): Promise<void> {
+  const { workspace, env, temporaryFolder } = options;
+  if (options.relaySocket !== undefined) await askRelay(options);
+  const client = serviceClient({ connection: playedService(options.serverRoot) });
+  const secrets = grantedSecrets(temporaryFolder);
+  await runAgent({ client, task: client.resolvePrompt(), secrets, workspace, ownFolders: false, env });
+}
+
+/** Sends a request that the relay answers itself, without the service. It needs no token. */
+async function askRelay({ serverRoot, relaySocket }: Rehearsal): Promise<void> {
+  const connection = connectToService({ serverRoot, relaySocket, token: '' });
+  const answer = await connection.open({ method: 'GET', path: '/sandbox/memory', idleTimeoutMs: 5000 });
+  await readBody(answer, 1024);
+  connection.close();
+}
+
+/** Returns a connection that answers every request itself. */
+function playedService(serverRoot: string): ServiceConnection {
+  return {
+    serverRoot,
+    token: '',
+    relaySocket: undefined,
+    async open(request) {
+      const body = Buffer.from(JSON.stringify(await answerTo(request)));
+      return Object.assign(Readable.from([body]), { statusCode: 200, headers: {}, complete: true }) as never;
+    },
+    close: () => {},
+  };
+}
+
+async function answerTo({ path, body, signal }: ServiceRequest): Promise<Answer> {
+  if (path.endsWith('/resolve-prompt')) return task;
+  if (path.endsWith('/events')) {
+    const { events } = JSON.parse(String(body)) as { events: { seq: number }[] };
+    return { acknowledged: Math.max(...events.map(({ seq }) => seq)) };
+  }
+  // Open until the run ends.
+  if (path.includes('/inbox'))
+    await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+  return {};
+}

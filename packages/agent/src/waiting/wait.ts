@@ -1,0 +1,36 @@
+import { tmpdir } from 'node:os';
+import { delay } from '@runyard/contract/backoff';
+import { fs } from '../builtin-modules.ts';
+import { readDescriptor } from '../run-token.ts';
+import { rehearse } from './rehearse.ts';
+
+/** The start of a run, as the worker gives it to an agent that waits. */
+export interface GivenRun {
+  /** Arguments of the agent program. */
+  readonly args: readonly string[];
+  /** Variables that the agent of this run has besides those that it was started with. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly runToken: string;
+}
+
+/** Longest rehearsal. A run that comes later than that starts without it. */
+const rehearsalMs = 10_000;
+
+/**
+ * Makes everything ready that a run needs, says so on the descriptor of the run token, and waits there for a run. Nothing of the process
+ * goes on while it waits. Returns undefined if the other side closes the descriptor without a run, because the worker has gone.
+ */
+export async function waitForRun(env: NodeJS.ProcessEnv, serverRoot: string): Promise<GivenRun | undefined> {
+  const rehearsal = rehearse({
+    serverRoot,
+    relaySocket: env.RUNYARD_RELAY_SOCKET || undefined,
+    workspace: process.cwd(),
+    env: { PATH: env.PATH, HOME: env.HOME },
+    temporaryFolder: tmpdir(),
+  });
+  const failed = (error: Error) => void process.stderr.write(`agent: the rehearsal failed: ${error.message}\n`);
+  await Promise.race([rehearsal.catch(failed), delay(rehearsalMs)]);
+  fs.writeSync(Number(env.RUNYARD_RUN_TOKEN_FD), '\n');
+  const text = readDescriptor(env);
+  return text === '' ? undefined : (JSON.parse(text) as GivenRun);
+}

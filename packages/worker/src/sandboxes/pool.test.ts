@@ -1,0 +1,138 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openPool } from './pool.ts';
+
+interface Item {
+  readonly number: number;
+  isDisposed: boolean;
+  readonly gone: Promise<void>;
+  isAlive(): boolean;
+  dispose(): Promise<void>;
+  /** Ends it, as an outsider would. */
+  end(): void;
+}
+
+let made: Item[];
+/** Set: the next items cannot be made. */
+let fault: Error | undefined;
+const failures: string[] = [];
+
+async function make(): Promise<Item> {
+  await turn();
+  if (fault !== undefined) throw fault;
+  const gone = Promise.withResolvers<void>();
+  let isAlive = true;
+  const item: Item = {
+    number: made.length,
+    isDisposed: false,
+    gone: gone.promise,
+    isAlive: () => isAlive,
+    async dispose() {
+      item.isDisposed = true;
+    },
+    end() {
+      isAlive = false;
+      gone.resolve();
+    },
+  };
+  made.push(item);
+  return item;
+}
+
+const open = (size: number) => openPool(make, { size, refillMs: 100, onFailure: (reason) => failures.push(reason) });
+const settle = async () => {
+  for (let n = 0; n < 5; n++) await turn();
+};
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  made = [];
+  fault = undefined;
+  failures.length = 0;
+});
+afterEach(() => vi.useRealTimers());
+
+/** Opens a pool and waits until it is full. */
+async function full(size: number) {
+  const pool = open(size);
+  for (let n = 0; n < size; n++) {
+    await settle();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  await settle();
+  expect(made).toHaveLength(size);
+  return pool;
+}
+
+test('gives each item once, and refills after a pause', async () => {
+  const pool = await full(2);
+  const taken = [pool.takeReady(), pool.takeReady(), pool.takeReady()];
+  expect(taken.map((item) => item?.number)).toEqual([0, 1, undefined]);
+  await vi.advanceTimersByTimeAsync(99);
+  await settle();
+  expect(made).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(1);
+  await settle();
+  expect(pool.takeReady()?.number).toBe(2);
+});
+
+test('makes nothing ahead of time with size 0', async () => {
+  const pool = open(0);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(made).toHaveLength(0);
+  expect(pool.takeReady()).toBeUndefined();
+  expect((await pool.take()).number).toBe(0);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(made).toHaveLength(1);
+});
+
+test('gives the item that is being made to one caller', async () => {
+  const pool = open(1);
+  const [first, second] = await Promise.all([pool.take(), pool.take()]);
+  expect(new Set([first.number, second.number]).size).toBe(2);
+});
+
+test('replaces an item that ended while it waited, after a growing pause', async () => {
+  const pool = await full(1);
+  for (const pauseMs of [1000, 2000]) {
+    made.at(-1)?.end();
+    await settle();
+    expect(made.at(-1)?.isDisposed).toBe(true);
+    expect(pool.takeReady()).toBeUndefined();
+    const before = made.length;
+    await vi.advanceTimersByTimeAsync(pauseMs * 0.7);
+    await settle();
+    expect(made).toHaveLength(before);
+    await vi.advanceTimersByTimeAsync(pauseMs * 0.6);
+    await settle();
+    expect(made).toHaveLength(before + 1);
+  }
+  expect(failures).toHaveLength(2);
+  expect(pool.takeReady()?.number).toBe(2);
+});
+
+test('tries seldom while items cannot be made, and still makes them on demand', async () => {
+  fault = new Error('no disk');
+  const pool = open(1);
+  await settle();
+  for (let n = 0; n < 20; n++) {
+    await vi.advanceTimersByTimeAsync(10_000);
+    await settle();
+  }
+  expect(failures.length).toBeGreaterThan(3);
+  expect(failures.length).toBeLessThan(12);
+  await expect(pool.take()).rejects.toThrow('no disk');
+  fault = undefined;
+  expect((await pool.take()).number).toBe(0);
+});
+
+test('disposes of what waits and of what is being made when it is closed', async () => {
+  const pool = await full(1);
+  const other = open(1);
+  await Promise.all([pool.close(), other.close()]);
+  await settle();
+  expect(made.map(({ isDisposed }) => isDisposed)).toEqual([true, true]);
+  expect(pool.takeReady()).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(made).toHaveLength(2);
+});
