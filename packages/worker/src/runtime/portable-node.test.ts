@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { placePortableNode, portableChanges } from './portable-node.ts';
@@ -8,7 +7,7 @@ import { placePortableNode, portableChanges } from './portable-node.ts';
 let folder = '';
 beforeEach(async () => {
   // Its path takes the place of the interpreter's, which is not longer.
-  folder = await mkdtemp(path.join(tmpdir(), 'ry'));
+  folder = await mkdtemp('/tmp/ry');
 });
 afterEach(() => rm(folder, { recursive: true }));
 
