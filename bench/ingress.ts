@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
@@ -15,6 +16,7 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const secret = 'bench-secret-of-the-webhooks';
 const factories = 10;
 const webhooksOfFactory = 20;
+const floodRounds = 6;
 
 /** Processor time for each delivery, milliseconds: of the server, of PostgreSQL with what it does beside, and of the sender. */
 interface CpuTimes {
@@ -126,10 +128,15 @@ try {
     perSecond: perSecond(roundsOf(startingUrls)) / 2,
     seconds: 3 * seconds,
   });
-  const quiet = await apiDuring(new Promise((resolve) => setTimeout(resolve, 4_000)));
   const [flooded = ''] = ourUrls;
-  const flood = loadWithDeliveries({ urls: [flooded], secret, callers: 4, seconds: 4, perSecond: 10 });
-  const during = await apiDuring(flood);
+  const quiet: number[] = [];
+  const during: number[] = [];
+  // In turns, because one slow answer decides a p99. The first minute's budget of 60 ends in the second round.
+  for (let round = 0; round < floodRounds; round += 1) {
+    quiet.push(...(await apiDuring(delay(3_000))));
+    const flood = loadWithDeliveries({ urls: [flooded], secret, callers: 4, seconds: 3, perSecond: 10 });
+    during.push(...(await apiDuring(flood)));
+  }
   const row = (name: string, of: MeasuredRound[]) => [
     name,
     Math.round(perSecond(of)),
@@ -138,10 +145,10 @@ try {
     ...(['server', 'database', 'sender'] as const).map((part) => median(of.map(({ cpu }) => cpu[part])).toFixed(2)),
     (perSecond(of) / perSecond(roundsOf(bareUrls))).toFixed(2),
   ];
-  const api = (sample: number[]) => `${percentile(sample, 0.99).toFixed(1)} ms`;
+  const api = (part: number) => [quiet, during].map((sample) => percentile(sample, part).toFixed(1)).join(' and ');
   report(
     'Deliveries per second',
-    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery is what bounds the rate, and programs beside them take it down: the bare server has 16 connections that wait for a core at once, ours has two. Goal: ratio ≥ 0.5 and p99 < 50 ms at half load. While one webhook gets ten times its budget (600 a minute), the p99 of \`GET /agent/runs\` is ${api(during)}; without deliveries it is ${api(quiet)}.`,
+    `Deliveries of 1 KB with the signature of GitHub, to ${ourUrls.length} webhooks without automations and ${unmatchedUrls.length} with each kind of them, on one service process without workers; ${callers} senders, ${rounds} rounds of ${seconds} s in turns, embedded PostgreSQL. Senders, server and PostgreSQL share the cores, so the sum of their CPU milliseconds for one delivery is what bounds the rate, and programs beside them take it down: the bare server has 16 connections that wait for a core at once, ours has two. Goal: ratio ≥ 0.5 and p99 < 50 ms at half load. \`GET /agent/runs\` without deliveries, and while one webhook gets ten times its budget (600 a minute): p50 ${api(0.5)} ms, p99 ${api(0.99)} ms, in ${floodRounds} turns of 3 s each.`,
     [
       'deliveries',
       'per second (median)',

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProcesses } from '../packages/worker/src/state/processes.ts';
 import { type FakeImageRegistry, startFakeImageRegistry } from './fakes/image-registry.ts';
 import { addMusl, hasMusl, startTestEngine, type TestEngine } from './support/container-engine.ts';
+import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 
 const started = await startTestEngine();
@@ -68,6 +69,11 @@ describe.skipIf(typeof started === 'string')(name, () => {
         `/agent/runs/${runId}/timeline`,
       )
     ).events;
+  /** Returns the folder of the worker's sandboxes. */
+  const stateFolder = async (): Promise<string> => {
+    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
+    return JSON.parse(line).folder;
+  };
   const succeed = async (runId: string): Promise<string> => {
     const run = await system.untilEnded(runId);
     expect(run, `${JSON.stringify(run.status_message)} ${await conversationOf(runId)}`).toMatchObject({
@@ -183,8 +189,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
   test('continues runs when the worker is killed and started again, and removes what no run needs', async () => {
     const prompt = sh('touch begun; while ! [ -e go ]; do sleep 0.05; done; echo going on');
     const runId = await create(prompt, { docker_image: 'box:1' });
-    const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
-    const all = path.join(JSON.parse(line).folder, 's');
+    const all = path.join(await stateFolder(), 's');
     const workspace = await eventually('begin', async () => {
       for (const id of await readdir(all)) {
         const folder = path.join(all, id, 'workspace');
@@ -216,10 +221,8 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const runId = await create(sh('touch begun; sleep 1000'), { docker_image: 'box:1' });
     await system.until(runId, ({ state }) => state === 'INPROGRESS');
     const [running = ''] = await engine.containers();
-    const [supervisor = 0] = await findProcesses('cmdline', 'runyard-supervisor:', (entry) =>
-      entry.endsWith(`:${running.slice(running.lastIndexOf('-') + 1)}`),
-    );
-    process.kill(supervisor, 'SIGKILL');
+    const supervisor = await supervisorOf(await stateFolder(), running.slice(running.lastIndexOf('-') + 1));
+    process.kill(supervisor ?? expect.fail('no supervisor'), 'SIGKILL');
     expect((await system.untilEnded(runId)).status_message?.message).toContain('supervised the sandbox');
     await eventually('end of the container', async () => (await engine.containers()).length === 0);
   });

@@ -1,10 +1,10 @@
 /** A machine that is lost for good in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes are gone at once. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/timeline';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
+import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
 /** Three commands. The second one waits until the test lets it go on. */
@@ -17,33 +17,20 @@ const prompt = (name: string): string =>
     .map((script) => `\`\`\`sh\n${script}\n\`\`\``)
     .join('\n\n');
 
-/** Ids of processes whose arguments end like this. */
-const supervisorsOf = (sandbox: string): number[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
-        const isOne = args.some((arg) => arg.includes('runyard-supervisor:') && arg.endsWith(`:${sandbox}`));
-        return isOne ? [Number(name)] : [];
-      } catch {
-        // It ended meanwhile.
-        return [];
-      }
-    });
-
 describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (system) => {
   const folder = async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
-    return path.join(JSON.parse(line).folder, 's');
+    return String(JSON.parse(line).folder);
   };
   /** Returns the sandbox that has the file, and is none of `others`. */
   const sandboxWith = async (file: string, others: readonly string[] = []): Promise<string> => {
-    const all = await folder();
+    const state = await folder();
+    const all = path.join(state, 's');
     return await eventually(`sandbox with ${file}`, async () => {
       for (const id of await readdir(all)) {
         const files = await readdir(path.join(all, id, 'workspace')).catch(() => []);
-        if (!others.includes(id) && files.map(String).includes(file) && supervisorsOf(id).length > 0) return id;
+        if (!others.includes(id) && files.map(String).includes(file) && (await supervisorOf(state, id)) !== undefined)
+          return id;
       }
       return null;
     });
@@ -62,9 +49,8 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
     await eventually('a checkpoint', async () => (await archives()) > 0);
 
     await killHard(system.worker());
-    const supervisors = sandboxes.flatMap(supervisorsOf);
-    expect(supervisors).toHaveLength(2);
-    for (const pid of supervisors) process.kill(pid, 'SIGKILL');
+    for (const sandbox of sandboxes)
+      process.kill((await supervisorOf(await folder(), sandbox)) ?? expect.fail('no supervisor'), 'SIGKILL');
     expect((await system.run(runId)).state).toBe('INPROGRESS');
 
     // The next worker of the data folder knows at once that the sandboxes are gone: nothing waits for the end of the lease.
@@ -73,7 +59,7 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
     expect(failed).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });
 
     const resumed = await sandboxWith('begun-first', sandboxes);
-    await writeFile(path.join(await folder(), resumed, 'workspace/go'), '');
+    await writeFile(path.join(await folder(), 's', resumed, 'workspace/go'), '');
     const run = await system.untilEnded(runId);
     expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
     const text = await conversation(runId);

@@ -76,7 +76,8 @@ test('gives the executions to the next process that shows the token of the worke
   const next = await connect({ token, executions: [names], adopt_seconds: 120 });
   expect(next.sent.map(({ type }) => type)).not.toContain('task_cancellation');
   await next.connection.message({ type: 'task_completed', data: { ...names, message: 'done' } });
-  expect(await stateNow(), 'it ended before its agent had started: it is tried again').toBe('QUEUED');
+  // It ended before its agent had started: it is tried again, perhaps at once.
+  expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
 });
 
 test('gives nothing to a process of the same name without the token, and has it end the sandbox', async () => {

@@ -10,12 +10,12 @@ const entry = fileURLToPath(new URL('../supervisor/main.ts', import.meta.url));
  * Returns the supervisor as one program, made once for each content of its sources: it starts faster and needs less memory than its
  * sources would. Removes older ones: a supervisor that runs has read its whole program.
  */
-export async function makeSupervisorProgram(stateRoot: string): Promise<SupervisorProgram> {
+export async function makeSupervisorProgram(stateRoot: string, node: string): Promise<SupervisorProgram> {
   const all = path.join(stateRoot, 'supervisor');
   await mkdir(all, { recursive: true, mode: 0o700 });
   const stampFile = path.join(all, 'stamp.json');
   const known = await readStamp(stampFile, entry, process.version);
-  if (known !== undefined) return programIn(all, known);
+  if (known !== undefined) return { node, ...programIn(all, known) };
   const bundle = await bundleAgent(entry);
   const hash = bundleHash(bundle, process.version);
   const making = path.join(all, 'making');
@@ -23,10 +23,10 @@ export async function makeSupervisorProgram(stateRoot: string): Promise<Supervis
   await writeBundle(bundle, making);
   await rename(making, path.join(all, hash));
   await writeStamp(stampFile, entry, process.version, hash, bundle);
-  return programIn(all, hash);
+  return { node, ...programIn(all, hash) };
 }
 
-const programIn = (all: string, hash: string): SupervisorProgram => ({
+const programIn = (all: string, hash: string): Omit<SupervisorProgram, 'node'> => ({
   entry: path.join(all, hash, 'main.mjs'),
   compileCache: path.join(all, hash, 'cache'),
 });

@@ -43,10 +43,11 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
   let closed = false;
+  let filling = Promise.resolve();
 
   const fillIn = (ms: number): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => void fill(), ms).unref();
+    timer = setTimeout(startToFill, ms).unref();
   };
 
   const fail = (reason: string): void => {
@@ -77,6 +78,10 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
     if (ready.size < size) fillIn(0);
   };
 
+  const startToFill = (): void => {
+    filling = Promise.all([filling, fill()]).then(() => {});
+  };
+
   const takeReady = (): T | undefined => {
     if (size > 0 && !closed) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
     for (const item of ready) {
@@ -90,7 +95,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
     return undefined;
   };
 
-  void fill();
+  startToFill();
   return {
     takeReady,
     async take() {
@@ -113,8 +118,8 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       const waiting = [...ready];
       ready.clear();
       await Promise.all(waiting.map((item) => item.dispose()));
-      // `fill` disposes of it.
-      await making?.item.catch(() => {});
+      // That removes the one that is being made.
+      await filling;
     },
   };
 }

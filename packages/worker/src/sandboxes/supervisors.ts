@@ -5,6 +5,8 @@ import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 
 /** How a supervisor is started. */
 export interface SupervisorProgram {
+  /** Node to start it with. */
+  readonly node: string;
   /** Bundle of `supervisor/main.ts`. */
   readonly entry: string;
   readonly compileCache: string;

@@ -4,6 +4,7 @@ import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { startTicks, thisProcess } from '@runyard/contract/process-identity';
 import { SandboxError } from '../sandboxes/sandbox.ts';
+import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
 import { logOf } from './files.ts';
 import { openLines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
@@ -16,12 +17,7 @@ const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1
 const variables = ['TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 export interface SupervisorStart {
-  /** Node to start it with: that of the agents, so that they share its code in memory. */
-  readonly node: string;
-  /** Bundle of `supervisor/main.ts`. */
-  readonly program: string;
-  /** Folder for compiled code. */
-  readonly compileCache: string;
+  readonly program: SupervisorProgram;
   /** From `supervisorLabel`. */
   readonly label: string;
   readonly stateRoot: string;
@@ -33,11 +29,11 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
   const log = logOf(start.stateRoot, id);
   const stderr = openSync(log, 'a', 0o600);
   const env = Object.fromEntries(variables.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
-  const child = spawn(start.node, [...flags, start.program, `${start.label}${id}`], {
+  const child = spawn(start.program.node, [...flags, start.program.entry, `${start.label}${id}`], {
     cwd: '/',
     detached: true,
     stdio: ['ignore', 'ignore', stderr, 'pipe'],
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', NODE_COMPILE_CACHE: start.compileCache, ...env },
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', NODE_COMPILE_CACHE: start.program.compileCache, ...env },
   });
   closeSync(stderr);
   const { pid } = child;

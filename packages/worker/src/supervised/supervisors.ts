@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { agentNode } from '../runtime/agent-program.ts';
 import type { SandboxSpecification } from '../sandboxes/sandbox.ts';
 import type { SandboxSupervisors } from '../sandboxes/supervisors.ts';
 import { adoptSandboxes, type LeftSandbox } from './adopt.ts';
@@ -57,9 +56,7 @@ export async function openSupervisors(
       const supervisor =
         idle.take() ??
         (await startSupervisor({
-          node: path.join(runtime, agentNode),
-          program: program.entry,
-          compileCache: program.compileCache,
+          program,
           label,
           stateRoot,
         }).catch((error: Error) => {

@@ -1,3 +1,5 @@
+import path from 'node:path';
+import { agentNode } from '../../runtime/agent-program.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
 import {
@@ -147,7 +149,8 @@ async function supervised(
   { state, serviceRoot, cache }: OpenRequest,
   supervisors: SandboxSupervisors,
 ): Promise<MakeSandbox> {
-  const program = await makeSupervisorProgram(state.folder);
+  // With the Node of the agents, it shares that one's code in memory.
+  const program = await makeSupervisorProgram(state.folder, path.join(runtime, agentNode));
   return (limits, isWarm) => {
     const id = newSandboxId();
     const preparation: BubblewrapPreparation = {

@@ -133,7 +133,8 @@ async function supervised(
   { state, serviceRoot, cache, instanceId }: OpenRequest,
   supervisors: NonNullable<OpenRequest['supervisors']>,
 ): Promise<MakeContainerSandbox> {
-  const program = await makeSupervisorProgram(state.folder);
+  // The Node of the agents runs only inside containers.
+  const program = await makeSupervisorProgram(state.folder, process.execPath);
   return (order) => {
     const preparation: ContainerPreparation = {
       backend: 'docker',
