@@ -68,6 +68,8 @@ test('creates one run where its process is killed with the create in the databas
   proxy.leadTo(killed?.origin ?? '');
   const asked = client.agent.run({ prompt });
   const isWaiting = async () => {
+    // A transaction keeps its first picture of the activity.
+    await blocker.query('SELECT pg_stat_clear_snapshot()');
     const waiting = await blocker.query(`SELECT pid FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%client_answers%'`);
     return waiting.rows.length > 0;

@@ -95,6 +95,9 @@ const plain = (status: number, message: string): AnsweredPush => ({
   why: message,
 });
 
+/** Of the rest of a refused push, so many bytes are read at least: git reads the answer only where it could send all. */
+const leastDiscardedBytes = 64 * 1024 * 1024;
+
 /** Reads the commands of a push, decides them, and records the push. What is refused is read to its end, so that git reads the answer. */
 export async function admitPush(
   { pushes, bodies }: { readonly pushes: PushRecord; readonly bodies: BodyBudget },
@@ -113,9 +116,10 @@ export async function admitPush(
   const read = await readHead(peeked);
   const { capabilities } = read.kind === 'head' ? read.head : read;
   const commands = read.kind === 'head' ? read.head.commands : [];
+  const discard = () => peeked.discard(Math.max(limit, leastDiscardedBytes));
   const refuse = async (refusals: Iterable<readonly [string, string]>, why: string, unpack?: string) => {
     place.releaseBytes();
-    await peeked.discard(limit);
+    await discard();
     return answerOf(capabilities, refusals, why, unpack);
   };
   const refuseAll = (why: string, unpack?: string) =>
@@ -138,6 +142,7 @@ export async function admitPush(
       failed: (reason) => record(reason === undefined ? null : rejected(reason)),
       tooLarge: async () => {
         await record(rejected(tooLarge));
+        await discard();
         return answerOf(capabilities, rejected(tooLarge), tooLarge, tooLarge);
       },
     };
