@@ -1,5 +1,6 @@
 /** The reports of an agent to the fake, kept for the test. */
-import { AgentEvent, FinishTask } from '@runyard/contract/agent-protocol';
+import { AgentEvent } from '@runyard/contract/agent-protocol';
+import { FinishTask } from '@runyard/contract/finish-task';
 import { OpenPullRequest } from '@runyard/contract/pull-requests';
 import type { FakeRequest } from './check-request.ts';
 

@@ -3,11 +3,10 @@ import type {
   AgentEventAck,
   AgentInbox,
   AgentTask,
-  FinishTask,
-  FinishTaskResponse,
   ReportArtifact,
   ReportArtifactResponse,
 } from '@runyard/contract/agent-protocol';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
 import type { UploadSnapshot, UploadSnapshotResponse } from '@runyard/contract/handoff';
 import { storableJson } from '@runyard/contract/storable-json';
 import type { z } from 'zod';

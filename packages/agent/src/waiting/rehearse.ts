@@ -1,6 +1,7 @@
 /** A rehearsed agent has loaded and compiled all that a run needs until its first command, so that a run which comes later starts at once. */
 import { Readable } from 'node:stream';
-import type { AgentEventAck, AgentInbox, AgentTask, FinishTaskResponse } from '@runyard/contract/agent-protocol';
+import type { AgentEventAck, AgentInbox, AgentTask } from '@runyard/contract/agent-protocol';
+import type { FinishTaskResponse } from '@runyard/contract/finish-task';
 import type { z } from 'zod';
 import { grantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import { runAgent } from '../run.ts';

@@ -4,13 +4,12 @@ import {
   AgentEventBatch,
   AgentInbox,
   AgentTask,
-  FinishTask,
-  FinishTaskResponse,
   ReportArtifact,
   ReportArtifactResponse,
   ReportShutdown,
 } from '../agent-protocol.ts';
 import { EmptyRequest, EmptyResponse } from '../empty.ts';
+import { FinishTask, FinishTaskResponse } from '../finish-task.ts';
 import { maxPullRequestsOfRun } from '../limits.ts';
 import { Text, TurnNumber } from '../primitives.ts';
 import { OpenPullRequest, OpenPullRequestResponse } from '../pull-requests.ts';

@@ -1,6 +1,6 @@
-import type { FinishTask } from '@runyard/contract/agent-protocol';
 import { errorCatalogue } from '@runyard/contract/error-catalogue';
 import type { ErrorDetail } from '@runyard/contract/errors';
+import type { FinishTask } from '@runyard/contract/finish-task';
 import { isTerminal } from '@runyard/contract/run-states';
 import { retentionSeconds } from '../../executions/debug-window/retention.ts';
 import { endDebugTurn } from '../../executions/debug-window/turns.ts';

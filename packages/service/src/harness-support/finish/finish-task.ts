@@ -1,4 +1,4 @@
-import type { FinishTaskResponse } from '@runyard/contract/agent-protocol';
+import type { FinishTaskResponse } from '@runyard/contract/finish-task';
 import { headOf } from '../../conversations/output.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
