@@ -15,7 +15,7 @@ import { openKeyWatch } from '../src/access/keys/watch.ts';
 import { newUid } from '../src/access/teams/uid.ts';
 import { fireAutomationsWith } from '../src/automations/fire.ts';
 import { startAutomationsWith } from '../src/automations/start.ts';
-import { type BodyLimits, makeBodyBudget } from '../src/bodies/body-budget.ts';
+import { makeBodyBudget } from '../src/bodies/body-budget.ts';
 import { openCodeHosts } from '../src/code-hosts/code-hosts.ts';
 import { openContentPolicy } from '../src/content-policy/content-policy.ts';
 import { readLimits } from '../src/conversations/read-limits.ts';
@@ -26,11 +26,9 @@ import { defaultTiming, type ExecutionDeps } from '../src/executions/deps.ts';
 import { openNotices } from '../src/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
 import { claim } from '../src/executions/transitions/transitions.ts';
-import type { AdmitModelRequest } from '../src/gateway/models/admission.ts';
 import { limitsOf } from '../src/harness-support/events/event-budget.ts';
 import { buildApp } from '../src/http/app.ts';
 import type { ServiceDeps } from '../src/http/server/deps.ts';
-import type { ClientTimeouts } from '../src/http/server/make-app.ts';
 import { openModels } from '../src/models/models.ts';
 import { loadSigner } from '../src/secrets/signer.ts';
 import { makeVault } from '../src/secrets/vault.ts';
@@ -42,9 +40,9 @@ import { openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { unlimitedSpace } from '../src/store/free-space/free-space.ts';
 import { openWebhookDirectory } from '../src/webhooks/ingest/directory.ts';
-import type { StartAutomations } from '../src/webhooks/ingest/start-automations.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
+import type { TestServiceOptions } from './service-options.ts';
 
 /** An answer, with its body parsed where it is JSON. */
 export interface TestAnswer<T = unknown> {
@@ -88,18 +86,6 @@ export interface TestService {
   /** Assigns the next execution to a worker of the hosted pool; null: none is queued. */
   assignNext(): Promise<Assignment | null>;
   close(): Promise<void>;
-}
-
-export interface TestServiceOptions {
-  readonly timeouts?: ClientTimeouts;
-  readonly env?: Record<string, string>;
-  readonly admitModelRequest?: AdmitModelRequest;
-  readonly startAutomations?: StartAutomations;
-  /** Secrets that must not reach the store, besides run tokens. */
-  readonly secrets?: readonly string[];
-  /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
-  readonly through?: (databaseUrl: string) => Promise<string>;
-  readonly bodyLimits?: BodyLimits;
 }
 
 /** The domains without the endpoint of workers: tests open their own. */

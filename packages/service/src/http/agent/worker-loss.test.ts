@@ -1,85 +1,12 @@
 /** Runs whose machine is lost in the middle of a turn. */
-import { randomBytes } from 'node:crypto';
-import { request as httpRequest } from 'node:http';
-import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
-import type { TimelineEvent } from '@runyard/contract/timeline';
-import { afterEach, describe, expect, test } from 'vitest';
-import { openTestService } from '../../../test/service.ts';
+import { describe, expect, test } from 'vitest';
+import { openLostMachines } from '../../../test/lost-machines.ts';
 import { adoptExecutions } from '../../executions/lease/adopt.ts';
-import type { Assignment } from '../../executions/queue/assign.ts';
 import { reconcile } from '../../executions/reconcile/reconcile.ts';
-import { endSandbox, type SandboxEnd } from '../../executions/reconcile/sandbox-end.ts';
 
-const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1', RUNYARD_CHECKPOINT_SECONDS: '60' } });
-const { executionDeps } = service.deps;
-const db = service.deps.db;
-
-afterEach(async () => {
-  // No run waits for the next test.
-  await db.query("UPDATE executions SET phase = 'ended' WHERE phase = 'queued'", []);
-});
-
-const resumes = { config: { on_worker_loss: 'resume' } };
-const lostKind: SandboxEnd = { kind: 'lost', message: 'The machine burnt.' };
-const at = '2026-01-02T03:04:05.000Z';
-
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string; status_message?: { message: string } }>('GET', `/agent/runs/${runId}`)).body;
-const timelineOf = async (runId: string) =>
-  (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).body.events;
-const taskOf = async ({ runToken }: Assignment) =>
-  (await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} })).body;
-
-/** An agent of the assignment, which has begun its first turn. */
-async function begin(assignment: Assignment) {
-  let seq = 0;
-  const key = assignment.runToken;
-  const say = async (...events: AgentEventBody[]) => {
-    const numbered = events.map((event) => ({ seq: ++seq, occurred_at: at, ...event }));
-    return (await service.request('POST', '/harness-support/events', { key, body: { events: numbered } })).status;
-  };
-  const text = (words: string): AgentEventBody => ({
-    type: 'text',
-    step_id: 's',
-    message_id: words,
-    role: 'assistant',
-    text: words,
-  });
-  const put = async (number: number, bytes: Buffer, more = '') =>
-    (
-      await service.request('PUT', `/harness-support/workspace?turn=1&checkpoint=${number}${more}`, {
-        key,
-        raw: new Uint8Array(bytes),
-        headers: { 'content-type': 'application/octet-stream' },
-      })
-    ).status;
-  const mark = (number: number, more: object = {}) =>
-    say({ type: 'checkpoint', number, state: 'begun', turn: 1, ...more });
-  await taskOf(assignment);
-  await say(
-    { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-    { type: 'turn_started', step_id: 's', prompt: 'Do it.' },
-  );
-  return { ...assignment, say: async (words: string) => await say(text(words)), report: say, put, mark };
-}
-
-const beginRun = async (body: object = resumes) => await begin(await service.startExecution({ ...body }));
-const lose = (assignment: Assignment, end = lostKind) => endSandbox(executionDeps, assignment.executionId, end);
-const blobsNow = async () => {
-  const keys: string[] = [];
-  for await (const { key } of service.deps.blobs.list()) if (key.startsWith('workspaces/')) keys.push(key);
-  return keys.length;
-};
-/** Assigns the next execution of the run without its pause. */
-async function next(runId: string): Promise<Assignment> {
-  await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
-  return await service.claimRun(runId);
-}
-/** A later checkpoint must not wait for the least time between two. */
-const letTimePass = (assignment: Assignment) =>
-  db.query("UPDATE executions SET workspace_at = workspace_at - interval '1 hour' WHERE id = $1", [
-    assignment.executionId,
-  ]);
+const { service, resumes, lostKind, stateOf, timelineOf, taskOf, begin, beginRun, lose, blobsNow, next } =
+  await openLostMachines();
+const { db, executionDeps } = service.deps;
 
 test('resumes the turn from the last checkpoint, and refuses the lost sandbox', async () => {
   const first = await beginRun();
@@ -249,59 +176,5 @@ describe('while no machine has the run', () => {
       [second.executionId],
     );
     expect(row?.left).toBeGreaterThan(8.5 * 60);
-  });
-});
-
-describe('a checkpoint', () => {
-  test('that was cut off replaces nothing', async () => {
-    const first = await beginRun();
-    await first.mark(1);
-    await first.put(1, Buffer.from('whole'));
-    await letTimePass(first);
-    await first.mark(2);
-    const blobs = await blobsNow();
-    await new Promise<void>((resolve) => {
-      const put = httpRequest(`${service.baseUrl}/api/v1/harness-support/workspace?turn=1&checkpoint=2`, {
-        method: 'PUT',
-        headers: { authorization: `Bearer ${first.runToken}`, 'transfer-encoding': 'chunked' },
-      });
-      put.on('error', () => resolve());
-      put.write(randomBytes(100_000), () => put.destroy(new Error('cut')));
-    });
-    await expect.poll(() => db.query('SELECT FROM upload_leases', [])).toEqual([]);
-    await lose(first);
-    const task = await taskOf(await next(first.runId));
-    expect(task).toMatchObject({ workspace: { kind: 'archive', size_bytes: 5 } });
-    expect(await blobsNow()).toBe(blobs);
-  });
-
-  test('is refused where it was not begun, for a run that does not resume, and too soon after another', async () => {
-    const first = await beginRun();
-    expect(await first.put(1, Buffer.from('a'))).toBe(409);
-    await first.mark(1);
-    expect(await first.put(2, Buffer.from('a'))).toBe(409);
-    expect(await first.put(1, randomBytes(1024 * 1024 + 1))).toBe(413);
-    expect(await first.put(1, Buffer.from('a'))).toBe(200);
-    await first.mark(2);
-    expect(await first.put(2, Buffer.from('b'))).toBe(429);
-    await letTimePass(first);
-    expect(await first.put(2, Buffer.from('b'))).toBe(200);
-    const other = await beginRun({});
-    expect(await taskOf(other)).not.toHaveProperty('checkpoint_seconds');
-    await other.mark(1);
-    expect(await other.put(1, Buffer.from('a'))).toBe(409);
-  });
-
-  test('of unchanged files moves the last archive to its place in the conversation', async () => {
-    const first = await beginRun();
-    await first.mark(1);
-    await first.put(1, Buffer.from('files'));
-    await first.say('changed no file');
-    await first.mark(2, { done_blocks: 1 });
-    await first.report({ type: 'checkpoint', number: 2, state: 'unchanged', turn: 1 });
-    await lose(first);
-    const task = await taskOf(await next(first.runId));
-    expect(task).toMatchObject({ workspace: { kind: 'archive' }, loss: { done_blocks: 1 } });
-    expect(task.loss).not.toHaveProperty('record');
   });
 });

@@ -4,7 +4,8 @@ import { routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CuttableLine, openCuttableLine } from '../../../../../test/fakes/cuttable-line.ts';
 import { makeOwnThings, type RequestOfRoute } from '../../../test/own-things.ts';
-import { openTestService, startTestService, type TestService, type TestServiceOptions } from '../../../test/service.ts';
+import { openTestService, startTestService, type TestService } from '../../../test/service.ts';
+import type { TestServiceOptions } from '../../../test/service-options.ts';
 import { signUrl } from './signed-urls.ts';
 
 const service = await openTestService();

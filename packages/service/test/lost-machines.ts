@@ -1,0 +1,95 @@
+/** Test support: runs whose machine is lost in the middle of a turn. */
+import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { TimelineEvent } from '@runyard/contract/timeline';
+import { afterEach } from 'vitest';
+import type { Assignment } from '../src/executions/queue/assign.ts';
+import { endSandbox, type SandboxEnd } from '../src/executions/reconcile/sandbox-end.ts';
+import { openTestService } from './service.ts';
+
+/** Opens a service for the tests of a file, and returns how to begin and to lose turns on it. */
+export async function openLostMachines() {
+  const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1', RUNYARD_CHECKPOINT_SECONDS: '60' } });
+  const { db, executionDeps } = service.deps;
+  afterEach(async () => {
+    // No run waits for the next test.
+    await db.query("UPDATE executions SET phase = 'ended' WHERE phase = 'queued'", []);
+  });
+
+  const resumes = { config: { on_worker_loss: 'resume' } };
+  const lostKind: SandboxEnd = { kind: 'lost', message: 'The machine burnt.' };
+  const at = '2026-01-02T03:04:05.000Z';
+
+  const stateOf = async (runId: string) =>
+    (await service.request<{ state: string; status_message?: { message: string } }>('GET', `/agent/runs/${runId}`))
+      .body;
+  const timelineOf = async (runId: string) =>
+    (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).body.events;
+  const taskOf = async ({ runToken }: Assignment) =>
+    (await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} })).body;
+
+  /** An agent of the assignment, which has begun its first turn. */
+  async function begin(assignment: Assignment) {
+    let seq = 0;
+    const key = assignment.runToken;
+    const say = async (...events: AgentEventBody[]) => {
+      const numbered = events.map((event) => ({ seq: ++seq, occurred_at: at, ...event }));
+      return (await service.request('POST', '/harness-support/events', { key, body: { events: numbered } })).status;
+    };
+    const text = (words: string): AgentEventBody => ({
+      type: 'text',
+      step_id: 's',
+      message_id: words,
+      role: 'assistant',
+      text: words,
+    });
+    const put = async (number: number, bytes: Buffer, more = '') =>
+      (
+        await service.request('PUT', `/harness-support/workspace?turn=1&checkpoint=${number}${more}`, {
+          key,
+          raw: new Uint8Array(bytes),
+          headers: { 'content-type': 'application/octet-stream' },
+        })
+      ).status;
+    const mark = (number: number, more: object = {}) =>
+      say({ type: 'checkpoint', number, state: 'begun', turn: 1, ...more });
+    await taskOf(assignment);
+    await say(
+      { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+      { type: 'turn_started', step_id: 's', prompt: 'Do it.' },
+    );
+    return { ...assignment, say: async (words: string) => await say(text(words)), report: say, put, mark };
+  }
+
+  const beginRun = async (body: object = resumes) => await begin(await service.startExecution({ ...body }));
+  const lose = (assignment: Assignment, end = lostKind) => endSandbox(executionDeps, assignment.executionId, end);
+  const blobsNow = async () => {
+    const keys: string[] = [];
+    for await (const { key } of service.deps.blobs.list()) if (key.startsWith('workspaces/')) keys.push(key);
+    return keys.length;
+  };
+  /** Assigns the next execution of the run without its pause. */
+  async function next(runId: string): Promise<Assignment> {
+    await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
+    return await service.claimRun(runId);
+  }
+  /** A later checkpoint must not wait for the least time between two. */
+  const letTimePass = (assignment: Assignment) =>
+    db.query("UPDATE executions SET workspace_at = workspace_at - interval '1 hour' WHERE id = $1", [
+      assignment.executionId,
+    ]);
+
+  return {
+    service,
+    resumes,
+    lostKind,
+    stateOf,
+    timelineOf,
+    taskOf,
+    begin,
+    beginRun,
+    lose,
+    blobsNow,
+    next,
+    letTimePass,
+  };
+}

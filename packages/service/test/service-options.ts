@@ -1,0 +1,17 @@
+import type { BodyLimits } from '../src/bodies/body-budget.ts';
+import type { AdmitModelRequest } from '../src/gateway/models/admission.ts';
+import type { ClientTimeouts } from '../src/http/server/make-app.ts';
+import type { StartAutomations } from '../src/webhooks/ingest/start-automations.ts';
+
+/** Options of a service of the tests. */
+export interface TestServiceOptions {
+  readonly timeouts?: ClientTimeouts;
+  readonly env?: Record<string, string>;
+  readonly admitModelRequest?: AdmitModelRequest;
+  readonly startAutomations?: StartAutomations;
+  /** Secrets that must not reach the store, besides run tokens. */
+  readonly secrets?: readonly string[];
+  /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
+  readonly through?: (databaseUrl: string) => Promise<string>;
+  readonly bodyLimits?: BodyLimits;
+}
