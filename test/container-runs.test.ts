@@ -201,7 +201,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const [running = ''] = await engine.containers();
     const prefix = running.slice(0, running.lastIndexOf('-'));
     await killHard(system.worker());
-    // What a worker leaves that dies between a container and its record; and a container of someone else with our label.
+    // A worker that dies after it made a container and before it wrote the record leaves the first; the second is of someone else.
     const owner = prefix.slice('/runyard-'.length);
     const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': owner } };
     for (const container of [`runyard-${owner}-left`, 'of-someone-else'])

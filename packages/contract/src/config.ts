@@ -123,7 +123,7 @@ export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   return Object.fromEntries(entries);
 }
 
-/** What happens to a run whose machine is lost in the middle of a turn. */
+/** The end or the continuation of a run whose machine is lost in the middle of a turn. */
 export const WorkerLossPolicy = z
   .enum(workerLossPolicies, { error: 'must be fail (the run ends in ERROR, the default) or resume' })
   .meta({

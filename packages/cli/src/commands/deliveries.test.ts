@@ -1,4 +1,4 @@
-/** What commands print of deliveries whose senders aim at the terminal, and why a delivery started nothing. */
+/** The commands print deliveries without control characters of their senders, and say why a delivery started nothing. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';

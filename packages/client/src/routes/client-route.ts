@@ -3,7 +3,7 @@ import type { AllowKeys } from '@runyard/contract/access';
 import type { Route } from '@runyard/contract/route';
 import type { RouteName, routes } from '@runyard/contract/routes';
 
-/** What the client must know of a route to call it. Names in `{}` of the path are parameters. */
+/** The facts of a route that a call needs. Names in `{}` of the path are parameters. */
 export interface ClientRoute {
   readonly method: Route['method'];
   /** Below `/api/v1`. */

@@ -47,7 +47,7 @@ const readBeginOfTurn = defineStatement({
   row: { seq: nullable(integer) },
 });
 
-/** What a new execution is told of the conversation so far. */
+/** The conversation so far, as a new execution gets it. */
 export interface EarlierConversation {
   /** The harness's own memory where it is complete, else the stored conversation as text; undefined: there is none. */
   readonly conversation?: AgentTask['conversation'];

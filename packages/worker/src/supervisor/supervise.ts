@@ -16,7 +16,7 @@ import { remoteCache } from './remote-cache.ts';
 /** Time between two looks for the own folder: it is removed together with the data folder. */
 const folderCheckMs = 1000;
 
-/** What the backend of a sandbox needs. */
+/** The input of a backend for one sandbox. */
 type Preparation = BubblewrapPreparation | ContainerPreparation;
 
 /** A sandbox of any backend. */

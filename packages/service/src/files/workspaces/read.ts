@@ -32,7 +32,7 @@ const readLatest = defineStatement({
   },
 });
 
-/** What an execution restores. */
+/** The files that an execution begins with, and how far they go in the conversation. */
 interface RestorableWorkspace {
   readonly workspace: AgentTask['workspace'];
   /** The last event whose effects it has; undefined: not known, or there is nothing to restore. */

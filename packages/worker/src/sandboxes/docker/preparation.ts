@@ -3,7 +3,7 @@ import type { EngineAddress } from '../engine/engine.ts';
 import type { SandboxLimits } from '../limits.ts';
 import type { ContainerImage } from './images/image.ts';
 
-/** What all containers of a worker share. */
+/** The engine, folders and properties of the machine that all containers of a worker share. */
 export interface ContainerGround {
   readonly engine: EngineAddress;
   /** Container runtime; absent: the engine's own choice. */
