@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { Relay } from '../../relay/socket-server.ts';
 import { inside } from '../bubblewrap/arguments.ts';
@@ -7,7 +8,7 @@ import { takeIdentity } from '../bubblewrap/identities.ts';
 import type { SandboxContents } from '../bubblewrap/prepare.ts';
 import { usedInFolders, usedOnFileSystem } from '../disk/measure.ts';
 import { watchDisk } from '../disk-watch.ts';
-import { openEngine } from '../engine/engine.ts';
+import { EngineError, openEngine } from '../engine/engine.ts';
 import { containerLabels, containerName, removeContainer } from '../engine/names.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { ownerVariable } from '../markers.ts';
@@ -17,6 +18,9 @@ import { containerRequest } from './container.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { type RunningContainer, startContainer } from './running.ts';
 import { userFiles } from './user-files.ts';
+
+/** Pause before the engine is asked again to kill a container. */
+const killAgainMs = 1000;
 
 /** A container that can run any command: the agent, or the script of the probe. */
 export interface ContainerSandbox extends Sandbox {
@@ -48,6 +52,7 @@ export async function prepareContainer(
   let running: RunningContainer | undefined;
   let isMade = false;
   let isKilled = false;
+  let isOver = false;
   let verdict: SandboxVerdict | undefined;
   let watch: { stop(): void } | undefined;
   let tokenOfRun = '';
@@ -60,6 +65,7 @@ export async function prepareContainer(
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
     await attempt('container', isMade ? removeContainer(engine, name) : undefined);
     await running?.ended;
+    isOver = true;
     await attempt('relay', relay?.close());
     await attempt('egress', egress?.close());
     await attempt('folders', removeFolders(ground.stateRoot, id));
@@ -87,12 +93,26 @@ export async function prepareContainer(
   }
   const hostFolders = folders;
 
+  /** Sends a signal to the container. SIGKILL is repeated while the engine fails, so that no container outlives its end for that. */
+  const send = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    for (let sent = false; !sent && !isOver; ) {
+      sent = await engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).then(
+        () => true,
+        async (error: Error) => {
+          // It has ended, or is about to start: `run` looks at `isKilled` then.
+          if (error instanceof EngineError && (error.status === 404 || error.status === 409)) return true;
+          ground.log.warn({ sandbox: id, signal, error: error.message }, 'a container could not be signalled');
+          if (signal === 'SIGKILL') await sleep(killAgainMs);
+          return signal !== 'SIGKILL';
+        },
+      );
+    }
+  };
   const kill: Sandbox['kill'] = (how) => {
     if (!isMade) return;
     if (how === 'kill') isKilled = true;
     const signal = how === 'kill' ? 'SIGKILL' : 'SIGTERM';
-    // It may have ended, or is about to start: `run` looks at `isKilled` then.
-    engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).catch(() => {});
+    void send(signal);
   };
 
   const measure = async (signal: AbortSignal): Promise<number> =>
@@ -130,6 +150,7 @@ export async function prepareContainer(
       await engine.call('POST', '/containers/create', { query: { name }, json, answerMs: 0 });
       running = await startContainer(engine, name, runToken);
     } catch (error) {
+      isOver = true;
       throw new SandboxError(
         'spawn',
         'container_not_started',
@@ -137,6 +158,9 @@ export async function prepareContainer(
         { cause: error },
       );
     }
+    void running.ended.then(() => {
+      isOver = true;
+    });
     if (isKilled) kill('kill');
     watch = watchDisk({
       measure,
