@@ -2,25 +2,12 @@
 import { Readable } from 'node:stream';
 import type { AgentEventAck, AgentInbox, AgentTask } from '@runyard/contract/agent-protocol';
 import type { FinishTaskResponse } from '@runyard/contract/finish-task';
+import { rehearsalTask } from '@runyard/contract/rehearsal-task';
 import type { z } from 'zod';
 import { grantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import { runAgent } from '../run.ts';
 import { serviceClient } from '../service/client.ts';
 import { connectToService, readBody, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
-
-/** The smallest task that uses everything that the agent does in every run: one command, no model. */
-const task: AgentTask = {
-  run_id: '00000000-0000-7000-8000-000000000001',
-  execution_id: '00000000-0000-7000-8000-000000000002',
-  execution_number: 1,
-  conversation_id: '00000000-0000-7000-8000-000000000003',
-  title: 'Rehearsal',
-  prompt: '```sh\ntrue\n```\n',
-  agent_config: { model_id: 'runbook' },
-  attachments: [],
-  harness: { type: 'oz' },
-  repositories: [],
-};
 
 /** Answers of the service that is played here. */
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
@@ -65,7 +52,7 @@ function playedService(serverRoot: string): ServiceConnection {
 }
 
 async function answerTo({ path, body, signal }: ServiceRequest): Promise<Answer> {
-  if (path.endsWith('/resolve-prompt')) return task;
+  if (path.endsWith('/resolve-prompt')) return rehearsalTask;
   if (path.endsWith('/events')) {
     const { events } = JSON.parse(String(body)) as { events: { seq: number }[] };
     return { acknowledged: Math.max(...events.map(({ seq }) => seq)) };

@@ -1,23 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AgentEventBatch, type AgentTask } from '@runyard/contract/agent-protocol';
+import { AgentEventBatch } from '@runyard/contract/agent-protocol';
 import { http } from '@runyard/contract/node-http';
+import { rehearsalTask } from '@runyard/contract/rehearsal-task';
 import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 
 const prefix = '/api/v1/harness-support/';
-
-/** The smallest task that uses everything that the agent does in every run: one command, no model. */
-const task: AgentTask = {
-  run_id: '00000000-0000-7000-8000-000000000001',
-  execution_id: '00000000-0000-7000-8000-000000000002',
-  execution_number: 1,
-  conversation_id: '00000000-0000-7000-8000-000000000003',
-  title: 'Rehearsal',
-  prompt: '```sh\ntrue\n```\n',
-  agent_config: { model_id: 'runbook' },
-  attachments: [],
-  harness: { type: 'oz' },
-  repositories: [],
-};
 
 /** Longest time that the inbox request stays open. The agent ends earlier. */
 const inboxMs = 2000;
@@ -31,7 +18,7 @@ async function readJson(message: IncomingMessage): Promise<unknown> {
 async function answerFor(message: IncomingMessage): Promise<unknown> {
   const [path = ''] = (message.url ?? '').split('?', 1);
   const name = path.startsWith(prefix) ? path.slice(prefix.length) : '';
-  if (name === 'resolve-prompt') return task;
+  if (name === 'resolve-prompt') return rehearsalTask;
   if (name === 'events') {
     const { events } = AgentEventBatch.parse(await readJson(message));
     return { acknowledged: Math.max(0, ...events.map((event) => event.seq)) };
