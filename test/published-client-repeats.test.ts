@@ -60,25 +60,28 @@ test('creates as many runs as it is called, with the same prompt', async () => {
 });
 
 test('creates one run where its process is killed with the create in the database', async () => {
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
-  await blocker.query('BEGIN; LOCK TABLE client_answers IN ACCESS EXCLUSIVE MODE');
   const killed = services[1];
   proxy.cut();
   proxy.leadTo(killed?.origin ?? '');
-  const asked = client.agent.run({ prompt });
-  const isWaiting = async () => {
-    // A transaction keeps its first picture of the activity.
-    await blocker.query('SELECT pg_stat_clear_snapshot()');
-    const waiting = await blocker.query(`SELECT pid FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%client_answers%'`);
-    return waiting.rows.length > 0;
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  const blocked = async () => {
+    await blocker.query('BEGIN; LOCK TABLE client_answers IN ACCESS EXCLUSIVE MODE');
+    const asked = client.agent.run({ prompt });
+    // Read below, unless the wait fails.
+    asked.catch(() => undefined);
+    // Not by the text of the statement: pg_stat_activity shows its first 1,024 bytes.
+    const waiting = async () =>
+      (
+        await blocker.query(`SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+        WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`)
+      ).rowCount;
+    await expect.poll(waiting).toBeGreaterThan(0);
+    proxy.leadTo(services[2]?.origin ?? '');
+    await killed?.kill();
+    await blocker.query('COMMIT');
+    return asked;
   };
-  await vi.waitUntil(isWaiting, { timeout: 30_000 });
-  proxy.leadTo(services[2]?.origin ?? '');
-  await killed?.kill();
-  await blocker.query('COMMIT');
-  await blocker.end();
-  const { run_id } = await asked;
+  const { run_id } = await blocked().finally(() => blocker.end());
   expect(await created()).toEqual([run_id]);
 }, 90_000);

@@ -1,4 +1,4 @@
-import { constants, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { constants, type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
@@ -51,8 +51,9 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
     const files = [...patches, ...(await handedOffFiles(options))].slice(0, maxSnapshotFiles);
     if (files.length === 0 && !options.evenEmpty) return false;
     const names = safeNames(files.map(({ name }) => name));
-    const handles = await Promise.all(files.map(({ path }) => open(path, constants.O_RDONLY | constants.O_NOFOLLOW)));
+    const handles: FileHandle[] = [];
     try {
+      for (const { path } of files) handles.push(await open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
       const sizes = await Promise.all(handles.map(async (handle) => (await handle.stat()).size));
       const announced = files.map(({ mimeType }, index) => ({
         filename: names[index] ?? '',

@@ -41,7 +41,9 @@ describe('the cache of a worker', () => {
     expect(await cache.write('a', bytes('newer'))).toBe('kept');
     for (const each of [cache, await open()]) {
       expect([await contentOf(each, 'a'), await contentOf(each, 'b')]).toEqual(['newer', 'other']);
-      expect((await each.read('a'))?.sha256).toMatch(/^[0-9a-f]{64}$/);
+      const found = await each.read('a');
+      expect(found?.sha256).toMatch(/^[0-9a-f]{64}$/);
+      await found?.close();
     }
     // A name gives access to the object, so it is not on the disk.
     expect(await readdir(folder)).not.toContain('a');

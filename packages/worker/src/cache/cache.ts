@@ -122,10 +122,11 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
         await forget(id);
         return undefined;
       }
-      const header = Buffer.alloc(headerBytes);
-      const { bytesRead } = await file.read(header, 0, headerBytes, 0);
-      const found = await file.stat();
-      if (bytesRead < headerBytes || found.size !== entry.bytes || now() - found.mtimeMs > longestMs) {
+      const found = await headerOf(file).catch(async (error) => {
+        await file.close();
+        throw error;
+      });
+      if (found.sha256 === undefined || found.size !== entry.bytes || now() - found.mtime.getTime() > longestMs) {
         await file.close();
         await forget(id);
         return undefined;
@@ -134,7 +135,7 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
       // For the next process. The time of the content stays, because it decides how long the object is used.
       await file.utimes(new Date(entry.usedAt), found.mtime).catch(() => {});
       return {
-        sha256: header.toString('hex'),
+        sha256: found.sha256,
         bytes: found.size - headerBytes,
         content: () => file.createReadStream({ start: headerBytes }),
         close: () => file.close(),
@@ -162,6 +163,14 @@ export async function openCache({ folder, maxBytes, now = Date.now }: CacheOptio
       }
     },
   };
+}
+
+/** Reads the hash that is in front of the content, with size and time of the file. A shorter file has no hash. */
+async function headerOf(file: FileHandle): Promise<{ sha256: string | undefined; size: number; mtime: Date }> {
+  const header = Buffer.alloc(headerBytes);
+  const { bytesRead } = await file.read(header, 0, headerBytes, 0);
+  const { size, mtime } = await file.stat();
+  return { sha256: bytesRead < headerBytes ? undefined : header.toString('hex'), size, mtime };
 }
 
 async function writeAll(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {

@@ -24,7 +24,9 @@ export async function copyAttachments(
       if (!found) return null;
       const blobKey = blobKeyOf(id);
       copies.push({ ...file, id, blobKey });
-      const put = await blobs.put(blobKey, found.stream, { maxBytes: maxAttachmentBytes });
+      const put = await blobs
+        .put(blobKey, found.stream, { maxBytes: maxAttachmentBytes })
+        .finally(() => found.stream.destroy());
       if (put.outcome !== 'stored' || !put.sha256.equals(file.sha256)) return null;
     }
     isComplete = true;

@@ -6,7 +6,10 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** Opens a regular file for reading. Does not wait for a named pipe or a device. */
 async function openRegular(path: string): Promise<{ file: FileHandle; size: number }> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const stat = await file.stat();
+  const stat = await file.stat().catch(async (error) => {
+    await file.close();
+    throw error;
+  });
   if (stat.isFile()) return { file, size: stat.size };
   await file.close();
   throw new Error(`${path} is ${stat.isDirectory() ? 'a folder' : 'not a regular file'}`);
