@@ -178,5 +178,5 @@ describeSystem('adoption with the time of the default', {}, (system) => {
     const found = await killWorkers(system, { runs: 8, seconds: 2, everyMs: 2500, mostKills: 3 });
     expect(found).toMatchObject({ states: { SUCCEEDED: 8 }, failures: [], twice: [], incomplete: [] });
     expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);
-  }, 120_000);
+  });
 });

@@ -94,7 +94,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
         decision: 'approve',
         by: { type: 'user' },
       });
-    }, 60_000);
+    });
 
     test("does not run a denied command, and gives the agent the person's reason", async () => {
       const runId = await create('echo done-$((40+2))');
@@ -108,18 +108,18 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
       expect(text).not.toContain('done-42');
       expect(text).toContain('not on a Friday');
       expect(await decisionsOf(runId)).toEqual(['deny by person']);
-    }, 60_000);
+    });
 
     test('keeps a run BLOCKED when its worker dies, and runs an approved command in a new sandbox without asking again', async () => {
       const runId = await create('echo done-$((40+2))');
       const first = await blocked(runId);
       await killHard(system.worker());
       system.startWorker();
-      await system.until(runId, gone, 40_000);
+      await system.until(runId, gone);
       const waiting = await system.run(runId);
       expect(waiting).toMatchObject({ state: 'BLOCKED', blocked_on: first.blocked_on });
       await answer(runId, { decision: 'approve' });
-      const run = await system.untilEnded(runId, 40_000);
+      const run = await system.untilEnded(runId);
       expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
       expect(run.session_id).not.toBe(first.session_id);
       expect(await textOf(runId)).toContain('done-42');
@@ -131,7 +131,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
         expect.stringContaining('done-42'),
       ]);
       expect(JSON.stringify(body)).not.toContain('You had asked');
-    }, 90_000);
+    });
 
     test("keeps the question when the sandbox's time ends, and applies a later decision in a new sandbox", async () => {
       const brief = () => create('echo done-$((40+2))', { idle_timeout_minutes: 0.03 });
@@ -154,7 +154,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
       expect(await textOf(approved)).toContain('done-42');
       const asked = (await typesOf(approved)).filter((event) => event.event_type === 'oz_run_blocked');
       expect(asked, 'what was approved is not asked again').toHaveLength(1);
-    }, 60_000);
+    });
 
     test('cancels a BLOCKED run at once, with and without its sandbox', async () => {
       const runId = await create('echo never');
@@ -163,14 +163,14 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
       await system.call('DELETE', `/agent/runs/${runId}`, undefined, 409);
       await system.call('POST', `/agent/runs/${runId}/cancel`);
       expect((await system.run(runId)).state).toBe('CANCELLED');
-      await system.until(runId, gone, 10_000);
+      await system.until(runId, gone);
       const other = await create('echo never', { idle_timeout_minutes: 0.02 });
       await blocked(other);
       await system.until(other, gone);
       await system.call('POST', `/agent/runs/${other}/cancel`);
       expect(await system.run(other)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
       await answer(other, { decision: 'approve' }, 400);
-    }, 60_000);
+    });
   });
 
   test('asks for each command of a runbook and continues after the approved one in a new sandbox', async () => {
@@ -192,7 +192,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
       type === 'action_result' && state === 'completed' ? [String(output).trim()] : [],
     );
     expect(outputs).toEqual(['one-1', 'two-2', 'three-3']);
-  }, 60_000);
+  });
 
   test('gives the answer to a question to the model, in its sandbox and in a later one', async () => {
     const question = (title: string) => ({
@@ -208,16 +208,16 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
     expect(models.requests.at(-1)?.conversation?.toolResults).toEqual(['the second']);
     await killHard(system.worker());
     system.startWorker();
-    await system.until(runId, gone, 40_000);
+    await system.until(runId, gone);
     await answer(runId, { message: 'yes, the second' });
-    const run = await system.untilEnded(runId, 40_000);
+    const run = await system.untilEnded(runId);
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     expect(await textOf(runId)).toContain('So be it.');
     const { conversation, body } = models.requests.at(-1) ?? {};
     expect(conversation?.toolResults).toEqual(['yes, the second']);
     expect(JSON.stringify(body)).toContain('Which one?');
     expect(await decisionsOf(runId)).toEqual(['answer by person', 'answer by person']);
-  }, 90_000);
+  });
 
   test('runs no command under the auto-deny policy and names the policy', async () => {
     const runId = await system.createRun('```sh\necho done-$((40+2))\n```', {
@@ -227,7 +227,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
     expect(run).toMatchObject({ state: 'FAILED', status_message: { message: expect.stringContaining('auto-deny') } });
     expect(await textOf(runId)).not.toContain('done-42');
     expect(await decisionsOf(runId)).toEqual(['deny by policy']);
-  }, 60_000);
+  });
 
   describe('an ACP harness', () => {
     const fixture = path.join(import.meta.dirname, '../packages/agent/test/scripted-agent.mjs');

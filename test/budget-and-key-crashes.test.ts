@@ -26,7 +26,7 @@ const clocksMs = [0, 60_000, -60_000];
 const services: OneProcess[] = [];
 beforeAll(async () => {
   for (const clockAheadMs of clocksMs) services.push(await start(clockAheadMs));
-}, 120_000);
+});
 afterAll(async () => {
   for (const each of services) await each.stop();
 });
@@ -73,14 +73,14 @@ async function openConnections(key: string): Promise<Promise<number>[]> {
     worker.say(rawHello({ worker_id: 'box' }));
     await worker.roundTrip();
     const closedAt = () => worker.closedAt() ?? Promise.reject(new Error('the socket is open'));
-    ends.push(vi.waitFor(closedAt, { timeout: 15_000, interval: 10 }));
+    ends.push(vi.waitFor(closedAt, { timeout: 30_000, interval: 10 }));
   }
   return ends;
 }
 
 /** Returns how long after `from` the process refuses the key, milliseconds. */
 async function refusedAfter(place: number, key: string, from: number): Promise<number> {
-  await vi.waitFor(async () => expect(await statusAt(place, key)).toBe(401), { timeout: 15_000, interval: 5 });
+  await vi.waitFor(async () => expect(await statusAt(place, key)).toBe(401), { timeout: 30_000, interval: 5 });
   return performance.now() - from;
 }
 
@@ -99,7 +99,7 @@ test('a key expires in all processes at one time, whatever their clocks say', as
     expect(afterMs).toBeGreaterThan(-500);
     expect(afterMs).toBeLessThan(1_000);
   }
-}, 60_000);
+});
 
 test('a key that one process makes works in all, and ends in all when that process is killed after the deletion', async () => {
   const { body } = await service.request<{ key: string; uid: string }>('POST', `${originOf(0)}/api/v1/keys`, {
@@ -109,7 +109,7 @@ test('a key that one process makes works in all, and ends in all when that proce
   const ends = await openConnections(body.key);
   const answer = service.request('DELETE', `${originOf(0)}/api/v1/keys/${body.uid}`).catch(() => null);
   await vi.waitUntil(async () => (await db.query('SELECT FROM api_keys WHERE id = $1', [body.uid])).length === 0, {
-    timeout: 15_000,
+    timeout: 30_000,
     interval: 1,
   });
   const deletedAt = performance.now();
@@ -119,7 +119,7 @@ test('a key that one process makes works in all, and ends in all when that proce
   await killed;
   await answer;
   services[0] = await start(clocksMs[0] ?? 0);
-}, 60_000);
+});
 
 test('a team spends what its model answers cost, with one process after the other killed', async () => {
   const runCount = 6;
@@ -156,9 +156,7 @@ test('a team spends what its model answers cost, with one process after the othe
         // The run of a lane that was refused has ended, so its other lane has no valid run token.
         const most = limit;
         // The gateway counts an open request against the budget at once. The sum of the spend grows when the request ends.
-        const isOver = await eventually('the spend', async () => (await spent()) >= most || null, 10_000).catch(
-          () => false,
-        );
+        const isOver = await eventually('the spend', async () => (await spent()) >= most || null).catch(() => false);
         if (!isOver || (answer.code !== 'budget_exceeded' && answer.status !== 401)) wrong.push(JSON.stringify(answer));
         return;
       }
@@ -168,7 +166,7 @@ test('a team spends what its model answers cost, with one process after the othe
   let lost = 0;
   const killAfter = async (place: number, answers: number) => {
     const before = whole;
-    await eventually('answers', async () => whole >= before + answers || null, 30_000);
+    await eventually('answers', async () => whole >= before + answers || null);
     await kill(place);
     // Beside the loops of the processes.
     lost += await recordLostRequests(db);

@@ -89,7 +89,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       config: { model_id: 'anthropic/claude-opus-4-5' },
       metadata: { ticket: '7' },
     });
-    const run = await system.untilEnded(runId, 60_000);
+    const run = await system.untilEnded(runId);
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     expect(await conversation(runId)).toContain('Together: left-22 and right-33.');
     const children = await below(runId);
@@ -103,21 +103,21 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
         agent_config: { model_id: 'anthropic/claude-opus-4-5' },
       })),
     );
-  }, 90_000);
+  });
 
   test('lets a runbook start and await runs from its shell, three levels deep', async () => {
     const leaf = runbook('echo leaf-$((40+2))');
     const middle = over(start(leaf), 'child-run await');
     const top = overAll(start(middle, '--mode orchestrate --title Middle'), 'child-run await --timeout 120');
     const runId = await orchestrate(top, { config: { child_runs: { enabled: true, overrides: ['child_runs'] } } });
-    const run = await system.untilEnded(runId, 90_000);
+    const run = await system.untilEnded(runId);
     expect(run.state, await conversation(runId)).toBe('SUCCEEDED');
     const [first, second] = await below(runId);
     expect([first?.title, first?.parent_run_id, second?.parent_run_id]).toEqual(['Middle', runId, first?.run_id]);
     expect(await conversation(second?.run_id ?? '')).toContain('leaf-42');
     // The words of the middle one say what it ran; those of the leaf stay with it.
     expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
-  }, 120_000);
+  });
 
   test('shares the slot between many runs that wait for others until all have finished', async () => {
     const parts = over(`${start(runbook('sleep 0.3'))}\n${start(runbook('echo done'))}`, 'child-run await');
@@ -138,7 +138,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     // One run works, its parent waits, and one more may begin while the first continues.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual([2, 2, 2, 2, 2]);
-  }, 120_000);
+  });
 
   test('rejects a run that may not start others, with the reason', async () => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));
@@ -146,7 +146,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(run.state).toBe('FAILED');
     expect(await conversation(runId)).toContain('may not start others');
     expect(await below(runId)).toEqual([]);
-  }, 60_000);
+  });
 
   test('delivers a message of a child as the next turn of its parent, and lets the parent continue the child', async () => {
     const answer = runbook('echo "heard-$((6*7))"');
@@ -154,7 +154,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const again = `child-run message "$(cat child)" '${runbook('echo again-$((1+2))')}'; child-run await`;
     const top = overAll(`id=$(${start(over(report))}\n); echo "$id" > child`, 'child-run await', again);
     const runId = await orchestrate(top, { config: { idle_timeout_minutes: 1 } });
-    await eventually('the second turn', async () => (await conversation(runId)).includes('heard-42'), 60_000);
+    await eventually('the second turn', async () => (await conversation(runId)).includes('heard-42'));
     const run = await system.untilEnded(runId);
     expect(run.state, await conversation(runId)).toBe('SUCCEEDED');
     const [child] = await below(runId);
@@ -162,12 +162,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect(said).toContain('again-3');
     expect(said).toContain(`Message from run ${runId}`);
     expect(await conversation(runId)).toContain(`Message from run ${child?.run_id}`);
-  }, 120_000);
+  });
 
   describe('ends the wait of an interrupted parent, keeps its children working, and continues at a follow-up', () => {
     /** Waits until the only run below it is at work, interrupts the run, and gives the one below. */
     const interrupt = async (runId: string) => {
-      const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+      const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
       await eventually('the wait', async () => (await awaiting(runId)) !== null);
       await system.call('POST', `/agent/runs/${runId}/interrupt`);
       const parent = await system.untilEnded(runId);
@@ -193,7 +193,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
       const [child] = await untilBelow(runId, 1, (run) => run.is_sandbox_running === false);
       expect(child?.state).toBe('CANCELLED');
-    }, 120_000);
+    });
 
     test('in the model loop', async () => {
       models.script((said) => {
@@ -211,12 +211,12 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       expect(JSON.stringify(body), 'the history says what became of the wait').toContain('interrupted');
       await system.call('POST', `/agent/runs/${childId}/cancel`);
       await untilBelow(runId, 1, (run) => run.state === 'CANCELLED' && run.is_sandbox_running === false);
-    }, 120_000);
+    });
   });
 
   test('ends the sandboxes of all descendants within 5 s and the grace after a cancel', async () => {
     const runId = await orchestrate(sleepers);
-    const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+    const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     await eventually('output', async () => (await conversation(child?.run_id ?? '')).includes('asleep-2'));
     const before = performance.now();
     await system.call('POST', `/agent/runs/${runId}/cancel`);
@@ -226,11 +226,11 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const gone = (run: RunItem) => run.is_sandbox_running === false;
     await Promise.all([system.until(runId, gone), untilBelow(runId, 1, gone)]);
     expect(performance.now() - before).toBeLessThan(15_000);
-  }, 90_000);
+  });
 
   test('continues to cancel descendants after a restart of a service that was killed in between', async () => {
     const runId = await orchestrate(sleepers);
-    const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+    const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     const holder = await db.connect();
     try {
       // A cancel of the child has to wait here.
@@ -247,30 +247,30 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const { rows } = await db.query('SELECT state FROM runs WHERE id = $1', [child?.run_id]);
     expect(rows).toEqual([{ state: 'INPROGRESS' }]);
     await system.startService();
-    await untilBelow(runId, 1, (run) => run.state === 'CANCELLED' && run.is_sandbox_running === false, 60_000);
+    await untilBelow(runId, 1, (run) => run.state === 'CANCELLED' && run.is_sandbox_running === false);
     await system.until(runId, (run) => run.is_sandbox_running === false);
-  }, 150_000);
+  });
 
   test('settles every run of a tree that is cancelled after its worker was killed', async () => {
     const runId = await orchestrate(sleepers);
-    await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS', 60_000);
+    await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     await killHard(system.worker());
     await system.call('POST', `/agent/runs/${runId}/cancel`);
     await untilBelow(runId, 1, (run) => run.state === 'CANCELLED');
     system.startWorker();
-    await untilBelow(runId, 1, (run) => run.is_sandbox_running === false, 60_000);
-    await system.until(runId, (run) => run.is_sandbox_running === false, 60_000);
+    await untilBelow(runId, 1, (run) => run.is_sandbox_running === false);
+    await system.until(runId, (run) => run.is_sandbox_running === false);
     // And the slot is free again.
     const next = await system.createRun(runbook('echo free'));
-    expect((await system.untilEnded(next, 60_000)).state).toBe('SUCCEEDED');
-  }, 150_000);
+    expect((await system.untilEnded(next)).state).toBe('SUCCEEDED');
+  });
 
   test('keeps the children of a run working when the worker of that run is lost', async () => {
     const runId = await orchestrate(over(start(runbook('echo later')), 'sleep 300'));
-    const [child] = await untilBelow(runId, 1, () => true, 60_000);
+    const [child] = await untilBelow(runId, 1, () => true);
     await killHard(system.worker());
     system.startWorker();
-    expect((await system.untilEnded(runId, 60_000)).state).toBe('ERROR');
-    expect((await system.untilEnded(child?.run_id ?? '', 60_000)).state).toBe('SUCCEEDED');
-  }, 150_000);
+    expect((await system.untilEnded(runId)).state).toBe('ERROR');
+    expect((await system.untilEnded(child?.run_id ?? '')).state).toBe('SUCCEEDED');
+  });
 });

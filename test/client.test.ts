@@ -89,7 +89,7 @@ describe('the client', () => {
       created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
       return created.some((id) => seen.has(id));
     };
-    await vi.waitUntil(create, { timeout: 15_000, interval: 100 });
+    await vi.waitUntil(create, { timeout: 30_000, interval: 100 });
     controller.abort(new Error('enough'));
     await following;
   });

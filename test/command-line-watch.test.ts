@@ -23,14 +23,14 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, 'ask.md'), say('echo one-$((0+1))', 'echo two-$((1+1))'));
   expect((await call(['run', '-'], say('true'))).code).toBe(0);
   await keepRuntime(path.join(folder, 'data'));
-}, 90_000);
+});
 
 afterAll(async () => {
   await call(['down']);
   endCommands();
   expect(processesOf(folder)).toEqual([]);
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 const call = (args: string[], input = '') => runCommand([runyard, ...args], { cwd: folder, env, input });
 const stateOf = async (runId: string) => JSON.parse((await call(['runs', 'get', runId])).output).state as string;
@@ -59,7 +59,7 @@ test('shows head and tail of a long output, whole lines only, and how many are l
   const { output } = await call(['logs', idIn(ran), '--tail', '2']);
   expect(output.trimEnd().split('\n')).toHaveLength(2);
   expect(output).toContain('succeeded');
-}, 60_000);
+});
 
 test('asks in a terminal, approves with y, and denies with any other text as the reason', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
@@ -72,7 +72,7 @@ test('asks in a terminal, approves with y, and denies with any other text as the
   expect(await asked.exited).toBe(1);
   expect(asked.output()).toContain('denied: not on Fridays');
   expect(asked.output()).not.toContain('│ two-2');
-}, 60_000);
+});
 
 test('withdraws the prompt when another person answers, and cancels at Ctrl-C', async () => {
   const asked = inTerminal('run', 'ask.md', '--approval', 'ask');
@@ -85,7 +85,7 @@ test('withdraws the prompt when another person answers, and cancels at Ctrl-C', 
   expect(await asked.exited).toBe(130);
   expect(asked.output()).toContain('│ one-1');
   expect(await stateOf(runId)).toBe('CANCELLED');
-}, 60_000);
+});
 
 test('exits with 3 when the run is BLOCKED and no terminal is there, and goes on with approve and deny --follow', async () => {
   const ran = await call(['run', 'ask.md', '--approval', 'ask']);
@@ -103,7 +103,7 @@ test('exits with 3 when the run is BLOCKED and no terminal is there, and goes on
   expect((await call(['logs', runId])).code).toBe(0);
   const sent = await call(['send', runId, '-', '--follow'], say('true'));
   expect(sent.output).toContain('sent');
-}, 60_000);
+});
 
 test.each([
   ['SIGTERM', [], 'CANCELLED'],
@@ -134,7 +134,7 @@ test('cancels the run when the reader of its output goes, and says so', async ()
   });
   expect(piped.output).toMatch(/the reader of the output has gone: cancelling the run[\s\S]*exit 130/);
   expect(await stateOf(idIn(piped))).toBe('CANCELLED');
-}, 60_000);
+});
 
 test('exits with 4 when the run is cancelled elsewhere', async () => {
   const runId = await created('sleep.md');
@@ -143,7 +143,7 @@ test('exits with 4 when the run is cancelled elsewhere', async () => {
   expect((await call(['logs', runId, '--exit-status'])).code).toBe(2);
   await call(['cancel', runId]);
   expect(await follow.exited).toBe(4);
-}, 60_000);
+});
 
 test('stops at Ctrl-C what it has started for a run, and creates none', async () => {
   const other = { ...env, RUNYARD_DATA_DIR: path.join(folder, 'other') };
@@ -153,7 +153,7 @@ test('stops at Ctrl-C what it has started for a run, and creates none', async ()
   expect(await running.exited).toBe(130);
   expect(running.output()).toContain('stopped; no run was created');
   expect(processesOf(path.join(folder, 'other'))).toEqual([]);
-}, 90_000);
+});
 
 test('explains the exit codes in the help', async () => {
   for (const command of ['run', 'logs', 'approve', 'deny', 'send'])

@@ -204,9 +204,7 @@ test('names the address of a service that does not answer', async () => {
   expect(result.code).toBe(1);
 });
 
-test('finds the same runs after an export of the running service is imported elsewhere', {
-  timeout: 120_000,
-}, async () => {
+test('finds the same runs after an export of the running service is imported elsewhere', async () => {
   await here.call(['run', '-', '--title', 'Exported'], { input: '```sh\ntrue\n```' });
   const file = path.join(here.folder, 'all.export');
   const from = { RUNYARD_DATA_DIR: path.join(here.folder, 'service') };
@@ -227,9 +225,7 @@ test('finds the same runs after an export of the running service is imported els
   expect(await second.exited).toBe(0);
 });
 
-test('lists with doctor what the machine has, and exits with 1 when no run could work', {
-  timeout: 60_000,
-}, async () => {
+test('lists with doctor what the machine has, and exits with 1 when no run could work', async () => {
   const { RUNYARD_BASE_URL: _, ...own } = here.client;
   const good = await runCommand([runyard, 'doctor', '--json'], {
     cwd: here.folder,

@@ -7,7 +7,7 @@ import { processesOf } from './support/processes-of.ts';
 import { describeSupervised, runyard } from './support/supervised.ts';
 
 describeSupervised('a command', (here) => {
-  test('rejects a port that is in use, names it and leaves no process', { timeout: 120_000 }, async () => {
+  test('rejects a port that is in use, names it and leaves no process', async () => {
     const server = net.createServer();
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));
@@ -27,7 +27,7 @@ describeSupervised('a command', (here) => {
     }
   });
 
-  test('rejects wrong settings before it starts a program, without showing secrets', { timeout: 120_000 }, async () => {
+  test('rejects wrong settings before it starts a program, without showing secrets', async () => {
     const refused = await runCommand([runyard, 'up'], {
       cwd: here.folder,
       env: { ...here.env, RUNYARD_LOG: 'loud', RUNYARD_DATABASE_URL: 'mysql://u:hunter2@h/d' },
@@ -39,9 +39,7 @@ describeSupervised('a command', (here) => {
     expect(processesOf(here.folder)).toEqual([]);
   });
 
-  test('reports an unreachable database server with the last log lines of the service', {
-    timeout: 120_000,
-  }, async () => {
+  test('reports an unreachable database server with the last log lines of the service', async () => {
     const refused = await runCommand([runyard, 'up'], {
       cwd: here.folder,
       env: { ...here.env, RUNYARD_DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/d' },
@@ -58,9 +56,9 @@ describeSupervised('a command', (here) => {
     beforeAll(async () => {
       up = here.start('up');
       await up.sees('Ctrl-C stops everything.');
-    }, 90_000);
+    });
 
-    test('uses what is set for the command, or says how it differs from what runs', { timeout: 120_000 }, async () => {
+    test('uses what is set for the command, or says how it differs from what runs', async () => {
       const call = (args: string[], more: Record<string, string>) =>
         runCommand([runyard, ...args], { cwd: here.folder, env: { ...here.env, ...more } });
       const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };
@@ -86,7 +84,7 @@ describeSupervised('a command', (here) => {
       expect(named, 'the key of the folder is for its own service').toMatchObject({ code: 0 });
     });
 
-    test('sends the key of the data folder to no other server', { timeout: 120_000 }, async () => {
+    test('sends the key of the data folder to no other server', async () => {
       const headers: (string | undefined)[] = [];
       const other = http.createServer((request, response) => {
         headers.push(request.headers.authorization);
@@ -103,9 +101,7 @@ describeSupervised('a command', (here) => {
       }
     });
 
-    test('prints at a second up the address of the first one, which a second run uses', {
-      timeout: 120_000,
-    }, async () => {
+    test('prints at a second up the address of the first one, which a second run uses', async () => {
       const second = await runCommand([runyard, 'up'], { cwd: here.folder, env: here.env });
       expect(second.code).toBe(1);
       expect(second.output).toContain(`runyard is running already (process ${up.child.pid}, ${here.origin()})`);

@@ -29,12 +29,12 @@ describe.skipIf(typeof started === 'string')(
         RUNYARD_SANDBOX_TMP_MB: '16',
         RUNYARD_SANDBOX_DISK_MB: '64',
       });
-    }, 120_000);
+    });
     afterAll(async () => {
       await probe?.[Symbol.asyncDispose]();
       expect(await engine.containers(), 'containers that are left').toEqual([]);
       await engine[Symbol.asyncDispose]();
-    }, 60_000);
+    });
     /** The shell of a run ends at the first command that fails. */
     const attempt = (script: string) => probe.attempt(`set +e\nexec 2>&1\n${script}\necho end`);
 

@@ -117,9 +117,7 @@ function killIfThere(pid: number): void {
 }
 
 describe('kill -9 in the middle of writes', () => {
-  test('of the service: loses no acknowledged row, stops its database and starts again quickly', {
-    timeout: 120_000,
-  }, async () => {
+  test('of the service: loses no acknowledged row, stops its database and starts again quickly', async () => {
     note('first start on a fresh folder', (await startService()).startMs);
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -136,9 +134,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the guard: replaces it, and still stops the database with its service', {
-    timeout: 120_000,
-  }, async () => {
+  test('of the guard: replaces it, and still stops the database with its service', async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const service = await startService();
       await moreRows(50);
@@ -159,9 +155,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of service and guard together: stops the database that they left at the next start and loses no row', {
-    timeout: 120_000,
-  }, async () => {
+  test('of service and guard together: stops the database that they left at the next start and loses no row', async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -176,7 +170,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of the postmaster: starts it again and continues to write', { timeout: 120_000 }, async () => {
+  test('of the postmaster: starts it again and continues to write', async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);
@@ -192,7 +186,7 @@ describe('kill -9 in the middle of writes', () => {
     }
   });
 
-  test('of everything at once: replays the log at the next start', { timeout: 120_000 }, async () => {
+  test('of everything at once: replays the log at the next start', async () => {
     await startService();
     for (let round = 1; round <= rounds; round += 1) {
       await moreRows(100);

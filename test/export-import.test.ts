@@ -194,7 +194,7 @@ test('exports all tables as of one moment while others write', async () => {
     expect(counts?.t).toBe(counts?.u);
     expect(counts?.t).toBeGreaterThan(0);
   }
-}, 90_000);
+});
 
 describe('refuses an import and leaves nothing', () => {
   let target: Place;

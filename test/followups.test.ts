@@ -49,7 +49,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       expect(steps).toHaveLength(1);
       expect(steps[0]).toContain('echo first');
       expect(steps[0]).toContain('echo second');
-    }, 60_000);
+    });
 
     test('runs follow-ups of a running run as the next turns, in order, in the same sandbox', async () => {
       const runId = await create('echo $$ > here; sleep 2; echo one-$((1+0))');
@@ -65,7 +65,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       const types = (await typesOf(runId)).map((event) => event.event_type);
       expect(types.filter((type) => type === 'oz_run_done')).toHaveLength(1);
       expect(types.filter((type) => type === 'followup_received')).toHaveLength(2);
-    }, 60_000);
+    });
 
     test('continues a run that succeeded in its waiting sandbox', async () => {
       const runId = await create('echo kept > file');
@@ -78,7 +78,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       expect(steps[1]).toContain('again-2');
       expect(steps[1]).toContain('kept');
       await followUp(runId, '', 400);
-    }, 60_000);
+    });
 
     test('continues a run without a sandbox in a new execution that knows the conversation', async () => {
       const runId = await create('echo the-word-is-$((40+2))', { idle_timeout_minutes: 0 });
@@ -98,7 +98,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       // Nothing new is said, but there is a conversation to go on with.
       await followUp(runId, '');
       await afterSteps(runId, 3);
-    }, 60_000);
+    });
 
     test('continues a cancelled run in a new execution', async () => {
       const runId = await create('echo begun-$((1+1)); sleep 60');
@@ -110,7 +110,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       const [before, after] = await stepsOf(runId);
       expect(before).toContain('"state":"failed"');
       expect(after).toContain('after-3');
-    }, 60_000);
+    });
   });
 
   test.each(runKinds)(
@@ -119,7 +119,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       const runId = await system.createRun(say('echo begun-$((1+1)) | tee file; sleep 60'), { config });
       await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));
       await system.call('POST', `/agent/runs/${runId}/interrupt`);
-      const first = await system.untilEnded(runId, 10_000);
+      const first = await system.untilEnded(runId);
       expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
       await system.call('POST', `/agent/runs/${runId}/interrupt`, undefined, 400);
       await followUp(runId, say('cat file; echo after-$((1+2))'));
@@ -140,7 +140,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
     await afterSteps(runId, 2);
     const [first] = models.requests.slice(before);
     expect(JSON.stringify(first?.body)).toContain('the-word-is-42');
-  }, 60_000);
+  });
 
   test('lets sandboxes wait without a slot and ends the oldest when there are too many', async () => {
     const runIds: string[] = [];
@@ -153,16 +153,16 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       const runs = await Promise.all(runIds.map((id) => system.run(id)));
       return runs.map((run) => run.is_sandbox_running).join() === 'false,false,true,true,true,true';
     });
-  }, 60_000);
+  });
 
   test('keeps the state of a run whose worker dies while its sandbox waits, and continues it with a follow-up', async () => {
     const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);
     await system.untilEnded(runId);
     await killHard(system.worker());
     system.startWorker();
-    await system.until(runId, (run) => run.is_sandbox_running === false, 30_000);
+    await system.until(runId, (run) => run.is_sandbox_running === false);
     expect((await system.run(runId)).state).toBe('SUCCEEDED');
     await followUp(runId, '```sh\necho back\n```');
     expect((await afterSteps(runId, 2)).state).toBe('SUCCEEDED');
-  }, 90_000);
+  });
 });

@@ -45,5 +45,5 @@ describeSystemWithModels('images', {}, (system, models) => {
     expect(sentSince(before)[0]).not.toContain(png('unseen'));
     expect(sentSince(before)[0]).toContain('/workspace/attachments/one.png');
     expect(await conversationOf(runId)).toContain('image_not_sent');
-  }, 60_000);
+  });
 });

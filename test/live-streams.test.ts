@@ -24,7 +24,7 @@ let system: System;
 beforeAll(async () => {
   database = await createTestDatabase({ maxConnections: writers + 2 });
   system = await startSystem({ workers: [], databaseUrl: database.url });
-}, 60_000);
+});
 afterAll(async () => {
   await system?.stop();
   await database?.drop();
@@ -97,7 +97,7 @@ test('gives every reader every event once and in order while processes are kille
     readCutOff({ url: () => `${system.baseUrl()}/api/v1${path}`, key: system.key, lifeMs });
   const teams = Array.from({ length: readersOfTeam }, () => follow('/agent/runs/events'));
   // A reader whose first connection was cut before it was told its beginning begins anew, later.
-  await eventually('the beginning of each', async () => teams.every((reader) => reader.lastId() !== ''), 60_000);
+  await eventually('the beginning of each', async () => teams.every((reader) => reader.lastId() !== ''));
   for (let n = 0; n < runCount; n += 1) {
     const id = await system.createRun('Nobody takes this run.');
     const [row] = await database.db.query<{ execution: string }>(

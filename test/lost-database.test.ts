@@ -12,7 +12,7 @@ let system: System;
 
 beforeAll(async () => {
   system = await startSystem({ workers: [] });
-}, 150_000);
+});
 afterAll(() => system.stop(), 60_000);
 
 const inCluster = (file: string) => path.join(system.dataDir, 'postgres/cluster', file);
@@ -46,9 +46,9 @@ test('answers 503 with Retry-After, never 500, to requests whose connection is l
   });
   for (let kill = 0; kill < kills; kill += 1) {
     const before = seen.get(200) ?? 0;
-    await eventually('answers', async () => (seen.get(200) ?? 0) > before + 50, 60_000);
+    await eventually('answers', async () => (seen.get(200) ?? 0) > before + 50);
     process.kill(postmaster(), 'SIGKILL');
-    await eventually('a restart', isReady, 60_000);
+    await eventually('a restart', isReady);
   }
   stopping = true;
   await Promise.all(load);
@@ -74,6 +74,6 @@ test('reports with /readyz and status that PostgreSQL does not start, until it d
   expect(told.output).toContain('the embedded PostgreSQL does not start');
   expect((await ask('GET', '/healthz')).status).toBe(200);
   renameSync(inCluster('global/away'), inCluster('global/pg_control'));
-  await eventually('a restart', isReady, 60_000);
+  await eventually('a restart', isReady);
   expect((await status()).output).not.toContain('does not start');
 });

@@ -72,7 +72,7 @@ afterAll(async () => {
   await system?.stop();
   await models?.close();
   await database?.drop();
-}, 60_000);
+});
 
 interface Sent {
   readonly method: string;

@@ -37,7 +37,7 @@ describeSystemWithModels('language models', {}, (system, models) => {
       60_000,
     );
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
-  }, 90_000);
+  });
 
   test('finishes a run whose stream from the model is cut in the middle', async () => {
     models.misbehave({ kind: 'cut', afterPieces: 3 }, 1);
@@ -46,14 +46,14 @@ describeSystemWithModels('language models', {}, (system, models) => {
       90_000,
     );
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
-  }, 120_000);
+  });
 
   test('shows a slow stream while it arrives and lets it be cancelled', async () => {
     models.misbehave({ kind: 'slow', delayMs: 400 }, 1);
     const runId = await system.createRun('Please run `echo ok`.', { config: { model_id: ids[0] } });
     await system.until(runId, (run) => run.state === 'INPROGRESS');
     expect(await system.call('POST', `/agent/runs/${runId}/cancel`)).toBe(runId);
-    await system.until(runId, (run) => run.is_sandbox_running === false, 10_000);
+    await system.until(runId, (run) => run.is_sandbox_running === false);
     expect((await system.run(runId)).state).toBe('CANCELLED');
   });
 

@@ -21,14 +21,14 @@ beforeAll(async () => {
   execFileSync('git', ['clone', '-q', '--no-hardlinks', repository, clone]);
   port = await freePort();
   env = { RUNYARD_PORT: String(port), npm_config_prefer_offline: 'true' };
-}, 60_000);
+});
 
 afterAll(async () => {
   endCommands();
   if (existsSync(path.join(clone, 'node_modules')))
     await runCommand(['bin/runyard', 'down', '--force'], { cwd: clone, env });
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** The commands of the README, in order. */
 function commands(): string[] {
@@ -52,7 +52,7 @@ test('installs and starts everything with the first command, shows the run and s
   expect(await (await fetch(link)).text()).toMatch(/^Hello from run /);
 });
 
-test('succeeds with a run of the curl example as pasted', { timeout: 60_000 }, async () => {
+test('succeeds with a run of the curl example as pasted', async () => {
   const curl = commands().find((command) => command.startsWith('curl'));
   const { output } = await runCommand(['sh', '-c', curl ?? 'false'], { cwd: clone, env });
   const { run_id: runId, state } = JSON.parse(output);
@@ -63,7 +63,7 @@ test('succeeds with a run of the curl example as pasted', { timeout: 60_000 }, a
   expect(JSON.parse(item).state).toBe('SUCCEEDED');
 });
 
-test('works from another folder and through a symbolic link', { timeout: 60_000 }, async () => {
+test('works from another folder and through a symbolic link', async () => {
   const link = path.join(folder, 'yard');
   symlinkSync(path.join(clone, 'bin/runyard'), link);
   const { code, output } = await runCommand([link, 'run', '-'], {
@@ -75,7 +75,7 @@ test('works from another folder and through a symbolic link', { timeout: 60_000 
   expect(code).toBe(0);
 });
 
-test('exits with 1 when the run fails', { timeout: 60_000 }, async () => {
+test('exits with 1 when the run fails', async () => {
   const { code, output } = await runCommand(['bin/runyard', 'run', '-'], {
     cwd: clone,
     env,
@@ -86,7 +86,7 @@ test('exits with 1 when the run fails', { timeout: 60_000 }, async () => {
   expect(code).toBe(1);
 });
 
-test('runs the checks of the clone with the second command', { timeout: 120_000 }, async () => {
+test('runs the checks of the clone with the second command', async () => {
   expect(commands()).toContain('bin/test');
   // All of them would run this test again, and so on.
   const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
@@ -94,7 +94,7 @@ test('runs the checks of the clone with the second command', { timeout: 120_000 
   expect(code).toBe(0);
 });
 
-test('stops everything with down and leaves no process', { timeout: 60_000 }, async () => {
+test('stops everything with down and leaves no process', async () => {
   expect(processesOf(clone).length).toBeGreaterThan(0);
   const { code, output } = await runCommand(['bin/runyard', 'down'], { cwd: clone, env });
   expect(output).toBe('stopped\n');
@@ -103,9 +103,7 @@ test('stops everything with down and leaves no process', { timeout: 60_000 }, as
   expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
 });
 
-test('shows with up a curl example that works as pasted, and leaves no process after Ctrl-C', {
-  timeout: 90_000,
-}, async () => {
+test('shows with up a curl example that works as pasted, and leaves no process after Ctrl-C', async () => {
   const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });
   try {
     await up.sees('Ctrl-C stops everything.');

@@ -47,7 +47,7 @@ interface Told {
 async function runIn(system: System, environment_id: string, script: string, config: object = {}): Promise<Told> {
   const before = host?.requests.length ?? 0;
   const runId = await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, { config: { environment_id, ...config } });
-  const run = await system.untilEnded(runId, 60_000);
+  const run = await system.untilEnded(runId);
   const { events } = await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`);
   const steps = events
     .filter(({ event_type }) => event_type === 'setup_step_finished')
@@ -110,7 +110,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: ['clone: acme/site', kept] });
     // Both commits are there, the older one from the mirror, and the history has one.
     expect(run.output).toContain('second\\n2\\n1\\n');
-  }, 120_000);
+  });
 
   test('keeps no setup that failed, or that left a process or temporary files', async () => {
     const failing = await environment(system, {
@@ -155,7 +155,7 @@ describeSystem('a worker with a cache', options, (system) => {
     const run = await runIn(system, uid, 'true');
     isRevoked = false;
     expect(run).toMatchObject({ state: 'FAILED', error: 'external_authentication_required', steps: [], fetches: 0 });
-  }, 120_000);
+  });
 
   test('answers only the agent, which has the token of the run', async () => {
     const uid = await environment(system, {});
@@ -164,5 +164,5 @@ describeSystem('a worker with a cache', options, (system) => {
     const script = `${ask} ${address}; ${ask} -T /etc/passwd ${address}; ${ask} -H "authorization: Bearer " ${address}`;
     const run = await runIn(system, uid, script);
     expect(run.output, run.output).toContain('401\\n401\\n401\\n');
-  }, 120_000);
+  });
 });

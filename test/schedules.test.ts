@@ -15,13 +15,13 @@ const minuteMs = 60_000;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-}, 60_000);
+});
 afterAll(() => database.drop());
 beforeEach(async () => {
   services = [await start()];
   const [team] = await database.db.query<{ id: string }>('SELECT id FROM teams');
   teamId = team?.id ?? '';
-}, 60_000);
+});
 afterEach(async () => {
   await Promise.all(services.map((service) => service.stop()));
 });
@@ -48,7 +48,7 @@ async function countFires(ids: readonly string[]) {
 }
 
 const untilFired = (ids: readonly string[]) =>
-  eventually('the fires of all schedules', async () => (await countFires(ids)).fires >= ids.length || null, 60_000);
+  eventually('the fires of all schedules', async () => (await countFires(ids)).fires >= ids.length || null);
 
 test('three processes, whose clocks differ by a minute, fire each time once and none early', async () => {
   services.push(await start(minuteMs), await start(-minuteMs));
@@ -60,7 +60,7 @@ test('three processes, whose clocks differ by a minute, fire each time once and 
   expect(late_ms).toBeLessThan(20_000);
   const pending = await database.db.query('SELECT FROM schedules WHERE id = ANY ($1) AND next_run_at <= now()', [ids]);
   expect(pending).toEqual([]);
-}, 120_000);
+});
 
 test('the others fire what processes that are killed had not finished, and nothing twice', async () => {
   services.push(await start(), await start());
@@ -96,4 +96,4 @@ test('a service that was down fires once for what it missed', async () => {
     [ids],
   );
   expect(next?.ok).toBe(true);
-}, 120_000);
+});

@@ -12,7 +12,7 @@ describeSupervised('up', (here) => {
   /** From one test to the next. */
   let up: RunningCommand;
 
-  test('leaves no process after kill -9 of the supervisor', { timeout: 120_000 }, async () => {
+  test('leaves no process after kill -9 of the supervisor', async () => {
     const killed = here.start('up');
     await killed.sees('Ctrl-C stops everything.');
     killed.child.kill('SIGKILL');
@@ -48,7 +48,7 @@ describeSupervised('up', (here) => {
     expect(code).toBe(0);
   });
 
-  test('stops everything at SIGTERM and gives the service its time to stop', { timeout: 120_000 }, async () => {
+  test('stops everything at SIGTERM and gives the service its time to stop', async () => {
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);
     // With a run behind it, the worker has made its sandboxes and its connection: there is something to end.
@@ -61,9 +61,7 @@ describeSupervised('up', (here) => {
 });
 
 describeSupervised('programs that a run started', (here) => {
-  test('ends the command run in a pipeline with the run, although the started programs continue', {
-    timeout: 120_000,
-  }, async () => {
+  test('ends the command run in a pipeline with the run, although the started programs continue', async () => {
     writeFileSync(path.join(here.folder, 'p.md'), '```sh\necho piped\n```\n');
     // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
     const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
@@ -76,7 +74,7 @@ describeSupervised('programs that a run started', (here) => {
     }
   });
 
-  test('cancels the run at the first Ctrl-C and exits with 130', { timeout: 120_000 }, async () => {
+  test('cancels the run at the first Ctrl-C and exits with 130', async () => {
     writeFileSync(path.join(here.folder, 'sleep.md'), '```sh\necho begun\nsleep 300\n```\n');
     const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.env });
     await running.sees('│ begun');
@@ -86,9 +84,7 @@ describeSupervised('programs that a run started', (here) => {
     expect(running.output()).toContain('CANCELLED');
   });
 
-  test('stops programs in the background whose data folder was removed, and says so', {
-    timeout: 120_000,
-  }, async () => {
+  test('stops programs in the background whose data folder was removed, and says so', async () => {
     await runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: '```sh\ntrue\n```' });
     expect(here.programs('service')).toHaveLength(1);
     const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
@@ -104,9 +100,7 @@ describeSupervised('programs that a run started', (here) => {
 });
 
 describeSupervised('down', (here) => {
-  test('starts although a crash left a service.json whose process id now belongs to another program', {
-    timeout: 120_000,
-  }, async () => {
+  test('starts although a crash left a service.json whose process id now belongs to another program', async () => {
     const stale = { pid: process.pid, base_url: 'http://127.0.0.1:1', started_at: '2026-11-21T10:00:00Z' };
     const identity = { ...thisProcess(), start_ticks: 1 };
     for (const content of [stale, { ...stale, ...identity }]) {
@@ -171,7 +165,7 @@ describeSupervised('down', (here) => {
 });
 
 describeSupervised('the first start', (here) => {
-  test('leaves no process after a stop in the middle of the start', { timeout: 120_000 }, async () => {
+  test('leaves no process after a stop in the middle of the start', async () => {
     here.withoutHeadStart();
     const up = here.start('up');
     await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
@@ -182,9 +176,7 @@ describeSupervised('the first start', (here) => {
     expect(here.lastMessageOfService()).toMatch(/^service stopped/);
   });
 
-  test('gives the worker no database address, no provider key and no variable of the shell, and makes folders for their owner only', {
-    timeout: 120_000,
-  }, async () => {
+  test('gives the worker no database address, no provider key and no variable of the shell, and makes folders for their owner only', async () => {
     here.withoutHeadStart();
     const up = here.start('up', {
       RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic',

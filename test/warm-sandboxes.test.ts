@@ -86,7 +86,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
     }
     expect(sandboxes.size, 'each run had a sandbox of its own, which is gone').toBe(3);
     expect(await findProcesses('cmdline', `4719.${process.pid}`)).toEqual([]);
-  }, 60_000);
+  });
 
   test('is not known to the agents that wait, which have no token, file, descriptor or network', async () => {
     await full();
@@ -116,7 +116,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
     );
     expect(new Set(users).size, 'each has a user of its own').toBe(2);
     expect(users).not.toContain('0');
-  }, 60_000);
+  });
 
   test('reaches no file, process, environment, socket or network of the machine', async () => {
     await full();
@@ -127,7 +127,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
     expect(seen).toMatch(/^agent run --task-id /);
     expect(seen).not.toContain('REACHED');
     expect(seen).toContain('end');
-  }, 60_000);
+  });
 
   test('finds its token nowhere, and cannot act as its agent', async () => {
     await full();
@@ -144,7 +144,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
     await full();
     const signalled = await probe.attemptInNode(() => startVictim + sendSignal);
     expect(signalled).toBe('handled by the agent: 0 by the control: 1\ninspector of the control\nagent refused\n');
-  }, 60_000);
+  });
 });
 
 describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
@@ -208,7 +208,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     next.process.kill('SIGINT');
     expect(await next.exited).toBe(0);
     expect(await supervisors()).toEqual([]);
-  }, 60_000);
+  });
 
   test('is empty with the setting 0, and runs start without it', async () => {
     await using _ = await spawnTestWorker(service, dataDir, { RUNYARD_WARM_SANDBOXES: '0' });

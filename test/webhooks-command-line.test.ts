@@ -22,12 +22,12 @@ beforeAll(async () => {
   system = await startSystem({ workers: [], env: { RUNYARD_WEBHOOK_PORT: '0' } });
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
-}, 150_000);
+});
 afterAll(async () => {
   endCommands();
   receiver.close();
   await system.stop();
-}, 60_000);
+});
 
 const options = () => ({
   cwd: system.dataDir,

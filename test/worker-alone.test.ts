@@ -7,7 +7,7 @@ import { processesOf } from './support/processes-of.ts';
 
 const here = useApart();
 
-test('leaves the current run to the next worker at SIGTERM', { timeout: 90_000 }, async () => {
+test('leaves the current run to the next worker at SIGTERM', async () => {
   const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'worker') };
   const running = startCommand([runyard, 'run', '-'], {
     cwd: here.folder,
@@ -24,7 +24,7 @@ test('leaves the current run to the next worker at SIGTERM', { timeout: 90_000 }
   expect(running.output()).toContain('│ finished');
   next.child.kill('SIGINT');
   expect(await next.exited).toBe(0);
-  await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 15_000 });
+  await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 30_000 });
 });
 
 test('waits with down for the runs of a worker that was started alone, longer than for other programs', {
@@ -52,7 +52,7 @@ test('waits with down for the runs of a worker that was started alone, longer th
   expect(follow.output()).toContain('│ finished');
 });
 
-test('ends with down --force the runs of a worker that was started alone', { timeout: 120_000 }, async () => {
+test('ends with down --force the runs of a worker that was started alone', async () => {
   const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
   const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
   await worker.sees('a worker for');

@@ -76,5 +76,5 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
       '2 agent_started',
       '2 oz_run_done',
     ]);
-  }, 120_000);
+  });
 });

@@ -46,7 +46,7 @@ export function useApart(): Apart {
     });
     await worker.sees(`a worker for ${origin} runs`);
     await keepRuntime(path.join(folder, 'worker'));
-  }, 90_000);
+  });
   afterAll(async () => {
     service.child.kill('SIGTERM');
     worker.child.kill('SIGINT');
@@ -54,7 +54,7 @@ export function useApart(): Apart {
     endCommands();
     expect(processesOf(folder)).toEqual([]);
     rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
   return {
     get folder() {
       return folder;

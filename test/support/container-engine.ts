@@ -86,7 +86,7 @@ export async function startTestEngine(): Promise<TestEngine | string> {
         () => undefined,
       );
       return engine !== undefined;
-    }, 30_000);
+    });
   } catch (error) {
     await stop();
     return `the container engine does not start: ${(error as Error).message}`;

@@ -52,14 +52,10 @@ export async function startService({ databaseUrl, key, clockAheadMs, env }: Serv
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const kill = () => killHard(child);
-  const file = await eventually(
-    'start of the service',
-    async () => {
-      if (child.exitCode !== null) throw new Error(`the service exited with ${child.exitCode}`);
-      return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
-    },
-    60_000,
-  );
+  const file = await eventually('start of the service', async () => {
+    if (child.exitCode !== null) throw new Error(`the service exited with ${child.exitCode}`);
+    return await readFile(path.join(dataDir, 'service.json'), 'utf8').catch(() => null);
+  });
   return {
     origin: JSON.parse(file).base_url,
     kill,

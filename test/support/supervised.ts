@@ -47,14 +47,14 @@ function useSupervised(): Supervised {
     mkdirSync(dataDir, { mode: 0o700 });
     await giveDatabase(dataDir);
     await giveRuntime(dataDir);
-  }, 60_000);
+  });
   afterAll(async () => {
     await keepRuntime(env().RUNYARD_DATA_DIR);
     if (processesOf(folder).length > 0) await runCommand([runyard, 'down', '--force'], { cwd: folder, env: env() });
     endCommands();
     await noProcessLeft();
     rmSync(folder, { recursive: true, force: true });
-  }, 120_000);
+  });
   return {
     get folder() {
       return folder;

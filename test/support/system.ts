@@ -59,7 +59,7 @@ export interface System {
 }
 
 /** Of a program on a loaded machine: initdb, migrations, and the bundle of the agent by the first worker. */
-const startLimitMs = 60_000;
+const startLimitMs = 120_000;
 
 /** Each request of a poll takes processor time from the program that the test waits for. */
 const longestPauseMs = 200;
@@ -71,7 +71,7 @@ const longestPauseMs = 200;
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false>,
-  timeoutMs = 30_000,
+  timeoutMs = 90_000,
 ): Promise<T> {
   const startedAt = performance.now();
   for (;;) {

@@ -19,7 +19,7 @@ describe('checkpoints', () => {
     fake.cancel();
     await ended();
     expect(fake.workspaces.at(-1), 'the end of the turn').toMatchObject({ turn: 1, checkpoint: null });
-  }, 40_000);
+  });
 
   test('are not taken of other runs', async () => {
     await start({ ...sh('echo a > file; sleep 2.5'), ...keeps });

@@ -74,4 +74,4 @@ test('kills a harness that ignores an interrupt and starts a new one for the nex
   fake.cancel();
   await ended();
   expect(of('notice').map(({ name }) => name)).toEqual(['harness_killed', 'harness_restarted']);
-}, 60_000);
+});

@@ -13,7 +13,7 @@ describe('a service in trouble', () => {
     await ended();
     expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n7\n8\n');
     expect(fake.finished[0]?.success).toBe(true);
-  }, 30_000);
+  });
 
   test('stores nothing twice if acknowledgements are lost', async () => {
     let requests = 0;

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { type LogGap, openLogDestination } from './log-destination.ts';
 
 /** A file that takes as many bytes as there is room, as write(2) does. */
@@ -50,5 +50,5 @@ test('retries by itself when the reader of a pipe is slow', async () => {
   const log = openLogDestination(2, () => {}, file.write);
   log.write('one\n');
   file.room = 100;
-  await vi.waitFor(() => expect(file.text()).toBe('one\n'));
+  await expect.poll(() => file.text()).toBe('one\n');
 });

@@ -56,4 +56,4 @@ export const stateNames = ({ received }: StreamReader): string[] =>
 
 /** Waits until it was given a state. */
 export const untilState = (reader: StreamReader, state: string): Promise<void> =>
-  vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 10_000 });
+  vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 30_000 });

@@ -11,7 +11,7 @@ import { createSubscription, openSecret } from '../src/subscriptions/subscriptio
 import { openTestExecutions, type TestExecutions } from './executions.ts';
 
 /** How long a test waits for what happens by itself. */
-export const patience = { interval: 10, timeout: 10_000 };
+export const patience = { interval: 10, timeout: 30_000 };
 
 export interface DeliveryState {
   readonly id: string;

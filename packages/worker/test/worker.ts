@@ -126,7 +126,7 @@ export async function spawnTestWorker(
 }
 
 /** Waits until `holds` does. Rejects after `limitMs`. */
-export async function until(holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error('it did not come true in time');

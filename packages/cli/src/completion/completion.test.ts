@@ -22,7 +22,7 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, 'runyard'), '#!/bin/sh\nprintf "019d-one\\tQUEUED\\n019e-two\\tFAILED\\n"\n', {
     mode: 0o755,
   });
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Returns the completions that bash offers for the last of these words. */

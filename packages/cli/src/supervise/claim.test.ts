@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { startTicks, thisProcess } from '@runyard/contract/process-identity';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { readClaim, takeClaim } from './claim.ts';
 
@@ -108,7 +108,7 @@ describe.skipIf(namespaceProblem)(
         expect([first.line, second.line]).toEqual(['1 got it', '1 held by 1']);
         expect(readClaim(file)).toMatchObject({ pid: 1 });
         await first.end();
-        await vi.waitFor(() => expect(readClaim(file)).toBeNull());
+        await expect.poll(() => readClaim(file)).toBeNull();
         expect(takeClaim(file, 'background').ok).toBe(true);
       } finally {
         await Promise.all([first.end(), second.end()]);

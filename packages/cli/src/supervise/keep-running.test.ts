@@ -25,7 +25,7 @@ function program(source: string): () => ReturnType<typeof startProgram> {
 }
 const patient = `process.stdin.on('end', () => { console.log('bye'); process.exit(0); }).resume(); console.log('up');`;
 const logged = (text: string) =>
-  vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 10_000 });
+  vi.waitFor(() => expect(readFileSync(logFile, 'utf8')).toContain(text), { timeout: 30_000 });
 
 test('stops a program by closing its input, gives it only its environment, and lets it write its own log', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
@@ -64,7 +64,7 @@ test('ends a program when its parent is killed with kill -9', async () => {
   const child = Number(/pid (\d+)/.exec(readFileSync(logFile, 'utf8'))?.[1]);
   expect(startTicks(child)).toBeDefined();
   starter.kill('SIGKILL');
-  await vi.waitFor(() => expect(startTicks(child)).toBeUndefined(), { timeout: 10_000 });
+  await vi.waitFor(() => expect(startTicks(child)).toBeUndefined(), { timeout: 30_000 });
   expect(readFileSync(logFile, 'utf8')).toContain('bye');
 });
 
@@ -80,7 +80,7 @@ test('restarts and reports a program that dies, until it is stopped', async () =
     backoffMs: 10,
   });
   process.kill(first.pid, 'SIGKILL');
-  await vi.waitFor(() => expect(kept.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 10_000 });
+  await vi.waitFor(() => expect(kept.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 30_000 });
   const second = kept.current();
   expect(reports[0]).toBe('the worker ended by signal SIGKILL; starting it again in 0.01 s');
   expect(reports[1]).toBe(`the worker runs again (process ${second?.pid})`);
@@ -107,7 +107,7 @@ test('waits longer while a program keeps dying, also when it does not start at a
   });
   await vi.waitFor(
     () => expect(reports.filter((text) => text.includes('starting it again')).length).toBeGreaterThan(3),
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   );
   await kept.stop(1000);
   const waits = reports.filter((text) => text.includes('starting it again'));

@@ -247,7 +247,7 @@ describe('while a run of the schedule is live', () => {
   });
 });
 
-test('a team with 100,000 due schedules does not delay those of another team', { timeout: 120_000 }, async () => {
+test('a team with 100,000 due schedules does not delay those of another team', async () => {
   await insert({ teamId: service.teamId, count: 100_000, dueSeconds: 3600 });
   const [mine = ''] = await insert({ teamId: service.otherTeamId, count: 1, dueSeconds: 0 });
   const started = performance.now();

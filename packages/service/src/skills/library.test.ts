@@ -162,7 +162,7 @@ test('refuses links, submodules, too many and too large files', async () => {
     kind: 'unfit',
     message: expect.stringContaining('is a symbolic link'),
   });
-}, 60_000);
+});
 
 test('refuses folders that repeat each other without end', async () => {
   const range = (count: number) => Array.from({ length: count }, (_, n) => String(n));
@@ -178,7 +178,7 @@ test('refuses folders that repeat each other without end', async () => {
     message: expect.stringContaining('has more files than are read'),
   });
   expect(await readdir(folder)).toEqual([]);
-}, 60_000);
+});
 
 describe('a code host that answers wrong', () => {
   const unreadable = async (repo: string, options: Partial<LibraryOptions> = {}, on = host) => {

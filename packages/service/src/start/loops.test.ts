@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { startLoops } from './loops.ts';
 
 const silent = pino({ level: 'silent' });
@@ -11,7 +11,7 @@ it('runs the first round at once and the next ones after the given time', async 
   const work = async () => rounds.push(performance.now() - startedAt);
   const stop = startLoops([{ name: 'counting', everyMs: 20, work }], { log: silent, random: noJitter });
   expect(rounds).toHaveLength(1);
-  await vi.waitFor(() => expect(rounds.length).toBeGreaterThanOrEqual(3));
+  await expect.poll(() => rounds.length).toBeGreaterThanOrEqual(3);
   await stop();
   expect(rounds[2]).toBeGreaterThanOrEqual(2 * 19);
 });
@@ -28,7 +28,7 @@ it('never runs two rounds of a loop at the same time', async () => {
     running -= 1;
   };
   const stop = startLoops([{ name: 'slow work', everyMs: 1, work }], { log: silent, random: noJitter });
-  await vi.waitFor(() => expect(rounds).toBeGreaterThanOrEqual(4));
+  await expect.poll(() => rounds).toBeGreaterThanOrEqual(4);
   await stop();
   expect(most).toBe(1);
 });
@@ -42,7 +42,7 @@ it('logs a failed round and starts the next one', async () => {
     if (rounds === 1) throw new Error('The table is locked.');
   };
   const stop = startLoops([{ name: 'the sweep', everyMs: 1, work }], { log, random: noJitter });
-  await vi.waitFor(() => expect(rounds).toBeGreaterThanOrEqual(2));
+  await expect.poll(() => rounds).toBeGreaterThanOrEqual(2);
   await stop();
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { msg: 'the sweep failed; the next round tries again', err: { message: 'The table is locked.' } },

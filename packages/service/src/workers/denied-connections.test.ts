@@ -1,6 +1,6 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';
 import { insertWorkerKey } from '../../test/key.ts';
 import { openHub } from './hub.ts';
@@ -32,10 +32,8 @@ test('writes each report of a worker once, without secrets, and only of executio
   const hello = { worker_id: 'runyard-a', instance_id: 'i', slots: 1, executions: [], sandbox, draining: false };
   await connection.message({ type: 'worker_hello', data: hello });
   const own = await t.newRun();
-  const [mine] = await vi.waitFor(() => {
-    expect(assigned).toHaveLength(1);
-    return assigned;
-  });
+  await expect.poll(() => assigned).toHaveLength(1);
+  const [mine] = assigned;
   const other = await t.newRun();
   const queued = await t.deps.db.pool.query('SELECT id FROM executions WHERE run_id = $1', [other]);
   if (mine === undefined) throw new Error('no assignment');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';
 import { insertWorkerKey } from '../../test/key.ts';
 import { openHub } from './hub.ts';
@@ -36,7 +36,7 @@ test('gives a run with an image to the worker that runs images, and shows a boun
     environmentId: 'boxesBoxesBoxesBoxes22',
     config: { environment_id: 'boxesBoxesBoxesBoxes22' },
   });
-  await vi.waitFor(() => expect(assigned).toHaveLength(1));
+  await expect.poll(() => assigned).toHaveLength(1);
   const [{ worker = '', task_id = '', execution_id = '', docker_image = '' } = {}] = assigned;
   expect([worker, docker_image]).toEqual(['runyard-b', 'box:1']);
   const ids = { task_id, execution_id };

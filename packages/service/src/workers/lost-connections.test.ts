@@ -50,7 +50,7 @@ test('has the worker connect again at its next sign of life if another process t
       connection.alive();
       expect(await renewed()).toBe(true);
     },
-    { timeout: 20_000 },
+    { timeout: 30_000 },
   );
   expect(end).not.toHaveBeenCalled();
   await fallSilent();
@@ -60,7 +60,7 @@ test('has the worker connect again at its next sign of life if another process t
       connection.alive();
       expect(end).toHaveBeenCalled();
     },
-    { timeout: 20_000 },
+    { timeout: 30_000 },
   );
   await connection.closed();
 });

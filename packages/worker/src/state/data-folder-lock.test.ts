@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IsolatedProcess, namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { lockDataFolder } from './data-folder-lock.ts';
 
@@ -37,11 +37,13 @@ describe.skipIf(namespaceProblem)(
       expect(await lockFromContainer()).toEqual({ pid: 1, heldBy: 'a worker in another container' });
       expect(await lockDataFolder(dataDir)).toEqual({ heldBy: 'a worker in another container' });
       await holders[0]?.end();
-      await vi.waitFor(async () => {
+      const heldBy = async () => {
         const lock = await lockDataFolder(dataDir);
-        if ('heldBy' in lock) throw new Error(lock.heldBy);
+        if ('heldBy' in lock) return lock.heldBy;
         await lock.release();
-      });
+        return undefined;
+      };
+      await expect.poll(heldBy).toBeUndefined();
     });
   },
 );

@@ -77,7 +77,7 @@ test('adopts a supervisor that proves itself', async () => {
   found?.sandbox.letGo();
 });
 
-test('adopts no process that does not know the secret', { timeout: 40_000 }, async () => {
+test('adopts no process that does not know the secret', async () => {
   record(await pose('another secret'));
   const adopting = adoptSandboxes(stateRoot, 60, log);
   // The process is recorded, and lives: it has time to prove itself until it ends.

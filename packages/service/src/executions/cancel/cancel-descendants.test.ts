@@ -291,4 +291,4 @@ test('leaves no live run below a cancelled one, whatever is created during the c
       markInterruptAsFailure: false,
     },
   );
-}, 150_000);
+});

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { Assignment } from '../queue/assign.ts';
@@ -67,13 +67,10 @@ describe('the reconciler that waits for a locked row', () => {
       const id = table === 'runs' ? assignment.runId : assignment.executionId;
       await tx.query(`SELECT FROM ${table} WHERE id = $1 FOR UPDATE`, [id]);
       reconciled = reconcile(t.deps);
-      await vi.waitFor(async () => {
-        // On another connection: in a transaction the view does not change.
-        const waiting = await t.deps.db.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        expect(waiting).toHaveLength(1);
-      }, 10_000);
+      // On another connection: in a transaction the view does not change.
+      const waiting = () =>
+        t.deps.db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      await expect.poll(waiting).toHaveLength(1);
       await meanwhile(tx);
     });
     await reconciled;

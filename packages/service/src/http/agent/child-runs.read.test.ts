@@ -130,5 +130,5 @@ describe('while an agent waits for its children', () => {
     } finally {
       await limited.close();
     }
-  }, 60_000);
+  });
 });

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { redacted } from '@runyard/contract/redaction/redactor';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
@@ -291,7 +291,7 @@ it('stores the failure of a turn, a shutdown and the end of a sandbox without se
   const answer = await agentCall(running.runToken, 'POST', '/finish-task', failed);
   expect(answer.status, answer.text).toBe(200);
   await agentCall(running.runToken, 'POST', '/report-shutdown', { reason: leak('reason') });
-  await vi.waitFor(() => expect(service.logged.join('')).toContain(`reason: ${redacted}`));
+  await expect.poll(() => service.logged.join('')).toContain(`reason: ${redacted}`);
   await endSandbox(executionDeps, running.executionId, { kind: 'exited', message: leak('stderr'), exitCode: 1 });
   expect(await leaks()).toEqual([]);
   const shown = JSON.stringify(await run(running.runId));

@@ -37,9 +37,7 @@ describe('slow senders', () => {
     }
   });
 
-  test('by the thousand are bounded in total and for one webhook, and keep no delivery out', {
-    timeout: 60_000,
-  }, async () => {
+  test('by the thousand are bounded in total and for one webhook, and keep no delivery out', async () => {
     const signed = { auth_mode: 'signature', signature_scheme: 'github', secret: 'secret-of-github' };
     const webhooks = await Promise.all(Array.from({ length: 18 }, (_, n) => create(n % 2 === 0 ? {} : signed)));
     const [first, second] = [await create(), await create(signed)];
@@ -65,12 +63,12 @@ describe('slow senders', () => {
     try {
       hold(first.url, 150);
       hold(second.url, 150);
-      await expect.poll(() => open.size, { timeout: 10_000 }).toBeLessThanOrEqual(2 * 100);
+      await expect.poll(() => open.size, { timeout: 30_000 }).toBeLessThanOrEqual(2 * 100);
       expect(await deliver()).toEqual([202, 202, 200]);
       for (const { url } of webhooks) hold(url, 100);
       expect(all.length).toBeGreaterThanOrEqual(2_000);
-      await expect.poll(() => all.filter(({ connecting }) => connecting).length, { timeout: 20_000 }).toBe(0);
-      await expect.poll(() => open.size, { timeout: 20_000 }).toBeLessThanOrEqual(500);
+      await expect.poll(() => all.filter(({ connecting }) => connecting).length, { timeout: 30_000 }).toBe(0);
+      await expect.poll(() => open.size, { timeout: 30_000 }).toBeLessThanOrEqual(500);
       expect(await deliver()).toEqual([202, 202, 200]);
     } finally {
       for (const socket of all) socket.destroy();

@@ -1,7 +1,7 @@
 /** Secrets in all that an agent and its worker tell: none of them reaches the store or the log. */
 
 import { redacted } from '@runyard/contract/redaction/redactor';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
@@ -89,7 +89,7 @@ test('the names of files that a run hands off are stored without secrets', async
 
 test('the reason of a shutdown is logged without secrets', async () => {
   expect((await agent('POST', '/report-shutdown', { reason: leak('reason') })).status).toBe(200);
-  await vi.waitFor(() => expect(service.logged.join('')).toContain(clean('reason')));
+  await expect.poll(() => service.logged.join('')).toContain(clean('reason'));
   expect(await leaks()).toEqual([]);
 });
 

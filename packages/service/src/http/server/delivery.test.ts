@@ -82,14 +82,14 @@ const untilNoted = (column: 'sent_at' | 'closed_at') =>
       );
       return open.length === 0;
     },
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   );
 
 /** Creates a run whose answer is lost on its way. */
 async function createWithoutAnswer(sending: Sending = {}): Promise<void> {
   proxy.loseAnswers(1);
   expect(await post({ origin: proxy.url, ...sending })).toBeNull();
-  await vi.waitUntil(async () => (await runs()).length > 0, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await runs()).length > 0, { timeout: 30_000 });
   await untilNoted('closed_at');
 }
 
@@ -158,7 +158,7 @@ test('a follow-up whose answer was lost reaches the run once', async () => {
   proxy.loseAnswers(1);
   expect(await post({ origin: proxy.url, path, body: { message: 'Go on.' } })).toBeNull();
   const followups = () => db.query('SELECT id FROM followups WHERE run_id = $1', [runId]);
-  await vi.waitUntil(async () => (await followups()).length > 0, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await followups()).length > 0, { timeout: 30_000 });
   await vi.waitUntil(
     async () => (await db.query(`SELECT FROM client_answers WHERE response = '{}' AND closed_at IS NULL`)).length === 0,
   );
@@ -182,7 +182,7 @@ test.each([
         );
         return row?.waiting === count;
       },
-      { timeout: 10_000 },
+      { timeout: 30_000 },
     );
   const given = { ...body, ...more };
   const leaving = new AbortController();

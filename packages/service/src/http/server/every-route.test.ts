@@ -88,7 +88,7 @@ describe('while another body of the team is in flight and none may wait', () => 
     const key = 'run' in route.allow ? token : full.key;
     // Read by nothing that could take it: refused with 400 until the other one has its place.
     const send = () => full.request(route.method, path, { key, body: options.body && [] });
-    await expect.poll(async () => (await send()).status, { timeout: 10_000 }).toBe(429);
+    await expect.poll(async () => (await send()).status, { timeout: 30_000 }).toBe(429);
     expect((await send()).headers.get('retry-after')).toBe('2');
   });
 });

@@ -136,7 +136,7 @@ test('lists a run that does not change in exactly one page and in its place, whi
     ),
     { numRuns: 150 },
   );
-}, 120_000);
+});
 
 /** Returns the run as `insert` stores it: created before its change. */
 function firstCreated(run: SomeRun | undefined): SomeRun {
