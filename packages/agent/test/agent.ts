@@ -95,10 +95,10 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when the condition holds; rejects after twenty seconds. */
+/** Resolves when the condition holds; rejects after a minute. */
 export async function eventually(condition: () => boolean): Promise<void> {
   for (let tries = 0; !condition(); tries++) {
-    if (tries > 2000) throw new Error('the condition did not come true');
+    if (tries > 6000) throw new Error('the condition did not come true');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

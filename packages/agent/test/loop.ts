@@ -98,7 +98,7 @@ function engine(
     reportArtifact: async () => ({ ok: true, artifact_uid: 'artifact-1' }),
     handoff: async (paths) => ({ ok: true, files: [...paths] }),
     retry: { tries: 3, firstMs: 1, maxMs: 5 },
-    stallTimeoutMs: 10_000,
+    stallTimeoutMs: 60_000,
     ...options,
   });
   const until = async (condition: () => boolean) => {

@@ -21,10 +21,11 @@ describe('the driver', () => {
   });
 
   test.each([
-    ['silent', 'initialize'],
-    ['silent-session', 'session/new'],
-  ])('stops waiting for a harness that is %s', async (mode, method) => {
-    const outcome = await drive(mode, { startTimeoutMs: 500 }).run();
+    ['silent', 'initialize', 500],
+    // Enough for the start of a harness on a loaded machine.
+    ['silent-session', 'session/new', 5_000],
+  ])('stops waiting for a harness that is %s', async (mode, method, startTimeoutMs) => {
+    const outcome = await drive(mode, { startTimeoutMs }).run();
     expect(outcome).toMatchObject({
       kind: 'failed',
       code: 'agent_process_failed',

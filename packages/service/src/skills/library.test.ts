@@ -209,7 +209,7 @@ describe('a code host that answers wrong', () => {
     const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a/b.git`);
-    const found = await unreadable('b', { codeHosts: { urlOf: () => url }, readMs: 500 });
+    const found = await unreadable('b', { codeHosts: { urlOf: () => url }, readMs: why === 'in time' ? 500 : 60_000 });
     expect(found).toContain(why);
     server.close();
     server.closeAllConnections();

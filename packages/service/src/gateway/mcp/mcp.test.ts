@@ -211,7 +211,7 @@ describe('bounds', () => {
 
   test('a server that never answers, and one that stops in between', async () => {
     const silent = await listen(() => {});
-    const limits = { silenceMs: 200 };
+    const limits = { silenceMs: 1_000 };
     expect(await messageOf(await (await start(at(silent), { limits })).send())).toContain('did not answer in time');
     const stops = await listen((_, response) => response.writeHead(200).write('{'));
     await expect((await (await start(at(stops), { limits })).send()).text()).rejects.toThrow();

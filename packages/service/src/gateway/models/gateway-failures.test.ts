@@ -77,7 +77,9 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
 describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
   beforeEach(async () => {
     await gateway.close();
-    gateway = await startTestGateway({ timeouts: { connectMs: 300, reachMs: 300, silenceMs: 300, hangUpMs: 300 } });
+    gateway = await startTestGateway({
+      timeouts: { connectMs: 20_000, reachMs: 20_000, silenceMs: 1_000, hangUpMs: 300 },
+    });
   });
 
   it('answers 504 where the provider does not answer', async () => {

@@ -79,7 +79,7 @@ describe('a fallback', () => {
   });
 
   it('is used where the provider answers 200 and then hangs, and not after a byte was passed on', async () => {
-    const timeouts = { connectMs: 300, reachMs: 300, silenceMs: 300, hangUpMs: 300 };
+    const timeouts = { connectMs: 20_000, reachMs: 20_000, silenceMs: 1_000, hangUpMs: 300 };
     await open([fallback], {}, { timeouts });
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 0 });
     expect((await all(await send(gateway, anthropic).response)).status).toBe(200);

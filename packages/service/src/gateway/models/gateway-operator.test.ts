@@ -114,8 +114,8 @@ describe('the model gateway', () => {
     expect(response.status).toBe(504);
     expect(await response.text()).toContain('cannot be reached: no connection in time');
     await gateway.close();
-    gateway = await startTestGateway({ timeouts: { ...timeouts, connectMs: 100, reachMs: 100 } });
-    gateway.fake.misbehave({ kind: 'slow', delayMs: 150 });
+    gateway = await startTestGateway({ timeouts: { ...timeouts, connectMs: 1_000, reachMs: 1_000 } });
+    gateway.fake.misbehave({ kind: 'slow', delayMs: 1_100 });
     expect((await ask()).status).toBe(200);
   });
 

@@ -109,6 +109,7 @@ export function openUpstreams(
     send: async (sent, signal) => {
       const started = performance.now();
       const reachMs = Math.min(timeouts.reachMs, sent.reachMs ?? timeouts.reachMs);
+      let refused: UpstreamResult | undefined;
       for (let tries = 1, kept = true; ; tries++) {
         const leftMs = reachMs - (performance.now() - started);
         const tried = await attempt(sent, signal, kept, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
@@ -119,7 +120,10 @@ export function openUpstreams(
         }
         const waitMs = backoffMs(reachBackoff, tries);
         const isTimeLeft = performance.now() - started + waitMs < reachMs;
-        if (tried.result.kind !== 'unreachable' || !isTimeLeft || signal.aborted) return tried.result;
+        // The last try may have so little time that only an earlier one tells why the provider cannot be reached.
+        if (tried.result.kind === 'unreachable' && tried.result.status !== 504) refused = tried.result;
+        if (tried.result.kind !== 'unreachable') return tried.result;
+        if (!isTimeLeft || signal.aborted) return refused ?? tried.result;
         // Where the signal aborts the wait, it fails the next try at once.
         await delay(waitMs, signal).catch(() => {});
       }

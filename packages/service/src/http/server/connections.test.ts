@@ -5,9 +5,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
 
 let service: TestService;
-beforeEach(async () => {
-  service = await startTestService({ timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50 } });
-});
 afterEach(() => service.close());
 
 /** Enough on a loaded machine, and well below 15 s, the shortest of the usual limits. */
@@ -29,6 +26,10 @@ function sendAndWait(text: string): Promise<{ received: string; livedMs: number 
 }
 
 describe('a slow client', () => {
+  beforeEach(async () => {
+    service = await startTestService({ timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50 } });
+  });
+
   test('gets 408 and is closed if its headers do not end', async () => {
     const { received, livedMs } = await sendAndWait('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     expect(received).toMatch(/^HTTP\/1\.1 408/);
@@ -42,6 +43,12 @@ describe('a slow client', () => {
     expect(received).toMatch(/^HTTP\/1\.1 408/);
     expect(livedMs).toBeLessThan(atOnceMs);
   });
+});
+
+describe('a client', () => {
+  beforeEach(async () => {
+    service = await startTestService({ timeouts: { headersMs: 60_000, requestMs: 2_000, checkEveryMs: 50 } });
+  });
 
   test('without a key is refused before its body is read', async () => {
     const { received, livedMs } = await sendAndWait(
@@ -53,6 +60,10 @@ describe('a slow client', () => {
 });
 
 describe('close()', () => {
+  beforeEach(async () => {
+    service = await startTestService();
+  });
+
   test('lets a request in flight end, on a connection that is kept alive, and is done with it', async () => {
     const { db } = service.deps;
     const agent = new Agent({ keepAlive: true, maxSockets: 5 });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeModels } from '../../../../../test/fakes/models.ts';
 import { answerAtFixedCost, answerUsd, askModel, openRequests, opus, stateOf } from '../../../test/budgets.ts';
@@ -45,22 +46,21 @@ describe('max_cost_usd', () => {
   });
 
   it('admits parallel requests while they fit, and one at a time near the end', async () => {
-    const parallel = async (max_cost_usd: number) => {
+    const parallel = async (max_cost_usd: number, areAdmitted: boolean) => {
       const { runToken } = await service.startExecution({ config: { model_id: opus, max_cost_usd } });
       const before = fake.requests.length;
       fake.misbehave({ kind: 'hold', afterPieces: 1 });
       const first = ask(runToken, stream);
       await fake.request(before + 1);
-      const waited = new Promise((resolve) => setTimeout(resolve, 700));
       // The fake holds the first answer. A second one arrives only if it was admitted beside it.
       const second = ask(runToken, stream);
-      const isBeside = await Promise.race([second.then(() => true), waited.then(() => false)]);
+      if (areAdmitted) await second;
+      else expect(await Promise.race([second.then(() => 'beside'), delay(700, 'waits')])).toBe('waits');
       fake.release();
       expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200]);
-      return isBeside;
     };
-    expect(await parallel(100)).toBe(true);
-    expect(await parallel(1)).toBe(false);
+    await parallel(100, true);
+    await parallel(1, false);
   });
 
   it('is shared with child runs, which get no more than their parent has', async () => {
