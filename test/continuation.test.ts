@@ -153,37 +153,33 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     ['loads its own session', 'remembers'],
     ['that loads none is told what was said', 'remembers-not'],
     ['whose session is damaged is told what was said', 'load-fails'],
-  ])(
-    'a harness in a new sandbox: one that %s',
-    async (_name, mode) => {
-      const fixture = path.resolve(import.meta.dirname, '../packages/agent/test/scripted-agent.mjs');
-      const data = (await readFile(fixture)).toString('base64');
-      const { uid } = await system.call<{ uid: string }>(
-        'POST',
-        '/agent/environments',
-        // A setup command: the harness is started behind it, when the attachment is there.
-        { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
-        201,
-      );
-      const node = 'exec "$(dirname "$(command -v report-artifact)")/../node" attachments/agent.mjs "$0"';
-      const runId = await system.createRun('First words.', {
-        config: { harness: { type: 'acp', command: ['sh', '-c', node, mode] }, environment_id: uid },
-        attachments: [{ file_name: 'agent.mjs', mime_type: 'text/javascript', data }],
-      });
-      const first = await system.until(runId, gone);
-      expect(first.state, JSON.stringify(first.status_message)).toBe('SUCCEEDED');
-      await goOn(runId, 'Second words.', 'Second words.');
-      const second = await system.until(runId, (run) => gone(run) && run.session_id !== first.session_id);
-      expect(second.state, JSON.stringify(second.status_message)).toBe('SUCCEEDED');
-      const text = await textOf(runId);
-      expect(text).not.toContain('replayed');
-      expect(text.includes('session_not_loaded')).toBe(mode === 'load-fails');
-      const isLoaded = mode === 'remembers';
-      expect(text.includes('I remember \\"First words.\\"\\n\\"Second words.\\"')).toBe(isLoaded);
-      expect(text.includes('<conversation>')).toBe(!isLoaded);
-    },
-    60_000,
-  );
+  ])('a harness in a new sandbox: one that %s', async (_name, mode) => {
+    const fixture = path.resolve(import.meta.dirname, '../packages/agent/test/scripted-agent.mjs');
+    const data = (await readFile(fixture)).toString('base64');
+    const { uid } = await system.call<{ uid: string }>(
+      'POST',
+      '/agent/environments',
+      // A setup command: the harness is started behind it, when the attachment is there.
+      { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
+      201,
+    );
+    const node = 'exec "$(dirname "$(command -v report-artifact)")/../node" attachments/agent.mjs "$0"';
+    const runId = await system.createRun('First words.', {
+      config: { harness: { type: 'acp', command: ['sh', '-c', node, mode] }, environment_id: uid },
+      attachments: [{ file_name: 'agent.mjs', mime_type: 'text/javascript', data }],
+    });
+    const first = await system.until(runId, gone);
+    expect(first.state, JSON.stringify(first.status_message)).toBe('SUCCEEDED');
+    await goOn(runId, 'Second words.', 'Second words.');
+    const second = await system.until(runId, (run) => gone(run) && run.session_id !== first.session_id);
+    expect(second.state, JSON.stringify(second.status_message)).toBe('SUCCEEDED');
+    const text = await textOf(runId);
+    expect(text).not.toContain('replayed');
+    expect(text.includes('session_not_loaded')).toBe(mode === 'load-fails');
+    const isLoaded = mode === 'remembers';
+    expect(text.includes('I remember \\"First words.\\"\\n\\"Second words.\\"')).toBe(isLoaded);
+    expect(text.includes('<conversation>')).toBe(!isLoaded);
+  });
 
   test('reports a workspace that is too large to keep, and starts the next sandbox without it, with a notice', async () => {
     const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });

@@ -127,7 +127,6 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
       expect(second).toMatchObject({ state: 'SUCCEEDED', session_id: first.session_id });
       expect((await stepsOf(runId))[1]).toContain('begun-2');
     },
-    60_000,
   );
 
   test('sends a model that continues in a new sandbox the earlier messages from its memory', async () => {

@@ -32,7 +32,6 @@ describeSystemWithModels('images', {}, (system, models) => {
       expect(sentSince(again)[0]).toContain(png('second image'));
       expect(await conversationOf(runId)).toContain('one-2.bin');
     },
-    60_000,
   );
 
   test('gives the path of the image to a model that cannot see images, and says so in the run', async () => {

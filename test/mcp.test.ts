@@ -142,20 +142,16 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
         { url: 'REMOTE', headers: { authorization: 'wrong' } },
         /refused the stored headers with status 401/,
       ],
-    ])(
-      'fails the run with its name: %s',
-      async (_, server, message) => {
-        const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
-        const ended = await system.untilEnded(await run({ broken: given }));
-        expect(ended).toMatchObject({
-          state: 'FAILED',
-          status_message: {
-            error_code: 'environment_setup_failed',
-            message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
-          },
-        });
-      },
-      60_000,
-    );
+    ])('fails the run with its name: %s', async (_, server, message) => {
+      const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
+      const ended = await system.untilEnded(await run({ broken: given }));
+      expect(ended).toMatchObject({
+        state: 'FAILED',
+        status_message: {
+          error_code: 'environment_setup_failed',
+          message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
+        },
+      });
+    });
   });
 });

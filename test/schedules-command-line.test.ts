@@ -37,17 +37,13 @@ describeSystem('the schedules commands', {}, (system) => {
     const id = await create('--cron', '* * * * *', '--overlap', 'skip');
     expect(id).toMatch(uuid);
     const { history } = await read(id);
-    const { runs } = await eventually(
-      'the run of the schedule',
-      async () => {
-        const listed = await system.call<{ runs: { run_id: string; created_at: string }[] }>(
-          'GET',
-          `/agent/runs?schedule_id=${id}`,
-        );
-        return listed.runs.length > 0 ? listed : null;
-      },
-      90_000,
-    );
+    const { runs } = await eventually('the run of the schedule', async () => {
+      const listed = await system.call<{ runs: { run_id: string; created_at: string }[] }>(
+        'GET',
+        `/agent/runs?schedule_id=${id}`,
+      );
+      return listed.runs.length > 0 ? listed : null;
+    });
     await call('pause', id);
     const [{ run_id: runId, created_at } = { run_id: '', created_at: '' }] = runs.slice(-1);
     expect(Date.parse(created_at)).toBeGreaterThanOrEqual(Date.parse(history?.next_run ?? ''));
