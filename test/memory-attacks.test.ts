@@ -35,7 +35,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   models = await startFakeModels();
   const env = { ...models.env, RUNYARD_WORKSPACE_MB: String(workspaceMb) };
-  system = await startSystem({ workers: [], databaseUrl: database.url, env });
+  system = await startSystem({ fromSources: true, workers: [], databaseUrl: database.url, env });
   const url = system.baseUrl().replace(/^http/, 'ws');
   worker = new WebSocket(`${url}/api/v1/selfhosted/worker/ws?worker_id=attacked`, {
     headers: { authorization: `Bearer ${system.key}` },

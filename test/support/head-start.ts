@@ -28,20 +28,13 @@ function placeOf(name: string): string | undefined {
   return folder === undefined ? undefined : path.join(folder, name);
 }
 
-/** Copies, with owners and modes; `-l` makes hard links instead. */
-const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
-
-/** Puts a migrated database into a data folder that has none yet. */
-export async function giveDatabase(dataDir: string): Promise<void> {
-  const made = placeOf('postgres');
-  if (made === undefined) return;
-  await ensureMigratedDatabase(made);
-  const folder = path.join(dataDir, 'postgres');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await copyTree(path.join(made, 'cluster'), folder);
-}
-
-async function ensureMigratedDatabase(made: string): Promise<void> {
+/**
+ * Returns a folder of the test run with this name. The first process that asks makes it: `make` fills a folder that does not exist yet,
+ * and the others wait. Undefined outside of tests.
+ */
+export async function makeOnce(name: string, make: (folder: string) => Promise<void>): Promise<string | undefined> {
+  const made = placeOf(name);
+  if (made === undefined) return undefined;
   while (!existsSync(made)) {
     const lock = tryLockFile(`${made}.lock`);
     if (lock === undefined) {
@@ -49,15 +42,32 @@ async function ensureMigratedDatabase(made: string): Promise<void> {
       continue;
     }
     try {
-      if (!existsSync(made)) await makeMigratedDatabase(made);
+      if (existsSync(made)) break;
+      const making = `${made}.making`;
+      // A process that was killed has left it.
+      await rm(making, { recursive: true, force: true });
+      await make(making);
+      await rename(making, made);
     } finally {
       lock.release();
     }
   }
+  return made;
 }
 
-async function makeMigratedDatabase(folder: string): Promise<void> {
-  const making = `${folder}.making`;
+/** Copies, with owners and modes; `-l` makes hard links instead. */
+const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
+
+/** Puts a migrated database into a data folder that has none yet. */
+export async function giveDatabase(dataDir: string): Promise<void> {
+  const made = await makeOnce('postgres', makeMigratedDatabase);
+  if (made === undefined) return;
+  const folder = path.join(dataDir, 'postgres');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await copyTree(path.join(made, 'cluster'), folder);
+}
+
+async function makeMigratedDatabase(making: string): Promise<void> {
   const server = await startEmbeddedPostgres({ dataDir: making, log: silentLog });
   try {
     const db = await openDatabase({ address: server.connection, maxConnections: 1, log: silentLog });
@@ -66,7 +76,6 @@ async function makeMigratedDatabase(folder: string): Promise<void> {
   } finally {
     await server.stop();
   }
-  await rename(making, folder);
 }
 
 /** Returns where a worker of this data folder looks for the agent's runtime. Makes the folders above it. */

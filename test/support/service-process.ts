@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
 import { compiledCode } from './compiled-code.ts';
+import { programFile } from './programs.ts';
 import { eventually, killHard } from './system.ts';
 
 export interface OneService {
@@ -13,8 +14,6 @@ export interface OneService {
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
-
-const program = path.resolve(import.meta.dirname, '../../packages/service/src/main.ts');
 
 interface ServiceOptions {
   readonly databaseUrl: string;
@@ -37,6 +36,7 @@ const movedClock = (ms: number): string =>
 export async function startService({ databaseUrl, key, clockAheadMs, env }: ServiceOptions): Promise<OneService> {
   const clock = clockAheadMs === undefined ? [] : ['--import', movedClock(clockAheadMs)];
   const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-service-'));
+  const program = await programFile('service');
   const child: ChildProcess = spawn(process.execPath, [...serviceNodeFlags, ...clock, program, '--stop-with-parent'], {
     env: {
       PATH: process.env.PATH ?? '',

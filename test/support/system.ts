@@ -11,6 +11,7 @@ import { endSandboxes } from '../../packages/worker/src/backends/end-sandboxes.t
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { compiledCode } from './compiled-code.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
+import { type Program, programFile, sourceOf } from './programs.ts';
 import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -34,6 +35,8 @@ export interface SystemOptions {
   readonly databaseUrl?: string;
   /** Of the service's Node; default: those that it has with its users. */
   readonly serviceNodeFlags?: readonly string[];
+  /** Starts the programs from their sources, as users do. Default: from a bundle, which starts faster and needs less memory. */
+  readonly fromSources?: true;
   /** Names of the workers to start; default: one. */
   readonly workers?: readonly string[];
 }
@@ -114,10 +117,11 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const workers = new Map<string, ChildProcess>();
   const defaultWorker = options.workers?.[0] ?? 'runyard-test';
 
-  const start = (program: 'service' | 'worker', env: Record<string, string>) => {
+  const scriptOf = async (program: Program) => (options.fromSources ? sourceOf(program) : await programFile(program));
+  const scripts = { service: await scriptOf('service'), worker: await scriptOf('worker') };
+  const start = (program: Program, env: Record<string, string>) => {
     const flags = program === 'service' ? (options.serviceNodeFlags ?? serviceNodeFlags) : [];
-    const script = path.join(root, `packages/${program}/src/main.ts`);
-    return spawn(process.execPath, [...flags, script, '--stop-with-parent'], {
+    return spawn(process.execPath, [...flags, scripts[program], '--stop-with-parent'], {
       env: { ...common, ...env },
       stdio: ['pipe', log, log],
       cwd: root,
