@@ -81,7 +81,8 @@ export function openEngine(address: EngineAddress): Engine {
         clearTimeout(late);
         resolve(answer);
       });
-      sent.once('error', (error: NodeJS.ErrnoException) => {
+      // An answer that breaks off may be reported here too, after the promise is settled.
+      sent.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(late);
         reject(error);
       });
@@ -108,11 +109,16 @@ export function openEngine(address: EngineAddress): Engine {
           agent: false,
           headers: { host: 'docker', connection: 'Upgrade', upgrade: 'tcp', 'content-length': 0 },
         });
-        sent.once('upgrade', (_, socket, head) => resolve({ socket: socket as Socket, head }));
+        const late = setTimeout(() => sent.destroy(new Error('it does not answer')), answerMs);
+        sent.once('close', () => clearTimeout(late));
+        sent.once('upgrade', (_, socket, head) => {
+          clearTimeout(late);
+          resolve({ socket: socket as Socket, head });
+        });
         sent.once('response', (answer) => {
           textOf(answer).then((text) => reject(new EngineError(answer.statusCode ?? 500, messageOf(text))), reject);
         });
-        sent.once('error', reject);
+        sent.on('error', reject);
         sent.end();
       }),
   };

@@ -50,7 +50,12 @@ export async function findLink(
   name: string,
 ): Promise<string | undefined> {
   const json = { Image: image.id, Entrypoint: ['/'], NetworkDisabled: true, Labels: labels };
-  const { Id } = await engine.call<{ Id: string }>('POST', '/containers/create', { query: { name }, json });
+  const { Id } = await engine.call<{ Id: string }>('POST', '/containers/create', {
+    query: { name },
+    json,
+    // Some storage drivers copy the whole image.
+    answerMs: 0,
+  });
   try {
     for (const path of noLinks) if (await isLink(engine, Id, path)) return path;
     return undefined;

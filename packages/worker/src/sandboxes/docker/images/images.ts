@@ -55,14 +55,18 @@ export function openImages(request: ImagesRequest): Images {
       onProgress: (progress) => {
         for (const watcher of watchers) watcher.progress(progress);
       },
-    }).finally(() => pulls.delete(name.full));
+    }).finally(() => forget(name, started));
     done.catch(() => {});
-    const pull = { done, watchers, stop };
-    pulls.set(name.full, pull);
-    return pull;
+    const started: Pull = { done, watchers, stop };
+    pulls.set(name.full, started);
+    return started;
+  };
+  const forget = (name: ImageName, ended: Pull): void => {
+    if (pulls.get(name.full) === ended) pulls.delete(name.full);
   };
 
   const pull = async (name: ImageName, watcher: PullWatcher, signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted();
     const current = pulls.get(name.full) ?? startPull(name);
     current.watchers.add(watcher);
     watcher.started();
@@ -74,7 +78,11 @@ export function openImages(request: ImagesRequest): Images {
     } finally {
       signal.removeEventListener('abort', abort);
       current.watchers.delete(watcher);
-      if (current.watchers.size === 0) current.stop.abort(new Error('no run waits for it any more'));
+      if (current.watchers.size === 0) {
+        // A run that comes now must not join a pull that ends.
+        forget(name, current);
+        current.stop.abort(new Error('no run waits for it any more'));
+      }
     }
   };
 

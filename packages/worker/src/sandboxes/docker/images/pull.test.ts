@@ -6,7 +6,7 @@ import path from 'node:path';
 import { readImageName } from '@runyard/contract/image-names';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openEngine } from '../../engine/engine.ts';
-import { type PullProgress, pullImage } from './pull.ts';
+import { type PullProgress, type PullRequest, pullImage } from './pull.ts';
 
 let folder = '';
 let server: Server;
@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 const progress: PullProgress[] = [];
-function pull(maxBytes = 1e9, signal = new AbortController().signal): Promise<void> {
+function pull(maxBytes = 1e9, signal = new AbortController().signal, more: Partial<PullRequest> = {}): Promise<void> {
   const read = readImageName('ghcr.io/team/box:1');
   if (!read.ok) throw new Error(read.problem);
   progress.length = 0;
@@ -42,6 +42,7 @@ function pull(maxBytes = 1e9, signal = new AbortController().signal): Promise<vo
     rootFolder: folder,
     onProgress: (step) => progress.push(step),
     signal,
+    ...more,
   });
 }
 const line = (content: object): string => `${JSON.stringify(content)}\r\n`;
@@ -87,6 +88,31 @@ test('stops the pull of an image that is too large, and of a run that has ended'
     run.abort(new Error('cancelled'));
   };
   await expect(pull(1000, run.signal)).rejects.toThrow('cancelled');
+  await closed;
+});
+
+test('ignores the bytes that other programs write meanwhile, and stops when the disk gets full', async () => {
+  const gigabyte = 2 ** 30;
+  let free = 90 * gigabyte;
+  let looks = 0;
+  const looked = async (times: number): Promise<void> => {
+    while (looks < times) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const spaceOf = async () => {
+    looks += 1;
+    return { free, total: 100 * gigabyte };
+  };
+  answer = (response) => {
+    response.write(part('a', 1, 2));
+    free -= gigabyte;
+    void looked(3).then(() => response.end(part('a', 2, 2)));
+  };
+  await pull(1000, undefined, { spaceOf });
+  answer = (response) => {
+    response.write(part('a', 1, 2));
+    free = gigabyte;
+  };
+  await expect(pull(1000, undefined, { spaceOf })).rejects.toMatchObject({ reason: 'image_no_space' });
   await closed;
 });
 

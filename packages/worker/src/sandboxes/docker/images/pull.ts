@@ -1,8 +1,8 @@
-import { statfs } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import type { ImageName } from '@runyard/contract/image-names';
 import { type Engine, EngineError } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
+import { isNearlyFull, readSpace, type Space } from './space.ts';
 
 /** How far a pull is. */
 export interface PullProgress {
@@ -20,6 +20,8 @@ export interface PullRequest {
   readonly rootFolder: string;
   readonly onProgress: (progress: PullProgress) => void;
   readonly signal: AbortSignal;
+  /** Replaced in tests. */
+  readonly spaceOf?: (folder: string) => Promise<Space | undefined>;
 }
 
 /** A line of the answer of `POST /images/create`. */
@@ -30,9 +32,9 @@ interface Line {
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 }
 
-/** Space that a pull leaves free on the disk of the images. */
-const freeBytes = 512 * 1024 * 1024;
 const spaceCheckMs = 500;
+/** Time without a word of the engine after which a pull has failed. It says something while bytes arrive and while it unpacks. */
+const silenceMs = 600_000;
 const longestLine = 1024 * 1024;
 
 /** Pulls an image. Rejects with a `SandboxError` that says why there is none. The engine stops the pull when its request is aborted. */
@@ -40,12 +42,15 @@ export async function pullImage(request: PullRequest): Promise<void> {
   const { engine, name, maxBytes, signal } = request;
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
-  const free = await freeSpace(request.rootFolder);
+  const spaceOf = request.spaceOf ?? readSpace;
+  const before = await spaceOf(request.rootFolder);
+  let spokeAt = performance.now();
   const watch = setInterval(async () => {
-    const now = await freeSpace(request.rootFolder);
-    if (free === undefined || now === undefined) return;
-    if (free - now > maxBytes) stop.abort(tooLarge(name, maxBytes));
-    else if (now < freeBytes) stop.abort(failed('image_no_space', name, 'the disk of the worker is nearly full'));
+    const now = await spaceOf(request.rootFolder);
+    if (before !== undefined && now !== undefined && isNearlyFull(before, now, maxBytes))
+      stop.abort(failed('image_no_space', name, 'the disk of the worker is nearly full'));
+    else if (performance.now() - spokeAt > silenceMs)
+      stop.abort(failed('image_not_pulled', name, `nothing of it arrived in ${silenceMs / 60_000} minutes`));
   }, spaceCheckMs);
   try {
     const answer = await engine.stream('POST', '/images/create', {
@@ -55,6 +60,7 @@ export async function pullImage(request: PullRequest): Promise<void> {
     });
     const parts = new Map<string, { current: number; total: number }>();
     for await (const line of linesOf(answer)) {
+      spokeAt = performance.now();
       if (line.error !== undefined) throw refusal(name, line.error);
       const { current = 0, total = 0 } = line.progressDetail ?? {};
       if (line.id === undefined || line.status !== 'Downloading' || total <= 0) continue;
@@ -78,12 +84,6 @@ export async function pullImage(request: PullRequest): Promise<void> {
 
 const sum = (parts: ReadonlyMap<string, { current: number; total: number }>, which: 'current' | 'total'): number =>
   [...parts.values()].reduce((all, part) => all + part[which], 0);
-
-/** Returns the free bytes on the disk of a folder; undefined where it is not to be seen from here. */
-async function freeSpace(folder: string): Promise<number | undefined> {
-  const found = await statfs(folder).catch(() => undefined);
-  return found && found.bavail * found.bsize;
-}
 
 const failed = (reason: string, name: ImageName, message: string): SandboxError =>
   new SandboxError('prepare', reason, `the image ${name.full} could not be pulled: ${message}`);

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openEngine } from '../../engine/engine.ts';
+import { type Images, openImages, type PullWatcher } from './images.ts';
+
+const name = 'ghcr.io/team/box:1';
+const watcher = (): PullWatcher => ({ started() {}, progress() {}, finished() {} });
+
+let folder = '';
+let server: Server;
+let pulls: ServerResponse[];
+let hasImage = false;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-images-'));
+  pulls = [];
+  hasImage = false;
+  server = createServer((request, response) => {
+    const url = request.url ?? '';
+    if (url.includes('/images/create')) return void pulls.push(response.writeHead(200));
+    if (url.includes('/archive')) return void response.writeHead(404).end();
+    if (url.includes('/containers/')) return void response.end('{"Id":"1"}');
+    const found = { Id: 'sha256:1', Os: 'linux', Architecture: 'amd64', Size: 1 };
+    response.writeHead(hasImage ? 200 : 404).end(JSON.stringify(hasImage ? found : { message: 'none' }));
+  });
+  server.listen(path.join(folder, 'd.sock'));
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+function open(): Images {
+  return openImages({
+    engine: openEngine({ socketPath: path.join(folder, 'd.sock'), version: '1.41' }),
+    facts: {
+      name: 'engine',
+      architecture: 'x86_64',
+      securityOptions: [],
+      runtimes: [],
+      defaultRuntime: '',
+      hasMemoryLimit: true,
+      hasProcessLimit: true,
+      rootFolder: folder,
+    },
+    registries: ['ghcr.io'],
+    maxBytes: 1000,
+    labels: {},
+    newContainerName: () => 'check',
+  });
+}
+const pullsSeen = async (count: number): Promise<void> => {
+  while (pulls.length < count) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('pulls an image once for several runs, and goes on while one of them waits', async () => {
+  const images = open();
+  const first = new AbortController();
+  const one = images.provide(name, watcher(), first.signal);
+  const other = images.provide(name, watcher(), new AbortController().signal);
+  await pullsSeen(1);
+  first.abort(new Error('cancelled'));
+  await expect(one).rejects.toThrow('cancelled');
+  hasImage = true;
+  pulls[0]?.end();
+  expect(await other).toMatchObject({ id: 'sha256:1' });
+  expect(pulls).toHaveLength(1);
+});
