@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { killWorkers } from './support/killed-workers.ts';
 import { runOfAgent } from './support/run-of-agent.ts';
+import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
 /** Longer than the start of a worker on a loaded machine. */
@@ -22,8 +23,6 @@ echo begun ${name}; touch begun-${name}; while ! [ -e go ]; do sleep 0.05; done;
 printf made > made.txt && report-artifact made.txt --title Result; echo finished
 \`\`\`
 `;
-
-const parentOf = (pid: number) => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 /** Processes whose arguments hold the text. */
 const processesWith = (text: string): { pid: number; args: string[] }[] =>
@@ -57,6 +56,9 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
     return { runId, sandbox, workspace: path.join(all, sandbox, 'workspace') };
   };
+  /** The process that supervises a sandbox. */
+  const supervisorAt = ({ sandbox, workspace }: { sandbox: string; workspace: string }) =>
+    supervisorOf(path.resolve(workspace, '../../..'), sandbox);
   const goOn = (workspace: string) => writeFile(path.join(workspace, 'go'), '');
   const agentOf = (runId: string) => processesWith(runId).find(({ args }) => runOfAgent(args.join('\0')) === runId);
   const isGone = (sandbox: string) =>
@@ -79,8 +81,10 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
   test.each(['SIGKILL', 'SIGTERM'] as const)(
     'continues a turn when %s ends the worker and it is started again',
     async (signal) => {
-      const { runId, sandbox, workspace } = await begin(signal);
-      const agent = agentOf(runId);
+      const both = [await begin(`${signal}-one`), await begin(`${signal}-two`)];
+      const supervisors = new Set(await Promise.all(both.map(supervisorAt)));
+      expect(supervisors.size, 'they have one supervisor').toBe(1);
+      const agents = both.map(({ runId }) => agentOf(runId));
       const ended = new Promise((resolve) => system.worker().once('exit', resolve));
       system.worker().kill(signal);
       // It does not wait for the run, which waits for this test.
@@ -90,10 +94,12 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
         'adoption',
         async () => (await system.logs()).split('"adopted the sandboxes').length > (signal === 'SIGKILL' ? 1 : 2),
       );
-      expect(agentOf(runId), 'the same agent').toEqual(agent);
-      await goOn(workspace);
-      await endedWell(runId);
-      await isGone(sandbox);
+      for (const [index, { runId, sandbox, workspace }] of both.entries()) {
+        expect(agentOf(runId), 'the same agent').toEqual(agents[index]);
+        await goOn(workspace);
+        await endedWell(runId);
+        await isGone(sandbox);
+      }
     },
   );
 
@@ -120,21 +126,23 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
     });
   });
 
-  test('ends a run whose supervisor was killed, and each of its processes', async () => {
-    const { runId, sandbox } = await begin('supervisor');
-    const parents = processesWith(`:${sandbox}`).map(({ pid }) => parentOf(pid));
-    const supervisor = processesWith('runyard-supervisor:').find(({ pid }) => parents.includes(pid));
-    process.kill(supervisor?.pid ?? expect.fail('no supervisor'), 'SIGKILL');
-    const { state, status_message } = await system.untilEnded(runId);
-    expect({ state, status_message }).toMatchObject({
-      state: 'ERROR',
-      status_message: {
-        error_code: 'agent_process_failed',
-        message: expect.stringContaining('supervised the sandbox'),
-      },
-    });
-    await isGone(sandbox);
-    expect(agentOf(runId)).toBeUndefined();
+  test('ends the runs whose supervisor was killed, and each of their processes', async () => {
+    const both = [await begin('supervisor'), await begin('beside')];
+    const [supervisor, ...others] = new Set(await Promise.all(both.map(supervisorAt)));
+    expect(others).toEqual([]);
+    process.kill(supervisor ?? expect.fail('no supervisor'), 'SIGKILL');
+    for (const { runId, sandbox } of both) {
+      const { state, status_message } = await system.untilEnded(runId);
+      expect({ state, status_message }).toMatchObject({
+        state: 'ERROR',
+        status_message: {
+          error_code: 'agent_process_failed',
+          message: expect.stringContaining('supervised the sandbox'),
+        },
+      });
+      await isGone(sandbox);
+      expect(agentOf(runId)).toBeUndefined();
+    }
   });
 
   test('ends a sandbox that no worker adopts in time, and says so', async () => {

@@ -9,9 +9,12 @@ import { type System, sandboxProblem, startSystem } from './support/system.ts';
 
 let system: System;
 const seen: string[] = [];
+/** Resolves when requests for /hold are answered. */
+const held = Promise.withResolvers<void>();
 async function serve(name: string, location?: string): Promise<{ server: Server; url: string; authority: string }> {
   const server = createServer((request, response) => {
     seen.push(`${name} ${request.url}`);
+    if (request.url === '/hold') return void held.promise.then(() => response.end(`answer of ${name}\n`));
     if (request.url === '/away' && location !== undefined) response.writeHead(302, { location });
     response.end(`answer of ${name}\n`);
   });
@@ -108,6 +111,21 @@ describe.skipIf(sandboxProblem !== null)('a sandbox with hosts that its environm
     // 20 one by one, and the counts.
     expect(events.map((event) => event.number)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
     expect(events[20]).toMatchObject({ total: 63 });
+  });
+
+  test('has a proxy of its own beside other sandboxes', async () => {
+    const network = (...hosts: string[]) => ({ network: { allowed_hosts: hosts } });
+    const first = run(`${proxied} ${fetchOf(`${allowed.url}/hold`)}`, network(allowed.authority));
+    await expect.poll(() => seen, { timeout: 60_000 }).toContain('allowed /hold');
+    // The first one has an open connection meanwhile.
+    const second = await run(`${proxied} ${fetchOf(`${allowed.url}/second`)}`, network('10.9.8.7'));
+    expect(second.output).not.toContain('answer of allowed');
+    expect(seen).not.toContain('allowed /second');
+    expect(denied(second.timeline)).toMatchObject([{ host: '127.0.0.1', reason: 'host_not_allowed' }]);
+    held.resolve();
+    const { output, timeline } = await first;
+    expect(output).toContain('200 answer of allowed');
+    expect(denied(timeline)).toEqual([]);
   });
 
   test('has no proxy where the environment allows none', async () => {

@@ -191,7 +191,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         executions.drain();
         await connection.close();
         await backend.close();
-        opened.letGo();
+        await opened.letGo();
         served?.close();
         upstream.close();
         await lock.release();
@@ -243,7 +243,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       stateRoot: state.folder,
     };
   } catch (error) {
-    supervisors?.letGo();
+    await supervisors?.letGo();
     upstream.close();
     await lock.release();
     throw error;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { startTicks, thisProcess } from '@runyard/contract/process-identity';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { adoptSandboxes } from './adopt.ts';
-import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
+import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts';
 import { proofOf } from './proof.ts';
 import { bootId } from './records.ts';
 
@@ -67,7 +67,7 @@ function record(supervisor: object, boot = bootId()): void {
     runtime: '/runtime',
     traces: { id, stateRoot, label: 'label', variable: 'NAME=value' },
   };
-  writeWhole(filesOf(folder).record, content, false);
+  writeWhole(filesOf(folder).record, content);
 }
 
 test('adopts a supervisor that proves itself', async () => {
@@ -99,7 +99,7 @@ test.each([
 
 test('returns the end of a sandbox that ended while no worker was there', async () => {
   record({ ...thisProcess(), start_ticks: 1 });
-  writeWhole(filesOf(folder).end, exit, true);
+  await writeDurably(filesOf(folder).end, exit);
   const [found] = await adoptSandboxes(stateRoot, 60, log);
   expect(found?.lives).toBe(false);
   expect(await found?.sandbox.ended).toEqual(exit);
@@ -117,4 +117,12 @@ test('uses no folder that other users may enter', async () => {
 
 test('makes proofs that are valid for one speaker only', () => {
   expect(proofOf('s', 'worker', 'n')).not.toBe(proofOf('s', 'supervisor', 'n'));
+});
+
+test('does not wait for a supervisor that has removed the sandbox and holds others', async () => {
+  record(thisProcess());
+  const began = performance.now();
+  expect(await adoptSandboxes(stateRoot, 60, log)).toEqual([]);
+  expect(warnings).toEqual([expect.stringContaining('its agent had not started')]);
+  expect(performance.now() - began).toBeLessThan(15_000);
 });

@@ -61,36 +61,49 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
   const secret = await readFile(filesOf(folder).secret, 'utf8').catch(() => '');
   const isHere = () => record.boot_id === bootId() && stateOf(record.process) === 'alive';
   const deadline = performance.now() + adoptionMs;
+  let isAbsent = false;
   while (secret !== '' && isHere() && performance.now() < deadline) {
     const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
+    // The supervisor holds others, but has ended this one.
+    if (lines === 'absent') {
+      isAbsent = true;
+      break;
+    }
     if (lines !== undefined) {
       const { process, traces, workspace } = record;
       const id = record.supervisor ?? traces.id;
       const sandbox = superviseSandbox({ id, folder, process, lines, traces, log }, workspace);
-      const dispose = async () => {
-        await sandbox.dispose();
-        // It gets no other sandbox from this worker.
-        lines.close();
-      };
-      return { folder, record, lives: true, sandbox: { ...sandbox, dispose } };
+      return { folder, record, lives: true, sandbox };
     }
     await sleep(20);
   }
   const end = readEnd(folder);
   if (end !== undefined) return { folder, record, lives: false, sandbox: endedSandbox(record, end) };
-  log.warn(
-    { sandbox: record.traces.id, ...record.execution },
-    isHere()
-      ? 'a process does not prove that it is the supervisor of a sandbox; the sandbox is not adopted'
-      : 'the supervisor of a sandbox has died with its worker; the sandbox is not adopted',
-  );
+  log.warn({ sandbox: record.traces.id, ...record.execution }, `${whyNot()}; the sandbox is not adopted`);
   return undefined;
+
+  function whyNot(): string {
+    if (isAbsent) return 'the supervisor of a sandbox has removed it, because its agent had not started';
+    return isHere()
+      ? 'a process does not prove that it supervises a sandbox'
+      : 'the supervisor of a sandbox has died with its worker';
+  }
 }
 
-/** Connects to a supervisor. Returns the connection when both sides have proved themselves. */
-function prove(control: string, secret: string, adoptSeconds: number): Promise<Supervisor['lines'] | undefined> {
+/**
+ * Connects to the supervisor of a sandbox. Returns the connection when both sides have proved themselves. `absent`: nothing listens for
+ * a worker of this sandbox.
+ */
+function prove(
+  control: string,
+  secret: string,
+  adoptSeconds: number,
+): Promise<Supervisor['lines'] | 'absent' | undefined> {
   return new Promise((resolve) => {
     const socket = connect(control);
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'ENOENT') resolve('absent');
+    });
     const late = setTimeout(() => socket.destroy(), answerMs);
     const nonce = randomBytes(16).toString('hex');
     const lines = openLines<WorkerProof, Challenge | SupervisorProof>(socket, {

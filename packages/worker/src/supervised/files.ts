@@ -1,5 +1,6 @@
 /** The folder of each supervisor. Only the worker's user may enter it; no sandbox can see it. Loads no zod. */
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
+import { open, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Returns the folder of all supervisors of a worker. */
@@ -21,15 +22,16 @@ export const filesOf = (folder: string) => ({
 export const logOf = (stateRoot: string, supervisorId: string): string =>
   path.join(supervisorsFolder(stateRoot), `${supervisorId}.log`);
 
-/** Writes a file that is whole or absent, whatever dies meanwhile. `durable`: it is on the disk when the function returns. */
-export function writeWhole(file: string, content: object, durable: boolean): void {
-  writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600, flush: durable });
+/** Writes a file that is whole or absent, whatever process dies meanwhile. */
+export function writeWhole(file: string, content: object): void {
+  writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.new`, file);
-  if (!durable) return;
-  const folder = openSync(path.dirname(file), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+}
+
+/** Writes a file that is whole or absent, also if the machine stops meanwhile. It is on the disk when the function resolves. */
+export async function writeDurably(file: string, content: object): Promise<void> {
+  await writeFile(`${file}.new`, JSON.stringify(content), { mode: 0o600, flush: true });
+  await rename(`${file}.new`, file);
+  const folder = await open(path.dirname(file), 'r');
+  await folder.sync().finally(() => folder.close());
 }

@@ -5,10 +5,11 @@ import type { Socket } from 'node:net';
 import { startTicks, thisProcess } from '@runyard/contract/process-identity';
 import { SandboxError } from '../sandboxes/sandbox.ts';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
+import type { Addressed } from './channels.ts';
 import { logOf } from './files.ts';
 import { openLines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
-import type { SupervisorProcess } from './supervised.ts';
+import type { SupervisorProcess } from './places.ts';
 
 /** Flags of the supervisor's Node: small heaps, few threads, and no inspector on SIGUSR1. */
 const flags = ['--disable-sigusr1', '--max-semi-space-size=1', '--v8-pool-size=1'];
@@ -42,15 +43,19 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
     throw new SandboxError(
       'prepare',
       'supervisor_not_started',
-      `the sandbox's supervisor could not be started: ${error.message}`,
+      `the supervisor of sandboxes could not be started: ${error.message}`,
     );
   }
   child.on('error', () => {});
-  child.once('exit', () => removeIfEmpty(log));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  void exited.then(() => removeIfEmpty(log));
   // It goes on when this process ends.
   child.unref();
-  const lines = openLines<Order, Report>(child.stdio[3] as Socket, { message: () => {}, closed: () => {} });
-  return { id, process: { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 }, lines };
+  const lines = openLines<Addressed<Order>, Addressed<Report>>(child.stdio[3] as Socket, {
+    message: () => {},
+    closed: () => {},
+  });
+  return { id, process: { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 }, lines, exited };
 }
 
 /** Removes a log that says nothing. Others stay until the next start of a worker. */

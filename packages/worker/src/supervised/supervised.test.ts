@@ -1,101 +1,176 @@
 import { thisProcess } from '@runyard/contract/process-identity';
-import { expect, test } from 'vitest';
-import { keepIdleSupervisors } from './idle.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Addressed } from './channels.ts';
 import type { LineHandlers } from './lines.ts';
 import type { Order, Report } from './messages.ts';
-import { type SupervisorProcess, superviseSandbox } from './supervised.ts';
+import { keepPlaces, mostAtOnce, mostInAll, type Place, type SupervisorProcess } from './places.ts';
+import { superviseSandbox } from './supervised.ts';
 
 const exit = { exitCode: 0, outOfMemory: false, outputTail: '' };
 const launch = { args: [], env: {}, runToken: 'token' };
 const log = { info: () => {}, warn: () => {} };
 
-/** A connection to a supervisor that the test plays. */
-function playSupervisor() {
-  const sent: Order[] = [];
-  let handlers: LineHandlers<Report> | undefined;
-  let isClosed = false;
-  const supervisor: SupervisorProcess = {
-    id: 'supervisor',
-    process: thisProcess(),
-    lines: {
-      send: (order) => void sent.push(order),
-      close: () => {
-        isClosed = true;
-      },
-      handle: (next) => {
-        handlers = next;
-      },
-    },
-  };
-  const hold = (id: string) =>
-    superviseSandbox({
-      ...supervisor,
-      folder: `/nowhere/${id}`,
-      traces: { id, stateRoot: '/nowhere', label: id, variable: `NAME=${id}` },
-      log,
-    });
-  const say = (report: Report) => handlers?.message(report);
-  return { supervisor, sent, hold, say, isClosed: () => isClosed };
+interface PlayedSupervisor {
+  readonly sent: Addressed<Order>[];
+  say(sandbox: string, report: Report): void;
+  /** Ends its process. */
+  die(): void;
+  readonly isClosed: () => boolean;
 }
 
-test('sends no late order about a sandbox that has ended to the next sandbox of its supervisor', async () => {
-  const { supervisor, sent, hold, say } = playSupervisor();
-  const first = hold('first');
-  const prepared = first.prepare({}, 60);
-  say({ type: 'prepared', workspace: '/w' });
-  await prepared;
-  const spawned = first.spawn(launch);
-  say({ type: 'started' });
-  await spawned;
-  expect(first.freesSupervisor()).toBe(false);
-  say({ type: 'ended', exit });
-  await first.dispose();
-  expect(first.freesSupervisor()).toBe(true);
+/** Places in supervisors that the test plays. */
+function playPlaces() {
+  const supervisors: PlayedSupervisor[] = [];
+  const places = keepPlaces(async (): Promise<SupervisorProcess> => {
+    const sent: Addressed<Order>[] = [];
+    const exited = Promise.withResolvers<void>();
+    let handlers: LineHandlers<Addressed<Report>> | undefined;
+    let isClosed = false;
+    supervisors.push({
+      sent,
+      say: (sandbox, message) => handlers?.message({ sandbox, message }),
+      die: () => handlers?.closed(),
+      isClosed: () => isClosed,
+    });
+    return {
+      id: String(supervisors.length),
+      // One that has ended, so that nothing waits for it.
+      process: { ...thisProcess(), start_ticks: 1 },
+      lines: {
+        send: (order) => void sent.push(order),
+        close: () => {
+          isClosed = true;
+          exited.resolve();
+        },
+        handle: (next) => {
+          handlers = next;
+        },
+      },
+      exited: exited.promise,
+    };
+  });
+  const hold = (place: Place, id: string) =>
+    superviseSandbox({
+      ...place,
+      folder: `/nowhere/${id}`,
+      traces: { id, stateRoot: '/nowhere', label: `no-such-label-${id}`, variable: `NO_SUCH=${id}` },
+      log,
+    });
+  return { places, supervisors, hold };
+}
 
-  const idle = keepIdleSupervisors();
-  idle.add(supervisor);
-  expect(idle.take()).toBe(supervisor);
-  expect(idle.take()).toBeUndefined();
-  const second = hold('second');
-  void second.prepare({}, 60);
-  const before = sent.length;
-  first.kill('kill');
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('gives each sandbox of a supervisor its own orders and reports', async () => {
+  const { places, supervisors, hold } = playPlaces();
+  const first = hold(await places.take('first'), 'first');
+  const second = hold(await places.take('second'), 'second');
+  const prepared = [first.prepare({}, 60), second.prepare({}, 60)];
+  expect(supervisors).toHaveLength(1);
+  const [{ sent, say }] = supervisors as [PlayedSupervisor];
+  say('second', { type: 'prepared', workspace: '/two' });
+  say('first', { type: 'prepared', workspace: '/one' });
+  expect(await Promise.all(prepared)).toEqual(['/one', '/two']);
+  const spawned = first.spawn(launch);
+  say('first', { type: 'started' });
+  await spawned;
+  say('first', { type: 'ended', exit });
+  expect(await first.ended).toEqual(exit);
   await first.dispose();
-  expect(sent).toHaveLength(before);
+  first.kill('kill');
+  expect(sent.map(({ sandbox, message }) => `${sandbox} ${message.type}`)).toEqual([
+    'first prepare',
+    'second prepare',
+    'first start',
+  ]);
   second.kill('kill');
-  expect(sent.at(-1)).toEqual({ type: 'kill', how: 'kill' });
+  expect(sent.at(-1)).toEqual({ sandbox: 'second', message: { type: 'kill', how: 'kill' } });
 });
 
-test('rejects the start of a sandbox whose agent ended while it waited, and keeps no supervisor for it', async () => {
-  const { hold, say } = playSupervisor();
-  const sandbox = hold('waiting');
+test('loses all sandboxes of a supervisor that died, and none of another', async () => {
+  vi.useRealTimers();
+  const { places, supervisors, hold } = playPlaces();
+  const ids = Array.from({ length: mostAtOnce + 1 }, (_, n) => `sandbox-${n}`);
+  const sandboxes = [];
+  for (const id of ids) sandboxes.push(hold(await places.take(id), id));
+  expect(supervisors).toHaveLength(2);
+  const [one, other] = supervisors as [PlayedSupervisor, PlayedSupervisor];
+  for (const id of ids.slice(0, -1)) one.say(id, { type: 'prepared', workspace: `/${id}` });
+  one.die();
+  for (const sandbox of sandboxes.slice(0, -1))
+    expect((await sandbox.ended).verdict).toMatchObject({ reason: 'supervisor_lost' });
+  expect(sandboxes.map((sandbox) => sandbox.isAlive())).toEqual(ids.map((_, n) => n === mostAtOnce));
+  const last = sandboxes.at(-1)?.prepare({}, 60);
+  other.say(ids.at(-1) ?? '', { type: 'prepared', workspace: '/last' });
+  expect(await last).toBe('/last');
+}, 30_000);
+
+test('rejects the start of a sandbox whose agent ended while it waited', async () => {
+  const { places, supervisors, hold } = playPlaces();
+  const sandbox = hold(await places.take('waiting'), 'waiting');
   const prepared = sandbox.prepare({}, 60);
-  say({ type: 'prepared', workspace: '/w' });
+  supervisors[0]?.say('waiting', { type: 'prepared', workspace: '/w' });
   await prepared;
   const spawned = sandbox.spawn(launch);
-  say({ type: 'disposed' });
+  supervisors[0]?.say('waiting', { type: 'disposed' });
   await expect(spawned).rejects.toThrow('ended before its agent got its run');
   await sandbox.dispose();
   await sandbox.gone;
-  expect(sandbox.freesSupervisor()).toBe(false);
 });
 
-test('ends a supervisor that held 16 sandboxes', () => {
-  const idle = keepIdleSupervisors();
-  const { supervisor, isClosed } = playSupervisor();
-  for (let held = 1; held < 16; held++) {
-    idle.add(supervisor);
-    expect(idle.take()).toBe(supervisor);
-  }
-  idle.add(supervisor);
-  expect([idle.take(), isClosed()]).toEqual([undefined, true]);
+test('starts one supervisor for sandboxes that come at once, fills it again, and then starts the next', async () => {
+  const { places, supervisors } = playPlaces();
+  const taken = await Promise.all(Array.from({ length: mostAtOnce }, (_, n) => places.take(`at-once-${n}`)));
+  expect(supervisors).toHaveLength(1);
+  taken[0]?.leave();
+  expect((await places.take('again')).id).toBe('1');
+  expect((await places.take('next')).id).toBe('2');
 });
 
-test('keeps two supervisors without a sandbox at most, and ends them in the end', () => {
-  const idle = keepIdleSupervisors();
-  const supervisors = [playSupervisor(), playSupervisor(), playSupervisor()];
-  for (const { supervisor } of supervisors) idle.add(supervisor);
-  expect(supervisors.map(({ isClosed }) => isClosed())).toEqual([false, false, true]);
-  idle.close();
-  expect(supervisors.every(({ isClosed }) => isClosed())).toBe(true);
+test('ends a supervisor that got as many sandboxes as it may, when the last of them has ended', async () => {
+  const { places, supervisors } = playPlaces();
+  const stays = await places.take('stays');
+  for (let n = 1; n < mostInAll; n++) (await places.take(`sandbox-${n}`)).leave();
+  expect((await places.take('next')).id).toBe('2');
+  expect(supervisors[0]?.isClosed()).toBe(false);
+  stays.leave();
+  expect(supervisors.map(({ isClosed }) => isClosed())).toEqual([true, false]);
+});
+
+test('keeps a supervisor without a sandbox for ten seconds', async () => {
+  const { places, supervisors } = playPlaces();
+  (await places.take('first')).leave();
+  vi.advanceTimersByTime(9000);
+  const second = await places.take('second');
+  vi.advanceTimersByTime(60_000);
+  expect(supervisors[0]?.isClosed(), 'it has a sandbox again').toBe(false);
+  second.leave();
+  vi.advanceTimersByTime(10_000);
+  expect(supervisors[0]?.isClosed()).toBe(true);
+});
+
+test('starts another supervisor in place of one that died', async () => {
+  const { places, supervisors } = playPlaces();
+  const lost = await places.take('first');
+  supervisors[0]?.die();
+  lost.leave();
+  expect((await places.take('second')).id).toBe('2');
+});
+
+test('waits in the end for supervisors without a sandbox, and leaves the others', async () => {
+  const { places, supervisors } = playPlaces();
+  await places.take('stays');
+  await places.close();
+  expect(supervisors[0]?.isClosed()).toBe(true);
+});
+
+test('passes the failure of a start on, and tries again with the next sandbox', async () => {
+  let tries = 0;
+  const places = keepPlaces(() => {
+    tries += 1;
+    return Promise.reject(new Error('no memory'));
+  });
+  for (const id of ['first', 'second']) await expect(places.take(id)).rejects.toThrow('no memory');
+  expect(tries).toBe(2);
 });

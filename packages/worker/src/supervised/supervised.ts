@@ -7,8 +7,8 @@ import type { SandboxEgress } from '../egress/egress.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 import { killProcesses } from '../state/processes.ts';
+import type { Channel } from './channels.ts';
 import { logOf } from './files.ts';
-import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 import { readEnd } from './records.ts';
 import { removeRemains } from './remains.ts';
@@ -18,16 +18,12 @@ export interface SupervisedLog {
   warn(fields: object, message: string): void;
 }
 
-/** The process of a supervisor. */
-export interface SupervisorProcess {
+/** The supervisor of a sandbox, which may hold others too. */
+export interface Supervisor {
   /** Names it: in its label, and the file of its standard error. */
   readonly id: string;
   readonly process: ProcessIdentity;
-  readonly lines: Pick<Lines<Order, Report>, 'send' | 'close' | 'handle'>;
-}
-
-/** A supervisor with the sandbox that it holds. */
-export interface Supervisor extends SupervisorProcess {
+  readonly lines: Channel<Order, Report>;
   readonly folder: string;
   readonly traces: SandboxTraces;
   readonly log: SupervisedLog;
@@ -40,8 +36,6 @@ export interface SupervisedSandbox extends Sandbox {
   readonly gone: Promise<void>;
   /** Resolves with the workspace when it is prepared; rejects with a `SandboxError`. Not for adopted ones. */
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
-  /** Returns true if it has ended and its supervisor can take another sandbox. */
-  readonly freesSupervisor: () => boolean;
   /** Gives it the proxy to the hosts of its environment. */
   openEgress(egress: SandboxEgress): Promise<void>;
   /** Calls `report` for each denied connection, also for earlier ones of an adopted sandbox. */
@@ -62,7 +56,6 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   /** True when nothing of the sandbox is left to lose, or when the next worker takes it. */
   let isOver = false;
   let isOpen = true;
-  let hasEnded = false;
   /** Denied connections that nobody takes yet. */
   const denied: DeniedConnections[] = [];
   let reportDenied = (each: DeniedConnections): void => void denied.push(each);
@@ -93,7 +86,6 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         reportDenied(report.denied);
         break;
       case 'ended':
-        hasEnded = true;
         // Also where the start failed: the exit says why.
         started.resolve();
         ended.resolve(report.exit);
@@ -105,7 +97,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
 
   /** Finds out how the sandbox ended when its supervisor does not answer any more. */
   const lose = async (): Promise<void> => {
-    // A supervisor leaves by itself when it has reported the end, or when nothing was started.
+    // It may be about to end, or hang.
     for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
     while (stateOf(supervisor.process) === 'alive') {
       killProcesses([supervisor.process.pid]);
@@ -156,9 +148,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     onDenied,
     ended: ended.promise,
-    freesSupervisor: () => isOpen && hasEnded,
     kill(how) {
-      // The supervisor may hold another sandbox by now.
       if (!isOver) lines.send({ type: 'kill', how });
     },
     async dispose() {
@@ -180,7 +170,7 @@ const lostExit: SandboxExit = {
   verdict: {
     reason: 'supervisor_lost',
     message:
-      'The process that supervised the sandbox was killed, and the sandbox ended with it. Look for the cause in the log of the machine, such as a lack of memory, and run it again.',
+      'The process that supervised the sandbox was killed, and all sandboxes that it held ended with it. Look for the cause in the log of the machine, such as a lack of memory, and run it again.',
   },
 };
 

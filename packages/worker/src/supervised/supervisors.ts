@@ -6,7 +6,7 @@ import type { SandboxSpecification } from '../sandboxes/sandbox.ts';
 import type { SandboxSupervisors } from '../sandboxes/supervisors.ts';
 import { adoptSandboxes, type LeftSandbox } from './adopt.ts';
 import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
-import { keepIdleSupervisors } from './idle.ts';
+import { keepPlaces, type Places } from './places.ts';
 import { bootId, type SupervisorRecord } from './records.ts';
 import { startSupervisor } from './start.ts';
 import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './supervised.ts';
@@ -17,8 +17,8 @@ export interface Supervisors extends SandboxSupervisors {
   readonly left: readonly LeftSandbox[];
   /** Forgets an execution, whose end the service has confirmed. */
   forget(executionId: string): void;
-  /** Leaves all sandboxes to the next worker. */
-  letGo(): void;
+  /** Leaves all sandboxes to the next worker. Supervisors without one end. */
+  letGo(): Promise<void>;
 }
 
 /** Opens the supervisors of a state folder and adopts what lives. The caller holds the lock of the data folder. */
@@ -37,7 +37,8 @@ export async function openSupervisors(
       'adopted the sandboxes of an earlier worker',
     );
 
-  const idle = keepIdleSupervisors();
+  /** All sandboxes of a worker have the same supervisor program. */
+  let places: Places | undefined;
 
   const remove = (folder: string): void => {
     rm(folder, { recursive: true, force: true }).catch((error: Error) =>
@@ -53,22 +54,21 @@ export async function openSupervisors(
       const folder = path.join(supervisorsFolder(stateRoot), traces.id);
       await mkdir(folder, { mode: 0o700 });
       await writeFile(filesOf(folder).secret, randomBytes(32).toString('hex'), { mode: 0o600 });
-      const supervisor =
-        idle.take() ??
-        (await startSupervisor({
-          program,
-          label,
-          stateRoot,
-        }).catch((error: Error) => {
-          remove(folder);
-          throw error;
-        }));
-      const { id, process } = supervisor;
-      const sandbox = superviseSandbox({ ...supervisor, folder, traces, log });
+      places ??= keepPlaces(() => startSupervisor({ program, label, stateRoot }));
+      const place = await places.take(traces.id).catch((error: Error) => {
+        remove(folder);
+        throw error;
+      });
+      const { id, process } = place;
+      const sandbox = superviseSandbox({ ...place, folder, traces, log });
       live.add(sandbox);
-      await sandbox.prepare(preparation, adoptSeconds).catch(async (error: Error) => {
-        live.delete(sandbox);
+      const leave = async (): Promise<void> => {
         await sandbox.dispose();
+        live.delete(sandbox);
+        place.leave();
+      };
+      await sandbox.prepare(preparation, adoptSeconds).catch(async (error: Error) => {
+        await leave();
         remove(folder);
         throw error;
       });
@@ -95,14 +95,12 @@ export async function openSupervisors(
         async spawn(launch) {
           if (assigned === undefined) throw new Error('a sandbox was started without an execution');
           // Written before the agent starts, so that no agent runs of which the next worker does not know.
-          writeWhole(filesOf(folder).record, record(assigned), false);
+          writeWhole(filesOf(folder).record, record(assigned));
           folders.set(assigned.specification.executionId, folder);
           await sandbox.spawn(launch);
         },
         async dispose() {
-          await sandbox.dispose();
-          live.delete(sandbox);
-          if (sandbox.freesSupervisor()) idle.add(supervisor);
+          await leave();
           // That of an execution stays until the service has confirmed the end.
           if (![...folders.values()].includes(folder)) remove(folder);
         },
@@ -113,9 +111,9 @@ export async function openSupervisors(
       folders.delete(executionId);
       if (folder !== undefined) remove(folder);
     },
-    letGo() {
+    async letGo() {
       for (const sandbox of live) sandbox.letGo();
-      idle.close();
+      await places?.close();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { filesOf } from '../supervised/files.ts';
 import { openLines } from '../supervised/lines.ts';
@@ -10,10 +11,11 @@ import type { Supervision, WorkerLines } from './supervise.ts';
 const proofMs = 5000;
 
 /**
- * Listens for the next worker. Both sides prove that they know the secret of the folder: a stranger neither gets the sandbox nor can
- * pose as its supervisor. While a worker is connected, no other one is let in. Returns a function that ends it.
+ * Listens for the next worker of a sandbox. Both sides prove that they know the secret of the folder: a stranger neither gets the sandbox nor can
+ * pose as its supervisor. While a worker has the sandbox, no other one is let in. Returns a function that ends it.
  */
-export async function listenForAdoption(folder: string, secret: string, supervision: Supervision): Promise<() => void> {
+export async function listenForAdoption(folder: string, supervision: Supervision): Promise<() => void> {
+  const secret = await readFile(filesOf(folder).secret, 'utf8');
   const server = createServer((socket) => admit(socket, secret, supervision));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -30,7 +32,7 @@ function admit(socket: Socket, secret: string, supervision: Supervision): void {
     message(given) {
       clearTimeout(late);
       const isWorker = isProof(given.proof, proofOf(secret, 'worker', nonce));
-      if (!isWorker || supervision.hasWorker()) return lines.destroy();
+      if (!isWorker || !supervision.canBeAdopted()) return lines.destroy();
       lines.send({ proof: proofOf(secret, 'supervisor', String(given.nonce)) });
       supervision.serve(lines as unknown as WorkerLines, given.adoptSeconds);
     },

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import path from 'node:path';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { type EgressOrder, type ExecutionEgress, makeEgress } from '../egress/egress.ts';
 import { openUpstream, type Upstream } from '../relay/relay.ts';
@@ -8,8 +9,8 @@ import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare
 import type { ContainerPreparation } from '../sandboxes/docker/preparation.ts';
 import { prepareContainer } from '../sandboxes/docker/prepare.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
-import { filesOf, writeWhole } from '../supervised/files.ts';
-import type { Lines } from '../supervised/lines.ts';
+import type { Channel } from '../supervised/channels.ts';
+import { filesOf, writeDurably } from '../supervised/files.ts';
 import type { Order, Report } from '../supervised/messages.ts';
 import { remoteCache } from './remote-cache.ts';
 
@@ -22,12 +23,18 @@ type Preparation = BubblewrapPreparation | ContainerPreparation;
 /** A sandbox of any backend. */
 type PreparedSandbox = Sandbox & Pick<RawSandbox, 'openEgress'>;
 
-/** A connection to a worker. */
-export type WorkerLines = Pick<Lines<Report, Order<Preparation>>, 'send' | 'close' | 'handle' | 'hold'>;
+/** An order of a worker. */
+export type SandboxOrder = Order<Preparation>;
+
+/** The way to a worker. */
+export type WorkerLines = Channel<Report, SandboxOrder>;
+
+/** Longest wait for a worker to read the last report. */
+const lastReportMs = 1000;
 
 const upstreams = new Map<string, Upstream>();
 
-/** Returns the connections to a service. The sandboxes that this process holds one after the other share them. */
+/** Returns the connections to a service. The sandboxes of this process share them. */
 function upstreamTo(serviceRoot: string): Upstream {
   const upstream = upstreams.get(serviceRoot) ?? openUpstream(serviceRoot);
   upstreams.set(serviceRoot, upstream);
@@ -40,15 +47,21 @@ export interface Supervision {
    * Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. `first`: an
    * order that has arrived already.
    */
-  serve(lines: WorkerLines, adoptSeconds?: number, first?: Order<Preparation>): void;
-  readonly hasWorker: () => boolean;
+  serve(lines: WorkerLines, adoptSeconds?: number, first?: SandboxOrder): void;
+  /** Returns true if an agent was started in it, nothing of it has ended, and it has no worker. */
+  readonly canBeAdopted: () => boolean;
 }
 
-/**
- * Supervises the sandbox of `folder`. When it has ended and its worker knows, calls `onOver` with the connection, from which the next order
- * may come; without one if the worker has gone. Ends this process if the sandbox could not be prepared or was not used.
- */
-export function supervise(folder: string, onOver: (worker: WorkerLines | undefined) => void): Supervision {
+export interface SupervisionOptions {
+  /** Listens for workers that adopt the sandbox. Returns a function that ends this. */
+  readonly listen: (supervision: Supervision) => Promise<() => void>;
+  /** Called, perhaps twice, when nothing is left of the sandbox, and its worker knows or has gone. */
+  readonly onOver: () => void;
+}
+
+/** Supervises the sandbox of `folder`. */
+export function supervise(folder: string, { listen, onOver }: SupervisionOptions): Supervision {
+  const id = path.basename(folder);
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;
   let sandbox: PreparedSandbox | undefined;
@@ -63,17 +76,27 @@ export function supervise(folder: string, onOver: (worker: WorkerLines | undefin
   /** Why this process ended the sandbox by itself. */
   let verdict: SandboxExit['verdict'];
   let waiting: NodeJS.Timeout | undefined;
+  let stopListening = (): void => {};
 
   const warn = (fields: object, message: string): void => {
-    process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
+    process.stderr.write(`${JSON.stringify({ sandbox: id, ...fields, message })}\n`);
     worker?.send({ type: 'warning', fields, message });
   };
 
+  /** Ends the supervision, of which nothing is left but the last report. */
   const leave = (): void => {
-    if (worker === undefined) process.exit(0);
-    worker.close(() => process.exit(0));
-    // The worker may hang.
-    setTimeout(() => process.exit(0), 1000);
+    clearInterval(folderCheck);
+    clearTimeout(waiting);
+    stopListening();
+    if (worker === undefined) {
+      onOver();
+      return;
+    }
+    const late = setTimeout(onOver, lastReportMs);
+    worker.close(() => {
+      clearTimeout(late);
+      onOver();
+    });
   };
 
   const prepare = async (preparation: Preparation): Promise<void> => {
@@ -81,6 +104,7 @@ export function supervise(folder: string, onOver: (worker: WorkerLines | undefin
     const cache = cacheSocket === undefined ? undefined : remoteCache(cacheSocket);
     isPreparing = true;
     try {
+      stopListening = await listen(supervision);
       const contents = agentContents(runtime, upstreamTo(serviceRoot), cache);
       if ('backend' in preparation) {
         sandbox = await prepareContainer({ ...preparation.ground, log: { warn } }, contents, preparation);
@@ -115,6 +139,7 @@ export function supervise(folder: string, onOver: (worker: WorkerLines | undefin
 
   /** Removes a sandbox in which nothing was started, or whose agent waits. */
   const dispose = async (): Promise<void> => {
+    if (isDisposing) return;
     isDisposing = true;
     await sandbox?.dispose();
     worker?.send({ type: 'disposed' });
@@ -128,17 +153,16 @@ export function supervise(folder: string, onOver: (worker: WorkerLines | undefin
     await running.dispose();
     ended = { ...exit, ...(exit.verdict === undefined && verdict !== undefined ? { verdict } : {}) };
     try {
-      writeWhole(files.end, { ...ended, denied }, true);
+      await writeDurably(files.end, { ...ended, denied });
     } catch (error) {
       warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
     }
-    clearInterval(folderCheck);
+    // A worker that comes later finds the end on the disk.
     worker?.send({ type: 'ended', exit: ended });
-    // The next worker finds the end on the disk.
-    onOver(worker);
+    leave();
   };
 
-  const obey = (order: Order<Preparation>): void => {
+  const obey = (order: SandboxOrder): void => {
     switch (order.type) {
       case 'prepare':
         adoptSeconds = order.adoptSeconds;
@@ -205,8 +229,8 @@ export function supervise(folder: string, onOver: (worker: WorkerLines | undefin
   }, folderCheckMs);
   folderCheck.unref();
 
-  return {
-    hasWorker: () => worker !== undefined,
+  const supervision: Supervision = {
+    canBeAdopted: () => started && !isDisposing && ended === undefined && worker === undefined,
     serve(lines, seconds, first) {
       clearTimeout(waiting);
       adoptSeconds = seconds ?? adoptSeconds;
@@ -222,4 +246,5 @@ export function supervise(folder: string, onOver: (worker: WorkerLines | undefin
       });
     },
   };
+  return supervision;
 }

@@ -1,0 +1,51 @@
+/** Messages about several sandboxes over one connection between a worker and a supervisor. */
+import type { LineHandlers, Lines } from './lines.ts';
+
+/** A message, with the id of the sandbox that it is about. */
+export interface Addressed<Message> {
+  readonly sandbox: string;
+  readonly message: Message;
+}
+
+/** The messages about one sandbox. `close` forgets the sandbox; the connection stays. */
+export type Channel<Out, In> = Pick<Lines<Out, In>, 'send' | 'close' | 'handle'>;
+
+export interface ChannelHandlers<In> {
+  /** Takes a message about a sandbox that has no channel. */
+  message(sandbox: string, message: In): void;
+  /** Called once, when the connection is gone and every channel knows. */
+  closed(): void;
+}
+
+/** Shares a connection. Returns a function that opens the channel of a sandbox. */
+export function shareLines<Out, In>(
+  lines: Pick<Lines<Addressed<Out>, Addressed<In>>, 'send' | 'handle'>,
+  rest: ChannelHandlers<In>,
+): (sandbox: string) => Channel<Out, In> {
+  const channels = new Map<string, LineHandlers<In>>();
+  let isClosed = false;
+  lines.handle({
+    message({ sandbox, message }) {
+      const handlers = channels.get(sandbox);
+      if (handlers === undefined) rest.message(sandbox, message);
+      else handlers.message(message);
+    },
+    closed() {
+      isClosed = true;
+      for (const handlers of [...channels.values()]) handlers.closed();
+      channels.clear();
+      rest.closed();
+    },
+  });
+  return (sandbox) => ({
+    send: (message) => lines.send({ sandbox, message }),
+    close(then) {
+      channels.delete(sandbox);
+      then?.();
+    },
+    handle(handlers) {
+      if (isClosed) handlers.closed();
+      else channels.set(sandbox, handlers);
+    },
+  });
+}

@@ -1,0 +1,116 @@
+import type { ProcessIdentity } from '@runyard/contract/process-identity';
+import { type Addressed, type Channel, shareLines } from './channels.ts';
+import type { Lines } from './lines.ts';
+import type { Order, Report } from './messages.ts';
+
+/** Sandboxes that a supervisor holds at the same time. They end if it dies, and share its memory of about 35 MB. */
+export const mostAtOnce = 8;
+/** Sandboxes that a supervisor gets in all: its memory grows a little with each. */
+export const mostInAll = 64;
+/** Time for which a supervisor without a sandbox is kept. */
+const idleMs = 10_000;
+/** Longest wait for the end of supervisors that hold no sandbox. */
+const longestEndMs = 1000;
+
+/** A supervisor that this worker started. */
+export interface SupervisorProcess {
+  /** Names it: in its label, and the file of its standard error. */
+  readonly id: string;
+  readonly process: ProcessIdentity;
+  readonly lines: Pick<Lines<Addressed<Order>, Addressed<Report>>, 'send' | 'close' | 'handle'>;
+  /** Resolves when its process has ended. */
+  readonly exited: Promise<unknown>;
+}
+
+/** A place for one sandbox in a supervisor. */
+export interface Place {
+  /** Id of the supervisor. */
+  readonly id: string;
+  readonly process: ProcessIdentity;
+  readonly lines: Channel<Order, Report>;
+  /** Gives the place back, when nothing is left of the sandbox. */
+  leave(): void;
+}
+
+/** The supervisors that a worker started. */
+export interface Places {
+  /** Returns a place for a sandbox of this id. Starts a supervisor if no other has room. */
+  take(sandbox: string): Promise<Place>;
+  /** Leaves all supervisors. Resolves when those have ended that hold no sandbox. */
+  close(): Promise<void>;
+}
+
+interface Held {
+  readonly open: (sandbox: string) => Channel<Order, Report>;
+  readonly sandboxes: Set<string>;
+  inAll: number;
+  idle: NodeJS.Timeout | undefined;
+}
+
+/** Keeps supervisors, each for several sandboxes, so that these share its memory and its start. */
+export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
+  const all = new Map<SupervisorProcess, Held>();
+  let starting: Promise<void> | undefined;
+
+  const forget = (supervisor: SupervisorProcess): void => {
+    clearTimeout(all.get(supervisor)?.idle);
+    all.delete(supervisor);
+  };
+
+  const end = (supervisor: SupervisorProcess): void => {
+    forget(supervisor);
+    supervisor.lines.close();
+  };
+
+  const add = (supervisor: SupervisorProcess): void => {
+    // A report without a channel is about a sandbox that has ended.
+    const open = shareLines<Order, Report>(supervisor.lines, { message() {}, closed: () => forget(supervisor) });
+    all.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
+  };
+
+  /** Returns the fullest supervisor that has room, so that the others become free and end. */
+  const withRoom = (): [SupervisorProcess, Held] | undefined =>
+    [...all]
+      .filter(([, { sandboxes, inAll }]) => sandboxes.size < mostAtOnce && inAll < mostInAll)
+      .sort(([, one], [, other]) => other.sandboxes.size - one.sandboxes.size)[0];
+
+  const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
+    const held = all.get(supervisor);
+    held?.sandboxes.delete(sandbox);
+    if (held === undefined || held.sandboxes.size > 0) return;
+    if (held.inAll >= mostInAll) end(supervisor);
+    else held.idle = setTimeout(() => end(supervisor), idleMs).unref();
+  };
+
+  return {
+    async take(sandbox) {
+      for (;;) {
+        const found = withRoom();
+        if (found !== undefined) {
+          const [supervisor, held] = found;
+          clearTimeout(held.idle);
+          held.sandboxes.add(sandbox);
+          held.inAll += 1;
+          const { id, process } = supervisor;
+          return { id, process, lines: held.open(sandbox), leave: () => leave(supervisor, sandbox) };
+        }
+        starting ??= start()
+          .then(add)
+          .finally(() => {
+            starting = undefined;
+          });
+        await starting;
+      }
+    },
+    async close() {
+      const free = [...all].filter(([, { sandboxes }]) => sandboxes.size === 0);
+      for (const supervisor of [...all.keys()]) end(supervisor);
+      let late: NodeJS.Timeout | undefined;
+      const tooLate = new Promise((resolve) => {
+        late = setTimeout(resolve, longestEndMs);
+      });
+      await Promise.race([Promise.all(free.map(([{ exited }]) => exited)), tooLate]);
+      clearTimeout(late);
+    },
+  };
+}
