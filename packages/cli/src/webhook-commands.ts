@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { loadContext } from './load-context.ts';
 
 const loadDeliveries = () => import('./commands/deliveries.ts');
+const loadListen = () => import('./commands/webhook-listen.ts');
 const loadWebhooks = () => import('./commands/webhooks.ts');
 const loadSimulations = () => import('./commands/simulations.ts');
 
@@ -100,10 +101,20 @@ export function addWebhookCommands(program: Command): void {
     .action(async (uid, delivery) => (await loadDeliveries()).replayDelivery(await loadContext(), uid, delivery));
   webhooks
     .command('listen')
-    .description('POST each delivery that is accepted from now on to a program on this machine, until Ctrl-C')
+    .description(
+      'POST each delivery that is accepted from now on, as it came, to a program on this machine, until Ctrl-C',
+    )
     .argument('<uid>', uidHelp)
     .requiredOption('--to <url>', 'address of the program, such as http://127.0.0.1:3000/hook')
-    .action(async (uid, options) => (await loadDeliveries()).listenToWebhook(await loadContext(), uid, options));
+    .option(
+      '--secret-file <file>',
+      'file with the secret that signs them, - for standard input (default: a new one, which is printed)',
+    )
+    .addHelpText(
+      'after',
+      '\nThe body has the bytes that came in, with the headers that name the event. The signature is a new one, in the scheme of the\nwebhook, because the one that came in may be too old by now. With --auth token or url_token it is a bearer token instead.',
+    )
+    .action(async (uid, options) => (await loadListen()).listenToWebhook(await loadContext(), uid, options));
   webhooks
     .command('simulate')
     .description('show what a delivery would start, and why not; nothing is created')

@@ -68,7 +68,10 @@ const TaskHarness = z
   .meta({ id: 'TaskHarness', description: 'How the prompt is worked on' });
 
 const TaskEnvironment = z
-  .object({ uid: z.string().describe('Id of the environment'), config: EnvironmentConfig })
+  .object({
+    uid: z.string().optional().describe('Id of the environment; absent: the run has none, but a runner'),
+    config: EnvironmentConfig,
+  })
   .meta({ id: 'TaskEnvironment', description: 'What the sandbox must hold before the agent begins' });
 
 const TaskChildRuns = z

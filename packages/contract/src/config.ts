@@ -3,6 +3,7 @@ import { ApprovalPolicy } from './approvals.ts';
 import { workerLossPolicies } from './choices.ts';
 import { maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
+import { RunnerConfig } from './runner.ts';
 import { SecretReferences } from './secrets.ts';
 import { isVariableName, variableNamePattern } from './variable-names.ts';
 
@@ -167,6 +168,7 @@ export const AmbientAgentConfig = z
     environment_id: Uid22.optional().describe(
       'Environment that the sandbox is set up with, 22 characters; absent: an empty workspace',
     ),
+    runner_config: RunnerConfig.optional(),
     refresh_environment: z
       .boolean()
       .optional()

@@ -174,6 +174,12 @@ export const WebhookDelivery = z
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
 export const WebhookDeliveryWithPayload = WebhookDelivery.extend({
+  headers: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe(
+      'Headers that say which event it is, by their names in small letters: content type, ids and names of events, never a credential or a signature',
+    ),
   payload: z
     .unknown()
     .optional()

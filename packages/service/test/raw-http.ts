@@ -7,15 +7,20 @@ export function connectTo(url: string): Socket {
   return net.connect(Number(port), hostname);
 }
 
-/** Returns the head of a POST. */
-export const headOf = (url: string, headers: readonly string[]): string =>
-  [`POST ${new URL(url).pathname} HTTP/1.1`, 'host: x', ...headers, '', ''].join('\r\n');
+/** Returns the head of a request. */
+export const headOf = (url: string, headers: readonly string[], method = 'POST'): string =>
+  [`${method} ${new URL(url).pathname} HTTP/1.1`, 'host: x', ...headers, '', ''].join('\r\n');
 
 /** Sends a head and a part of a body, and returns head and body of the answer when the service has closed the connection. */
-export async function sendRaw(url: string, headers: readonly string[], body = ''): Promise<[string, string]> {
+export async function sendRaw(
+  url: string,
+  headers: readonly string[],
+  body = '',
+  method = 'POST',
+): Promise<[string, string]> {
   const socket = connectTo(url);
   socket.on('error', () => undefined);
-  socket.write(headOf(url, headers) + body);
+  socket.write(headOf(url, headers, method) + body);
   let text = '';
   for await (const chunk of socket.iterator({ destroyOnReturn: true })) text += String(chunk);
   const [head = '', rest = ''] = text.split('\r\n\r\n');

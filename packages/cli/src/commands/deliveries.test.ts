@@ -1,8 +1,5 @@
 /** The commands print deliveries without control characters of their senders, and say why a delivery started nothing. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,7 +9,7 @@ import { testWebhooks } from '../../../service/test/webhooks.ts';
 import { type Context, createContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { createAutomation, listAutomations } from './automations.ts';
-import { listDeliveries, listenToWebhook, replayDelivery, showDelivery } from './deliveries.ts';
+import { listDeliveries, replayDelivery, showDelivery } from './deliveries.ts';
 import { dryRunAutomation, simulateDelivery } from './simulations.ts';
 import { listWebhooks, updateWebhook } from './webhooks.ts';
 
@@ -70,36 +67,6 @@ describe('a sender that aims at the terminal', () => {
     const printed = await printedBy(command);
     expect(printed.length).toBeGreaterThan(20);
     expect(printed).not.toMatch(obeyed);
-  });
-
-  test('does not reach it while deliveries are forwarded, whatever the local program answers', async () => {
-    const bodies: string[] = [];
-    const program = http.createServer(async (request, response) => {
-      let body = '';
-      for await (const chunk of request) body += String(chunk);
-      bodies.push(body);
-      response.writeHead(418, 'I am \u009b31m a teapot').end(hostile);
-    });
-    program.listen(0, '127.0.0.1');
-    await once(program, 'listening');
-    const to = `http://127.0.0.1:${(program.address() as AddressInfo).port}/`;
-    const printed: string[] = [];
-    const listening = printedBy(async (context) => {
-      const report = (text: string) => {
-        printed.push(text);
-        void send(webhook, { body: JSON.stringify({ n: 1, ...payload }) });
-      };
-      const out = (text: string) => {
-        printed.push(text);
-        throw new Failure('the first delivery was forwarded');
-      };
-      await listenToWebhook({ ...context, report, out }, webhook.uid, { to });
-    });
-    expect(await listening).toBe('failure: the first delivery was forwarded\n');
-    program.close();
-    expect(bodies.map((body) => JSON.parse(body))).toEqual([{ n: 1, ...payload }]);
-    expect(printed[1]).toMatch(/^[0-9a-f-]{36} 418\n$/);
-    expect(printed.join('')).not.toMatch(obeyed);
   });
 });
 

@@ -1,5 +1,4 @@
-/** Shows the log of a webhook, and forwards what it takes. */
-import { setTimeout as delay } from 'node:timers/promises';
+/** Shows the log of a webhook. */
 import {
   type AutomationOutcome,
   type WebhookDeliveryLabel as Label,
@@ -114,45 +113,4 @@ export async function replayDelivery(context: Context, uid: string, deliveryId: 
   const client = connect(context);
   const params = { ...(await findWebhook(client, uid)), deliveryId };
   context.out(`${(await client.replayWebhookDelivery({ params })).delivery_id}\n`);
-}
-
-const lookEveryMs = 1_000;
-
-/** Sends the payload of each delivery that is accepted from now on to an address, until the command is interrupted. */
-export async function listenToWebhook(context: Context, uid: string, { to }: { readonly to: string }): Promise<void> {
-  if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
-    throw new Failure('--to: it must be an http:// or https:// URL');
-  const client = connect(context);
-  const params = await findWebhook(client, uid);
-  const query = { limit: 100, label: 'ACCEPTED' } as const;
-  // Ids sort by time.
-  let last = (await client.listWebhookDeliveries({ params, query })).deliveries[0]?.delivery_id ?? '';
-  context.report(`deliveries to ${uid} go to ${harmlessLine(to)}. Ctrl-C ends this.`);
-  for (;;) {
-    const { deliveries } = await client.listWebhookDeliveries({ params, query });
-    for (const { delivery_id: deliveryId } of deliveries.filter((each) => each.delivery_id > last).reverse()) {
-      const { payload } = await client.getWebhookDelivery({ params: { ...params, deliveryId } });
-      context.out(`${deliveryId} ${await forward(to, deliveryId, payload)}\n`);
-      last = deliveryId;
-    }
-    await delay(lookEveryMs);
-  }
-}
-
-/** Returns the status of the answer, or why there is none. */
-async function forward(to: string, deliveryId: string, payload: unknown): Promise<string> {
-  try {
-    const answer = await fetch(to, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-service-delivery-id': deliveryId },
-      body: JSON.stringify(payload),
-      signal: AbortSignal.timeout(30_000),
-    });
-    await answer.body?.cancel();
-    return String(answer.status);
-  } catch (error) {
-    // The message of fetch itself is only that it failed.
-    const cause = error instanceof Error ? (error.cause ?? error) : undefined;
-    return cause instanceof Error ? harmlessLine(cause.message) : 'no answer';
-  }
 }

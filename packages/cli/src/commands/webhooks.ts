@@ -13,7 +13,7 @@ type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
 
 /** Reads a secret from a file, so that it is in no argument. */
-function secretFrom(file: string | undefined): { secret?: string } {
+export function secretFrom(file: string | undefined): { secret?: string } {
   if (file === undefined) return {};
   const secret = readFileSync(file === '-' ? 0 : file, 'utf8').trim();
   if (secret === '') throw new Failure(`${file}: there is no secret in it`);

@@ -107,6 +107,7 @@ export const clientRoutes: ClientRoutes = {
   disableWebhook: { method: 'POST', path: '/factory/{factoryUid}/webhooks/{webhookUid}/disable', isJson: true, isOnce: false },
   listWebhookDeliveries: { method: 'GET', path: '/factory/{factoryUid}/webhooks/{webhookUid}/deliveries', isJson: true, isOnce: false },
   getWebhookDelivery: { method: 'GET', path: '/factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}', isJson: true, isOnce: false },
+  getWebhookDeliveryPayload: { method: 'GET', path: '/factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/payload', isJson: false, isOnce: false },
   replayWebhookDelivery: { method: 'POST', path: '/factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/replay', isJson: true, isOnce: true },
   dispatchFactory: { method: 'POST', path: '/factory/{factoryUid}/runs', isJson: true, isOnce: true },
   getFactoryDefinition: { method: 'GET', path: '/factory/{factoryUid}/definition', isJson: true, isOnce: false },

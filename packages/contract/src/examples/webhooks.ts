@@ -48,7 +48,14 @@ export const webhookExamples = {
   enableWebhook: { answer: webhook },
   disableWebhook: { answer: { ...webhook, enabled: false } },
   listWebhookDeliveries: { answer: { deliveries: [delivery], page_info: { has_next_page: false } } },
-  getWebhookDelivery: { answer: { ...delivery, payload: { status: 'firing' } } },
+  getWebhookDelivery: {
+    answer: {
+      ...delivery,
+      headers: { 'content-type': 'application/json', 'x-service-delivery-id': 'alert-1' },
+      payload: { status: 'firing' },
+    },
+  },
+  getWebhookDeliveryPayload: { answer: '{"status": "firing"}' },
   replayWebhookDelivery: {
     answer: {
       delivery_id: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c95',

@@ -45,7 +45,7 @@ export function checkReferences(checked: Checked, faults: Faults, notices: Fault
       adder(notices)(
         pathOf.runner(name),
         ['platform', 'os'],
-        'no worker of this service runs macos: runs with this runner wait in the queue',
+        'no worker of this service runs macos: an apply refuses this runner',
       );
 }
 

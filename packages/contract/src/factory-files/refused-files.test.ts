@@ -166,6 +166,11 @@ describe('refuses, with file, line and column,', () => {
       runner('platform:\n  os: linux\n'),
       'runners/r.yaml:2:3: platform needs linux.dockerImage, because os is linux',
     ],
+    [
+      'a runner with an image that is none',
+      runner('platform:\n  linux:\n    dockerImage: Node\n'),
+      'runners/r.yaml:3:18: platform.linux.dockerImage "Node" is not the name of a container image: its parts between `/` must be lower-case letters, digits and single `.`, `_`, `-` between them. Write it like `node:24` or `ghcr.io/team/image:tag`',
+    ],
     ['a runner without platform', runner('description: x\n'), 'runners/r.yaml:1:1: platform is missing'],
     [
       'a flat automation',

@@ -201,6 +201,19 @@ export const webhookRoutes = {
     answer: { status: 200, description: 'The delivery', schema: WebhookDeliveryWithPayload },
     errors: noDelivery,
   },
+  getWebhookDeliveryPayload: {
+    method: 'GET',
+    path: `${deliveriesPath}/{deliveryId}/payload`,
+    tag: 'webhooks',
+    summary: 'Read the body of a delivery as it was received',
+    description:
+      'Every byte as the sender sent it, so that a signature over them can be checked. Callers need the role of a member: payloads may be confidential.',
+    allow: teamWrites,
+    params: delivery,
+    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
+    errors: { 404: 'No such delivery, or its payload is not stored' },
+  },
   replayWebhookDelivery: {
     method: 'POST',
     path: `${deliveriesPath}/{deliveryId}/replay`,

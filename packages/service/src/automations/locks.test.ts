@@ -146,6 +146,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
     payload: {},
     identity: identify(known, {}, body),
     event: null,
+    headers: {},
   };
   const delivery = delivering.counted.transaction((tx) => writeWithin(tx, startSlowly, [checked]));
   await reached.promise;

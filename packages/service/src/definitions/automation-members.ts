@@ -8,7 +8,7 @@ export type AutomationMembers = CreateAutomationRequest;
 
 /** Returns an automation as the files define it. Its configuration is what replaces members of its agent. */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
-  const config = toConfig(automation, definition.factory);
+  const config = toConfig(automation, definition);
   return {
     name: automation.name,
     prompt: automation.prompt,

@@ -5,12 +5,16 @@ import type { FaultList } from './fault-list.ts';
 /** Adds a fault for what the format has and this service cannot carry out, so that nothing is applied without effect. */
 export function checkAvailable(definition: FactoryDefinition, faults: FaultList): void {
   const { factory, agents, automations, runners } = definition;
-  for (const { name, platform } of runners)
-    faults.add(
-      pathOf.runner(name),
-      platform.linux ? ['platform', 'linux', 'dockerImage'] : ['platform', 'os'],
-      `${platform.linux ? '' : 'no worker of this service runs macos; '}runners are not available on this service: make an environment with setup_commands, and with docker_image where its workers can run container images, and name it with environmentId and its worker with workerHost`,
-    );
+  for (const { name, platform } of runners) {
+    if (platform.os === 'macos')
+      faults.add(pathOf.runner(name), ['platform', 'os'], 'no worker of this service runs macos');
+    else if (platform.arch === 'aarch64')
+      faults.add(
+        pathOf.runner(name),
+        ['platform', 'arch'],
+        'cannot be chosen on this service: leave it out, and name a worker of this kind with workerHost',
+      );
+  }
   const checkAuth = (file: string, base: readonly string[], harness: { readonly auth?: unknown } | undefined) => {
     if (harness?.auth === undefined || harness.auth === null) return;
     faults.add(file, [...base, 'harness', 'auth'], 'is not available on this service; list the secret in secrets');

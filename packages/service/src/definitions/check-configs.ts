@@ -98,6 +98,7 @@ const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   model_id: ['model', 'harness'],
   harness: ['harness', 'model'],
   environment_id: ['environmentId'],
+  runner_config: ['runner'],
   secrets: ['secrets'],
   skills: ['skills'],
   skill_spec: ['skills'],

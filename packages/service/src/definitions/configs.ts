@@ -1,7 +1,12 @@
 /** Turns the execution members of definition files into configurations of runs. */
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories';
-import type { DefinedAgent, DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import type {
+  DefinedAgent,
+  DefinedAutomation,
+  DefinedRunner,
+  FactoryDefinition,
+} from '@runyard/contract/factory-files/definition';
 import { configOfFactoryRun } from '../factories/run-config.ts';
 import { skillsOfAgent } from './skills.ts';
 
@@ -16,20 +21,19 @@ export interface Execution {
       }
     | undefined;
   readonly environmentId?: string | null | undefined;
+  readonly runner?: string | null | undefined;
   readonly secrets?: readonly string[] | undefined;
   readonly skills?: readonly string[] | undefined;
   readonly mcpServers?: Readonly<Record<string, { readonly warpId: string }>> | undefined;
   readonly workerHost?: string | null | undefined;
 }
 
-/** Secrets and MCP servers of every agent of the factory. */
-type OfAll = Pick<Execution, 'secrets' | 'mcpServers'>;
-
-/** Returns the configuration that the members of a file set. */
+/** Returns the configuration that the members of a file set, with the secrets and MCP servers of every agent of the factory. */
 export function toConfig(
-  { model, harness, environmentId, secrets, skills, mcpServers, workerHost }: Execution,
-  ofAll: OfAll,
+  { model, harness, environmentId, runner, secrets, skills, mcpServers, workerHost }: Execution,
+  { factory: ofAll, runners }: Pick<FactoryDefinition, 'factory' | 'runners'>,
 ): AmbientAgentConfig {
+  const defined = runner ? runners.find(({ name }) => name === runner) : undefined;
   const modelId = model ?? harness?.model;
   const servers = mcpServers && Object.entries({ ...ofAll.mcpServers, ...mcpServers });
   return {
@@ -38,6 +42,7 @@ export function toConfig(
     ...(model ? { harness: { type: 'oz' } } : {}),
     ...(harness ? { harness: toHarness(harness) } : {}),
     ...(environmentId ? { environment_id: environmentId } : {}),
+    ...(defined ? toRunner(defined) : {}),
     ...(secrets ? { secrets: [...new Set([...(ofAll.secrets ?? []), ...secrets])].map((name) => ({ name })) } : {}),
     ...(skills ? { skills: [...skills] } : {}),
     ...(servers
@@ -52,8 +57,26 @@ const toHarness = ({ type, reasoningLevel }: NonNullable<Execution['harness']>) 
   ...(reasoningLevel === undefined ? {} : { reasoning_level: reasoningLevel ?? '' }),
 });
 
+const toRunner = ({
+  setupCommands,
+  instanceShape,
+  platform,
+}: DefinedRunner): Pick<AmbientAgentConfig, 'runner_config'> =>
+  platform.linux
+    ? {
+        runner_config: {
+          docker_image: platform.linux.dockerImage,
+          ...(setupCommands ? { setup_commands: setupCommands } : {}),
+          ...(instanceShape
+            ? { instance_shape: { vcpus: instanceShape.vcpus, memory_gb: instanceShape.memoryGb } }
+            : {}),
+        },
+      }
+    : {};
+
 /** Returns the members of the factory that its definition sets. */
-export function toFactoryMembers({ factory }: FactoryDefinition): CreateFactoryRequest {
+export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRequest {
+  const { factory } = definition;
   const { agentDefaults, secrets, mcpServers } = factory;
   const execution = {
     ...agentDefaults,
@@ -65,7 +88,7 @@ export function toFactoryMembers({ factory }: FactoryDefinition): CreateFactoryR
     ...(factory.description === undefined ? {} : { description: factory.description }),
     ...(factory.alias === undefined ? {} : { alias: factory.alias }),
     repositories: factory.repositories.map(({ owner, name }) => ({ owner, repo: name })),
-    agent_defaults: toConfig(execution, factory),
+    agent_defaults: toConfig(execution, definition),
   };
 }
 
@@ -79,7 +102,7 @@ export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinitio
     agent_type: agent.agentType,
     ...(agent.description === undefined ? {} : { description: agent.description }),
     prompt: agent.prompt,
-    config: toConfig(defined.length === 0 ? agent : { ...agent, skills }, factory),
+    config: toConfig(defined.length === 0 ? agent : { ...agent, skills }, definition),
   };
 }
 
@@ -93,6 +116,6 @@ export function configOfRun(
   return configOfFactoryRun({
     defaults: toFactoryMembers(definition).agent_defaults ?? {},
     agent: toFactoryAgent(agent, definition, factoryUid),
-    ...(automation ? { overrides: toConfig(automation, definition.factory) } : {}),
+    ...(automation ? { overrides: toConfig(automation, definition) } : {}),
   });
 }

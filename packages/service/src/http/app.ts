@@ -31,6 +31,8 @@ export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = in
   const { db, keys, bodies, settings } = deps;
   const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
   app.server.maxConnections = maxSenders;
+  // Those that only wait for a next request keep nobody out.
+  app.server.on('drop', () => app.server.closeIdleConnections());
   registerIngress(app, deps);
   return app;
 }

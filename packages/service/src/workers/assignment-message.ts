@@ -1,4 +1,5 @@
 import { allowedHostsOf } from '@runyard/contract/egress/network';
+import { runnerOf } from '@runyard/contract/runner';
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { Assignment } from '../executions/queue/assign.ts';
 
@@ -9,6 +10,7 @@ function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']):
 
 /** Returns the message that gives an execution to a worker. */
 export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
+  const shape = runnerOf(assignment.config)?.instance_shape;
   const allowedHosts = allowedHostsOf(assignment.network);
   return {
     type: 'task_assignment',
@@ -29,6 +31,7 @@ export function assignmentMessage(assignment: Assignment, additionalArguments: s
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
       additional_oz_args: additionalArguments,
       ...(assignment.image === null ? {} : { docker_image: assignment.image }),
+      ...(shape ? { instance_shape: shape } : {}),
       ...(assignment.limits ? { limits: assignment.limits } : {}),
       ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     },

@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import { NonBlank, Text } from '../../primitives.ts';
+import { Text } from '../../primitives.ts';
+import { RunnerCommands, RunnerImage, RunnerMemoryGb, RunnerVcpus } from '../../runner.ts';
 import { strictObject } from './strict-object.ts';
 
 const Platform = strictObject({
   os: z.enum(['linux', 'macos']).optional().describe('Default linux. No worker of this service runs macos yet'),
   arch: z.enum(['x86_64', 'aarch64']).optional().describe('Default x86_64 on linux; macos has only aarch64'),
-  linux: strictObject({ dockerImage: NonBlank.max(500).describe('Container image of the sandbox') })
+  linux: strictObject({
+    dockerImage: RunnerImage.describe('Container image of the sandbox, instead of that of the environment'),
+  })
     .optional()
     .describe('Needed on linux'),
   mac: strictObject({ version: z.enum(['14', '15', '26', '27']).describe('Version of macOS, in quotes') })
@@ -25,16 +28,14 @@ const Platform = strictObject({
 /** `runners/<name>.yaml`. */
 export const RunnerFile = strictObject({
   description: Text.max(2_000).optional().describe('What the runner is for'),
-  setupCommands: z
-    .array(NonBlank.max(10_000))
-    .max(50)
-    .optional()
-    .describe('Shell commands that prepare the sandbox, in their order, at most 50'),
+  setupCommands: RunnerCommands.optional().describe(
+    'Shell commands that prepare the sandbox, in their order, before those of the environment, at most 50',
+  ),
   instanceShape: strictObject({
-    vcpus: z.int().min(1).max(1_024).describe('Processors'),
-    memoryGb: z.int().min(1).max(16_384).describe('Memory in GB'),
+    vcpus: RunnerVcpus.describe('Processors'),
+    memoryGb: RunnerMemoryGb.describe('Memory in GB'),
   })
     .optional()
-    .describe('Size of the sandbox'),
+    .describe('Size of the sandbox, at most that of its worker'),
   platform: Platform.describe('Operating system, architecture and image'),
 });

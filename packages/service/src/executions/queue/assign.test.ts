@@ -99,6 +99,15 @@ test('assigns a run with a container image only to a worker that runs images, wi
   expect([await next(), await next()]).toEqual([plain, 'nothing']);
   const assignment = await assignNext(fixture.deps, { ...slot, runsImages: true });
   expect(assignment).toMatchObject({ runId: boxed, image: 'box:1' });
+  const ofRunner = await fixture.newRun({
+    environmentId: 'boxesBoxesBoxesBoxes22',
+    config: { environment_id: 'boxesBoxesBoxesBoxes22', runner_config: { docker_image: 'own:1' } },
+  });
+  expect(await next()).toBe('nothing');
+  expect(await assignNext(fixture.deps, { ...slot, runsImages: true })).toMatchObject({
+    runId: ofRunner,
+    image: 'own:1',
+  });
 });
 
 test('passes over a run that another transaction has locked', async () => {

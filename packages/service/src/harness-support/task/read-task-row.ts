@@ -1,6 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
+import { runnerOf } from '@runyard/contract/runner';
 import type { RunActor } from '../../access/actor.ts';
 import { mayUse } from '../../environments/may-use.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
@@ -54,6 +55,7 @@ const readTask = defineStatement({
     environment_id: nullable(text()),
     /** NULL: the run has no environment, or it was deleted. */
     environment_uid: nullable(text()),
+    /** With the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
     environment_config: nullable(json<EnvironmentConfig>()),
     image: nullable(text()),
     /** False: the run has none, or executes as a guest of it. */
@@ -65,11 +67,18 @@ const readTask = defineStatement({
 
 export type TaskRow = RowOf<typeof readTask>;
 
+/** Puts the setup commands of the run's runner in front of those of its environment, which need what the runner prepares. */
+function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig | null): EnvironmentConfig | null {
+  const commands = runnerOf(config)?.setup_commands ?? [];
+  if (commands.length === 0) return environment;
+  return { ...environment, setup_commands: [...commands, ...(environment?.setup_commands ?? [])] };
+}
+
 /** Reads what an execution's agent needs of its run, its parent run and its environment. */
 export async function readTaskRow(
   db: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },
 ): Promise<TaskRow | undefined> {
   const [row] = await db.query(readTask, [runId, executionId]);
-  return row;
+  return row && { ...row, environment_config: withRunner(row.config, row.environment_config) };
 }

@@ -175,8 +175,13 @@ export async function resolveTask(
         : {}),
       ...(harness?.reasoning_level ? { reasoning_level: harness.reasoning_level } : {}),
     },
-    ...(row.environment_uid && row.environment_config
-      ? { environment: { uid: row.environment_uid, config: row.environment_config } }
+    ...(row.environment_config
+      ? {
+          environment: {
+            ...(row.environment_uid === null ? {} : { uid: row.environment_uid }),
+            config: row.environment_config,
+          },
+        }
       : {}),
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),

@@ -3,7 +3,7 @@ import { children, testChildRuns } from '../../../test/child-runs.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
-const { started, orchestrator, startChild, run } = testChildRuns(service);
+const { started, begin, orchestrator, startChild, run } = testChildRuns(service);
 
 const newEnvironment = async (name: string) =>
   (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config: { name } } })).body.uid;
@@ -17,6 +17,7 @@ describe('without permission of the parent', () => {
     ['config.worker_host', { config: { worker_host: 'laptop' } }],
     ['config.worker_host', { config: { worker_host: '' } }],
     ['config.environment_id', { config: { environment_id: other } }],
+    ['config.runner_config', { config: { runner_config: { docker_image: 'other' } } }],
     ['config.child_runs', { config: { child_runs: { enabled: true } } }],
     ['config.child_runs', { config: { child_runs: { enabled: true, max_live: 32, overrides: ['worker_host'] } } }],
     ['mode', { mode: 'orchestrate' }],
@@ -36,11 +37,15 @@ describe('without permission of the parent', () => {
   });
 
   test('lets a child inherit or repeat worker and environment, and switch child runs off', async () => {
-    const parent = await orchestrator({ config: { worker_host: 'rack', environment_id: own } });
+    const runner_config = { docker_image: 'node:24' };
+    const config = { worker_host: 'rack', environment_id: own, runner_config };
+    const parentId = await service.newRun({ mode: 'orchestrate', config });
+    // The worker of this test runs no images.
+    await service.deps.db.query('UPDATE executions SET image = NULL WHERE run_id = $1', [parentId]);
+    const parent = await begin(parentId);
     const repeated = { worker_host: 'rack', environment_id: own, child_runs: { enabled: false } };
     for (const body of [{}, { config: repeated }]) {
-      const config = await configOf(await startChild(parent.runToken, body));
-      expect(config).toMatchObject({ worker_host: 'rack', environment_id: own });
+      expect(await configOf(await startChild(parent.runToken, body))).toMatchObject(config);
     }
     const hosted = await orchestrator();
     for (const worker_host of ['', 'warp', 'runyard'])

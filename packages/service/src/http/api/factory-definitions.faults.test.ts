@@ -54,9 +54,9 @@ describe('a definition with faults', () => {
       [expect.stringMatching(/^automations\/a\/automation\.md:7: the factory has no webhook x{22}/)],
     ],
     [
-      'with a runner',
-      { ...baseFiles, 'runners/big.yaml': 'platform:\n  linux:\n    dockerImage: a\n' },
-      [expect.stringMatching(/^runners\/big\.yaml:3: runners are not available on this service: make an environment/)],
+      'with a runner of an architecture',
+      { ...baseFiles, 'runners/arm.yaml': 'platform:\n  arch: aarch64\n  linux:\n    dockerImage: a\n' },
+      [expect.stringMatching(/^runners\/arm\.yaml:2: cannot be chosen on this service/)],
     ],
     [
       'with a runner that is a Mac',

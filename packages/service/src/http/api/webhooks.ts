@@ -31,7 +31,8 @@ import {
 } from '../../webhooks/webhooks.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
+import { downloadHeaders, sendContent } from '../server/download.ts';
+import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 const noWebhook = () => notFound('webhook');
@@ -147,14 +148,32 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     );
   });
 
-  addRoute(app, routes.getWebhookDelivery, async ({ principal, params }) => {
+  const find = async (principal: Principal, params: Params & { readonly deliveryId: string }) => {
     const webhook = await readWebhook(db, addressOf(principal, params));
     if (!webhook) return noWebhook();
     const found = isUuid(params.deliveryId) && (await readWebhookDelivery(db, webhook.uid, params.deliveryId));
-    if (!found) return noDelivery();
-    const { delivery, payload } = found;
+    return found || noDelivery();
+  };
+
+  addRoute(app, routes.getWebhookDelivery, async ({ principal, params }) => {
+    const found = await find(principal, params);
+    if (found instanceof Refusal) return found;
+    const { payload, headers } = found;
+    const delivery = { ...found.delivery, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
     // As it was received: parsed, a large number would change, and a deep value could not be written again.
     return payload ? Readable.from([`${JSON.stringify(delivery).slice(0, -1)},"payload":`, payload, '}']) : delivery;
+  });
+
+  addRoute(app, routes.getWebhookDeliveryPayload, async ({ principal, params, reply }) => {
+    const found = await find(principal, params);
+    if (found instanceof Refusal) return found;
+    if (!found.payload)
+      return refuse('resource_not_found', {
+        detail: 'The delivery has no stored payload: only an accepted one has, until it is deleted to make room.',
+      });
+    downloadHeaders(reply, `${params.deliveryId}.json`, 'application/octet-stream');
+    await sendContent(reply, found.payload);
+    return reply;
   });
 
   addRoute(app, routes.replayWebhookDelivery, async (call) => {

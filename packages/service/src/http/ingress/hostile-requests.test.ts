@@ -59,6 +59,13 @@ describe('a body', () => {
     expect(await labels(webhook)).toEqual(['REJECTED_INVALID_JSON']);
   });
 
+  test('that is not there at all, without a length, gets 400', async () => {
+    const webhook = await create();
+    const [answer] = await sendRaw(webhook.url, rawOf(webhook, 'connection: close'));
+    expect(answer).toContain(' 400 ');
+    expect(await labels(webhook)).toEqual(['REJECTED_INVALID_JSON']);
+  });
+
   test('in small chunks is taken, and gets 400 when its last chunk does not come', async () => {
     const webhook = await create();
     const head = rawOf(webhook, 'transfer-encoding: chunked', 'connection: close');

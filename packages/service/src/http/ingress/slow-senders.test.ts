@@ -1,16 +1,25 @@
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { connectTo, headOf } from '../../../test/raw-http.ts';
+import { connectTo, headOf, sendRaw } from '../../../test/raw-http.ts';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 
 const service = await openTestService();
-const { create, send, reset } = await testWebhooks(service);
+const { create, send, labels, reset } = await testWebhooks(service);
 beforeEach(reset);
 const maxBytes = 256 * 1024;
 
 describe('slow senders', () => {
+  test('get 408 for a body that stops, also with the token, and leave no delivery', { timeout: 60_000 }, async () => {
+    const webhook = await create();
+    const head = [`authorization: Bearer ${webhook.secret}`, 'content-length: 100'];
+    const [answer] = await sendRaw(webhook.url, head, '{');
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toMatch(/^connection: close$/im);
+    expect(await labels(webhook)).toEqual([]);
+  });
+
   test('with wrong tokens keep neither the webhook, nor others, nor the API from answering', async () => {
     const [webhook, other] = [await create(), await create()];
     const sockets: Socket[] = [];

@@ -119,6 +119,7 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     return { SIGNED_URL: body.files[0]?.upload_url ?? '' };
   },
   getWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
+  getWebhookDeliveryPayload: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
   replayWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
   getFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
   setFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),

@@ -42,6 +42,9 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
+const announcesBody = ({ headers }: FastifyRequest): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
 /** The compilers of fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
 const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
@@ -114,7 +117,11 @@ export function makeApp(
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
-    if (request.is404) throw methods.refusalOf(request);
+    if (request.is404) {
+      // Node would wait for the rest of a body that no route takes, and keep a connection of senders for that time.
+      if (announcesBody(request)) reply.header('connection', 'close');
+      throw methods.refusalOf(request);
+    }
     // An empty body has no type: wget --post-data= and curl --data '' call it a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/config';
@@ -39,7 +40,10 @@ interface ParentRow extends RunActor {
 }
 
 /** Returns a member that the child sets although its parent's configuration does not permit it; undefined: there is none. */
-function forbiddenOverride(parent: AmbientAgentConfig, child: ChildRunRequest): ChildOverride | 'mode' | undefined {
+function forbiddenOverride(
+  parent: AmbientAgentConfig,
+  child: ChildRunRequest,
+): ChildOverride | 'mode' | 'runner_config' | undefined {
   const own = child.config ?? {};
   const allowed = overridesOf(parent);
   if (!allowed.includes('worker_host') && own.worker_host !== undefined && workerHostOf(own) !== workerHostOf(parent))
@@ -50,6 +54,13 @@ function forbiddenOverride(parent: AmbientAgentConfig, child: ChildRunRequest): 
     own.environment_id !== parent.environment_id
   )
     return 'environment_id';
+  // With an environment of its own a child has the image of its own already.
+  if (
+    !allowed.includes('environment_id') &&
+    own.runner_config !== undefined &&
+    !isDeepStrictEqual(own.runner_config, parent.runner_config)
+  )
+    return 'runner_config';
   if (allowed.includes('child_runs') || own.child_runs?.enabled === false) return undefined;
   if (own.child_runs !== undefined) return 'child_runs';
   return child.mode === 'orchestrate' ? 'mode' : undefined;
@@ -78,13 +89,18 @@ async function forbiddenSkill(
   return wanted.find((each) => !granted.includes(each) && !isReachable(each));
 }
 
-/** Returns the child's configuration, completed with what its parent says about environment, worker, its loss, harness and model. */
+/** Returns the child's configuration, completed with what its parent says about environment, runner, worker, its loss, harness and model. */
 function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
-  const { environment_id, harness, on_worker_loss, worker_host } = parent.config;
+  const { environment_id, harness, on_worker_loss, runner_config, worker_host } = parent.config;
   const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
-  const given = Object.entries({ environment_id, harness, on_worker_loss, worker_host, model_id }).filter(
-    ([, value]) => value !== undefined,
-  );
+  const given = Object.entries({
+    environment_id,
+    harness,
+    on_worker_loss,
+    runner_config,
+    worker_host,
+    model_id,
+  }).filter(([, value]) => value !== undefined);
   const policy = stricter(parent.config.approval_policy, own.approval_policy);
   const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
   return {
@@ -161,7 +177,8 @@ export async function childRequest(
   if (!parent) return { kind: 'gone' };
   const forbidden = forbiddenOverride(parent.config, child);
   if (forbidden) {
-    const [path, member] = forbidden === 'mode' ? ['mode', 'child_runs'] : [`config.${forbidden}`, forbidden];
+    const member = forbidden === 'mode' ? 'child_runs' : forbidden === 'runner_config' ? 'environment_id' : forbidden;
+    const path = forbidden === 'mode' ? 'mode' : `config.${forbidden}`;
     const detail = `${path}: a run that this one starts may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
     return { kind: 'forbidden', detail };
   }

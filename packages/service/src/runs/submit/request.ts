@@ -6,6 +6,7 @@ import type { Repository } from '@runyard/contract/environments';
 import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
+import { runnerOf } from '@runyard/contract/runner';
 import type { SecretReference } from '@runyard/contract/secrets';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/worker-name';
@@ -89,6 +90,9 @@ function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
       message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
     });
   }
+  // The schema has checked a request's own; other configurations may be older than this member.
+  if (config.runner_config !== undefined && runnerOf(config) === undefined)
+    faults.push({ path: 'config.runner_config', message: 'must have docker_image, the name of a container image' });
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import { isSameSecret } from '../schemes/same-secret.ts';
-import { schemes } from '../schemes/schemes.ts';
 import { verifySignature } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 

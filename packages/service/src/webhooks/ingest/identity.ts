@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { schemes } from '../schemes/schemes.ts';
+import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import { providerId } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 

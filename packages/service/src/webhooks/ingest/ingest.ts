@@ -1,13 +1,15 @@
 /** Takes a delivery: the checks in the order of completions.md, and one transaction that writes it, alone or with others. */
+
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
+import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import type { Database } from '../../store/database/database.ts';
-import { schemes } from '../schemes/schemes.ts';
 import { authenticate, type Credentials, checkToken } from './authenticate.ts';
 import type { DeliveryWriter } from './delivery-writer.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
 import type { Gate } from './gate.ts';
 import { eventOf, identify } from './identity.ts';
+import { headersToKeep } from './kept-headers.ts';
 import { parsePayload } from './parse-payload.ts';
 import type { NotWritten } from './write-deliveries.ts';
 import { writeRejection } from './write-rejection.ts';
@@ -103,6 +105,7 @@ async function take(
     payload: payload.value,
     identity: identify(webhook, request.headers, bytes),
     event: eventOf(webhook, request.headers),
+    headers: headersToKeep(webhook, request.headers),
     ...(challenge === undefined ? {} : { startsNothing: true }),
   });
   if (written === 'busy' || written.kind === 'changed' || written.kind === 'full')

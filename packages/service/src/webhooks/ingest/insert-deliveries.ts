@@ -29,8 +29,8 @@ const insertDeliveries = (name: string, holds: boolean) =>
     text: `
     WITH input AS (
       SELECT * FROM unnest($1::text[], $2::integer[], $3::uuid[], $4::bigint[], $5::text[], $6::bytea[], $7::uuid[], $8::bytea[],
-          $9::text[], $10::boolean[]) WITH ORDINALITY
-        AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, n)
+          $9::text[], $10::boolean[], $11::jsonb[]) WITH ORDINALITY
+        AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, headers, n)
     ), locked AS (
       SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ($1)
       ORDER BY uid FOR NO KEY UPDATE ${holds ? 'SKIP LOCKED' : ''}
@@ -57,8 +57,8 @@ const insertDeliveries = (name: string, holds: boolean) =>
         payload_bytes = w.payload_bytes + b.bytes
       FROM budget b WHERE w.uid = b.webhook_uid
     ), accepted AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event)
-      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event FROM placed
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event, headers)
+      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event, headers FROM placed
       WHERE is_taken ORDER BY n
       ON CONFLICT (webhook_uid, identity_hash) WHERE label = 'ACCEPTED' DO NOTHING RETURNING id
     ), duplicate AS (

@@ -3,6 +3,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
 import { insertEach, insertUnheld } from './insert-deliveries.ts';
+import type { KeptHeaders } from './kept-headers.ts';
 import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
 
 /** A delivery that passed all checks but that of its identity. */
@@ -14,6 +15,8 @@ export interface CheckedDelivery {
   readonly identity: Identity;
   /** The provider's name of the event; null: it has none. */
   readonly event: string | null;
+  /** Stored beside the payload. */
+  readonly headers: KeptHeaders;
   readonly replayOf?: string;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;
@@ -45,6 +48,7 @@ export async function insertAll(
     column(({ body }) => body),
     column(({ event }) => event),
     column(({ startsNothing = false }) => startsNothing),
+    column(({ headers }) => JSON.stringify(headers)),
   ]);
   return deliveries.map(({ webhook }, index): Inserted => {
     const row = rows[index];

@@ -20,6 +20,7 @@ import {
   uuid,
 } from '../../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../store/paging/cursor.ts';
+import type { KeptHeaders } from '../ingest/kept-headers.ts';
 
 const row = {
   id: uuid,
@@ -44,8 +45,8 @@ const readPage = defineStatement({
 
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
-  text: `SELECT ${columns}, payload, provider_event FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()) },
+  text: `SELECT ${columns}, payload, provider_event, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()), headers: nullable(json<KeptHeaders>()) },
 });
 
 const readPayload = defineStatement({
@@ -102,6 +103,7 @@ export interface StoredDelivery {
   readonly payload: Buffer | null;
   /** The provider's name of the event. */
   readonly event: string | null;
+  readonly headers: KeptHeaders;
 }
 
 /** Returns a delivery; null: the log of the webhook has none with this id. */
@@ -111,7 +113,9 @@ export async function readWebhookDelivery(
   deliveryId: string,
 ): Promise<StoredDelivery | null> {
   const [found] = await db.query(readOne, [webhookUid, deliveryId]);
-  return found ? { delivery: toDelivery(found), payload: found.payload, event: found.provider_event } : null;
+  if (!found) return null;
+  const { payload, provider_event: event, headers } = found;
+  return { delivery: toDelivery(found), payload, event, headers: headers ?? {} };
 }
 
 /** The payload of a delivery, and the webhook that took it. */

@@ -47,6 +47,7 @@ export async function replayDelivery(
         payload: payload.value,
         identity: identityOfReplay(id),
         event: original.event,
+        headers: original.headers,
         replayOf: deliveryId,
       },
     ]);

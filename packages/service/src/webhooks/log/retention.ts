@@ -30,7 +30,7 @@ const readLarge = defineStatement({
   row: { uid: text() },
 });
 
-/** Deletes the oldest payloads beyond the limit, but none of the latest 50, and counts the bytes of the others. */
+/** Deletes the oldest payloads, with their headers, beyond the limit, but none of the latest 50, and counts the bytes of the others. */
 const trim = defineStatement({
   name: 'trim_payloads_of_webhook',
   text: `
@@ -39,7 +39,7 @@ const trim = defineStatement({
       FROM webhook_deliveries WHERE webhook_uid = $1 AND label = 'ACCEPTED' AND payload IS NOT NULL
       WINDOW newest AS (ORDER BY id DESC)
     ), trimmed AS (
-      UPDATE webhook_deliveries d SET payload = NULL FROM stored
+      UPDATE webhook_deliveries d SET payload = NULL, headers = NULL FROM stored
       WHERE d.id = stored.id AND stored.number > ${keptDeliveries} AND stored.up_to_here > $2 RETURNING d.size_bytes
     ), counted AS (
       UPDATE webhooks SET payload_bytes =

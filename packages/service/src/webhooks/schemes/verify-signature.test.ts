@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { sign as signAsGithub } from '@octokit/webhooks-methods';
+import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import type { SignatureSchemeName } from '@runyard/contract/webhooks';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { schemes } from './schemes.ts';
 import { verifySignature } from './verify-signature.ts';
 
 const now = 1_700_000_000;

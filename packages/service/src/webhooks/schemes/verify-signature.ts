@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
+import { signatureOf } from '@runyard/contract/signature-schemes/signature';
 import { isSameSecret } from './same-secret.ts';
-import type { SchemeHeaders, SignatureScheme } from './scheme.ts';
 
 /** A rotation needs two; each costs a comparison. */
 const maxSignatures = 10;
@@ -27,10 +27,6 @@ export function providerId(scheme: SignatureScheme, headers: IncomingHttpHeaders
   return headerOf(headers, headersIn(scheme, headers)?.id);
 }
 
-/** Returns the key of the HMAC. */
-export const keyOf = ({ key }: SignatureScheme, secret: string): Buffer =>
-  key === 'whsec' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : Buffer.from(secret);
-
 /**
  * Returns whether one of the signatures was made with one of the secrets, over the raw body, and is not too old. `nowMs` is the
  * time in milliseconds. Signatures are compared in constant time.
@@ -55,30 +51,14 @@ export function verifySignature(
   const id = headerOf(headers, used.id);
   // A dot could move text between the id, the timestamp and the body without a change of the signed bytes.
   if (scheme.signed.includes('{id}') && (id === undefined || id.includes('.'))) return false;
-  const values: Readonly<Record<string, string | Buffer>> = {
-    '{id}': id ?? '',
-    '{timestamp}': timestamp ?? '',
-    '{body}': body,
-  };
   let isRight = false;
   for (const secret of secrets) {
-    const expected = scheme.algorithm === 'plain' ? secret : digest(scheme, scheme.algorithm, secret, values);
+    const expected = signatureOf(scheme, secret, { id, timestamp, body });
     for (const signature of signatures.slice(0, maxSignatures)) {
       if (isSameSecret(signature, expected)) isRight = true;
     }
   }
   return isRight;
-}
-
-function digest(
-  scheme: SignatureScheme,
-  algorithm: 'sha1' | 'sha256',
-  secret: string,
-  values: Readonly<Record<string, string | Buffer>>,
-): string {
-  const hmac = createHmac(algorithm, keyOf(scheme, secret));
-  for (const part of scheme.signed) hmac.update(values[part] ?? part);
-  return hmac.digest(scheme.encoding);
 }
 
 /** Future times count too: a sender could otherwise sign requests for later. */

@@ -19,6 +19,8 @@ export interface SignatureScheme {
   readonly maxAgeSeconds?: number;
   /** Header with the name of the event, where the body does not say it. */
   readonly eventHeader?: string;
+  /** Other headers that say which event it is. None of them proves anything, so that the log can keep them. */
+  readonly otherHeaders?: readonly string[];
   /** Body with which the provider checks the URL: its member `type` has this value, and the answer repeats `challenge`. */
   readonly handshakeType?: string;
 }

@@ -9,4 +9,5 @@ export const pagerduty: SignatureScheme = {
   prefix: 'v1=',
   signed: ['{body}'],
   key: 'text',
+  otherHeaders: ['x-webhook-id', 'x-webhook-subscription'],
 };

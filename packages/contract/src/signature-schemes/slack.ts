@@ -9,5 +9,6 @@ export const slack: SignatureScheme = {
   signed: ['v0:', '{timestamp}', ':', '{body}'],
   key: 'text',
   maxAgeSeconds: fiveMinutes,
+  otherHeaders: ['x-slack-retry-num', 'x-slack-retry-reason'],
   handshakeType: 'url_verification',
 };

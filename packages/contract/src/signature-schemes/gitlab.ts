@@ -8,4 +8,5 @@ export const gitlab: SignatureScheme = {
   prefix: '',
   signed: [],
   key: 'text',
+  otherHeaders: ['x-gitlab-event', 'x-gitlab-webhook-uuid', 'x-gitlab-instance', 'idempotency-key'],
 };

@@ -8,4 +8,5 @@ export const sentry: SignatureScheme = {
   prefix: '',
   signed: ['{body}'],
   key: 'text',
+  otherHeaders: ['sentry-hook-resource', 'sentry-hook-timestamp'],
 };

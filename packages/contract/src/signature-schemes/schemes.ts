@@ -1,4 +1,4 @@
-import type { SignatureSchemeName } from '@runyard/contract/webhooks';
+import type { SignatureSchemeName } from '../webhooks.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
 import { pagerduty } from './pagerduty.ts';

@@ -9,4 +9,5 @@ export const github: SignatureScheme = {
   signed: ['{body}'],
   key: 'text',
   eventHeader: 'x-github-event',
+  otherHeaders: ['x-github-hook-id', 'x-github-hook-installation-target-id', 'x-github-hook-installation-target-type'],
 };

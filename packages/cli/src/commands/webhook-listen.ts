@@ -1,0 +1,125 @@
+/** Forwards the deliveries of a webhook to a program on this machine. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '@runyard/client';
+import { schemes } from '@runyard/contract/signature-schemes/schemes';
+import { signHeaders } from '@runyard/contract/signature-schemes/sign';
+import type { Webhook } from '@runyard/contract/webhooks';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { harmlessLine } from '../live/harmless.ts';
+import { findWebhook, secretFrom } from './webhooks.ts';
+
+type Client = ReturnType<typeof connect>;
+type WebhookParams = { readonly factoryUid: string; readonly webhookUid: string };
+type Sender = Pick<Webhook, 'auth_mode' | 'signature_scheme'>;
+
+const lookEveryMs = 1_000;
+const page = { limit: 100, label: 'ACCEPTED' } as const;
+
+interface ListenOptions {
+  readonly to: string;
+  readonly secretFile?: string;
+}
+
+/** Sends each delivery that is accepted from now on to an address, as it came, until the command is interrupted. */
+export async function listenToWebhook(context: Context, uid: string, options: ListenOptions): Promise<void> {
+  const { to } = options;
+  if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
+    throw new Failure('--to: it must be an http:// or https:// URL');
+  const client = connect(context);
+  const params = await findWebhook(client, uid);
+  const sender = await client.getWebhook({ params });
+  const secret = secretFrom(options.secretFile).secret ?? newSecret(sender);
+  const look = await watchLog(client, params);
+  context.report(`deliveries to ${uid} go to ${harmlessLine(to)}. Ctrl-C ends this.`);
+  context.report(proofOf(sender, options.secretFile === undefined ? secret : undefined));
+  for (;;) {
+    for (const deliveryId of await look()) {
+      const result = await forward(client, { ...params, deliveryId }, { to, sender, secret });
+      context.out(`${deliveryId} ${result}\n`);
+    }
+    await delay(lookEveryMs);
+  }
+}
+
+/** Makes a secret in the form of the scheme. */
+const newSecret = ({ signature_scheme: scheme }: Sender): string =>
+  scheme !== undefined && schemes[scheme].key === 'whsec'
+    ? `whsec_${randomBytes(32).toString('base64')}`
+    : randomBytes(32).toString('hex');
+
+/** Says how the program can check what it gets. `made`: the secret, unless the user has given it. */
+function proofOf({ auth_mode: mode, signature_scheme: scheme }: Sender, made: string | undefined): string {
+  const shown = made === undefined ? 'the secret of --secret-file' : `this secret, until Ctrl-C: ${made}`;
+  return mode === 'signature' ? `They are signed as ${scheme} signs, with ${shown}` : `Their bearer token is ${shown}`;
+}
+
+/**
+ * Returns a function that lists the deliveries which came since its last call, oldest first. A delivery gets its id before it is
+ * committed, so one may appear behind another with a later id.
+ */
+async function watchLog(client: Client, params: WebhookParams): Promise<() => Promise<string[]>> {
+  const read = async () =>
+    (await client.listWebhookDeliveries({ params, query: page })).deliveries.map(({ delivery_id: id }) => id);
+  const first = await read();
+  // Older ones come into the page when others are deleted. Ids sort by time.
+  const oldest = first.length < page.limit ? '' : (first.at(-1) ?? '');
+  let seen = new Set(first);
+  return async () => {
+    const ids = await read();
+    const fresh = ids.filter((id) => id > oldest && !seen.has(id));
+    seen = new Set([...ids, ...[...seen].filter((id) => id > (ids.at(-1) ?? ''))]);
+    return fresh.reverse();
+  };
+}
+
+interface Target {
+  readonly to: string;
+  readonly sender: Sender;
+  readonly secret: string;
+}
+
+/** Sends the bytes of a delivery. Returns the status of the answer, or why there is none. */
+async function forward(
+  client: Client,
+  params: WebhookParams & { readonly deliveryId: string },
+  { to, sender, secret }: Target,
+): Promise<string> {
+  const stored = await readDelivery(client, params);
+  if (stored === null) return 'was deleted before it could be forwarded';
+  const { body } = stored;
+  const headers = { 'content-type': 'application/json', 'x-service-delivery-id': params.deliveryId, ...stored.headers };
+  const proof =
+    sender.signature_scheme === undefined
+      ? { authorization: `Bearer ${secret}` }
+      : signHeaders(schemes[sender.signature_scheme], secret, { headers, id: params.deliveryId, body }, Date.now());
+  try {
+    const answer = await fetch(to, {
+      method: 'POST',
+      headers: { ...headers, ...proof },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(30_000),
+    });
+    await answer.body?.cancel();
+    return String(answer.status);
+  } catch (error) {
+    // The message of fetch itself is only that it failed.
+    const cause = error instanceof Error ? (error.cause ?? error) : undefined;
+    return cause instanceof Error ? harmlessLine(cause.message) : 'no answer';
+  }
+}
+
+/** Returns body and headers of a delivery; null: they are not stored any more. */
+async function readDelivery(client: Client, params: WebhookParams & { readonly deliveryId: string }) {
+  try {
+    const { headers = {} } = await client.getWebhookDelivery({ params });
+    const bytes = await (await client.getWebhookDeliveryPayload({ params })).arrayBuffer();
+    return { headers, body: new Uint8Array(bytes) };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}

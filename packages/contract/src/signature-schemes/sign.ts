@@ -1,0 +1,31 @@
+import type { SignatureScheme } from './scheme.ts';
+import { signatureOf } from './signature.ts';
+
+/** A delivery to sign. */
+export interface Unsigned {
+  /** Headers that it has already, in small letters. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Id for a delivery that has none, where the scheme signs one. */
+  readonly id: string;
+  readonly body: Uint8Array;
+}
+
+/** Returns the headers that a sender of the scheme adds to a delivery that it signs at `nowMs`, in milliseconds. */
+export function signHeaders(
+  scheme: SignatureScheme,
+  secret: string,
+  { headers, id: newId, body }: Unsigned,
+  nowMs: number,
+): Record<string, string> {
+  const names = scheme.headers.find(({ id }) => id !== undefined && id in headers) ?? scheme.headers[0];
+  if (names === undefined) return {};
+  const id = names.id === undefined ? undefined : (headers[names.id] ?? newId);
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const signature = `${scheme.prefix}${signatureOf(scheme, secret, { id, timestamp, body })}`;
+  const time = scheme.timestampPrefix === undefined ? [] : [`${scheme.timestampPrefix}${timestamp}`];
+  return {
+    ...(names.id === undefined || id === undefined ? {} : { [names.id]: id }),
+    ...(names.timestamp === undefined ? {} : { [names.timestamp]: timestamp }),
+    [names.signature]: [...time, signature].join(scheme.separator),
+  };
+}

@@ -1,0 +1,28 @@
+import { createHmac } from 'node:crypto';
+import type { SignatureScheme } from './scheme.ts';
+
+/** The parts of a delivery that a signature covers. */
+export interface SignedParts {
+  readonly id: string | undefined;
+  /** Seconds since 1970, as the sender wrote them. */
+  readonly timestamp: string | undefined;
+  /** The bytes as they are sent. */
+  readonly body: Uint8Array;
+}
+
+/** Returns the key of the HMAC. */
+const keyOf = ({ key }: SignatureScheme, secret: string): Buffer =>
+  key === 'whsec' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : Buffer.from(secret);
+
+/** Returns the signature of a delivery, without the text in front of it. */
+export function signatureOf(scheme: SignatureScheme, secret: string, { id, timestamp, body }: SignedParts): string {
+  if (scheme.algorithm === 'plain') return secret;
+  const values: Readonly<Record<string, string | Uint8Array>> = {
+    '{id}': id ?? '',
+    '{timestamp}': timestamp ?? '',
+    '{body}': body,
+  };
+  const hmac = createHmac(scheme.algorithm, keyOf(scheme, secret));
+  for (const part of scheme.signed) hmac.update(values[part] ?? part);
+  return hmac.digest(scheme.encoding);
+}

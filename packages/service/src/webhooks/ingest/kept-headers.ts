@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { schemes } from '@runyard/contract/signature-schemes/schemes';
+import type { KnownWebhook } from './directory.ts';
+
+/** Headers by their names in small letters. */
+export type KeptHeaders = Readonly<Record<string, string>>;
+
+/** What a header may hold to be kept: all of them together stay small beside the row. */
+const kept = /^[\x20-\x7e]{1,200}$/;
+
+/**
+ * Returns the headers of a delivery that say which event it is. They are listed by name, so that no credential or signature of a
+ * sender is stored.
+ */
+export function headersToKeep(
+  { scheme, deliveryIdHeader }: Pick<KnownWebhook, 'scheme' | 'deliveryIdHeader'>,
+  headers: IncomingHttpHeaders,
+): KeptHeaders {
+  const of = scheme === null ? undefined : schemes[scheme];
+  const names = [
+    'content-type',
+    'x-service-delivery-id',
+    'x-warp-delivery-id',
+    deliveryIdHeader,
+    of?.eventHeader,
+    ...(of?.headers ?? []).map(({ id }) => id),
+    ...(of?.otherHeaders ?? []),
+  ];
+  const found: Record<string, string> = {};
+  for (const name of names) {
+    const value = typeof name === 'string' ? headers[name] : undefined;
+    if (typeof name === 'string' && typeof value === 'string' && kept.test(value)) found[name] = value;
+  }
+  return found;
+}
