@@ -21,9 +21,13 @@ const takeWords = defineStatement({
       ) counted WHERE runs_before < $1
     ), words AS (
       INSERT INTO run_search (run_id, team_id, updated_hour, parts)
-      SELECT r.id, r.team_id, run_hour(r.updated_at),
-        mark_parts(search_mark(r.team_id, search_week(run_hour(r.updated_at))), search_parts(r.title, r.skill_spec, r.prompt))
-      FROM (SELECT DISTINCT unnest(run_ids) AS run_id FROM taken) t JOIN runs r ON r.id = t.run_id
+      SELECT r.id, r.team_id, r.hour, array_to_tsvector(ARRAY(
+        SELECT r.mark || part FROM each_search_part(r.title, r.skill_spec, r.prompt) part))
+      FROM (
+        SELECT id, team_id, title, skill_spec, prompt, run_hour(updated_at) AS hour,
+          search_mark(team_id, search_week(run_hour(updated_at))) AS mark
+        FROM runs WHERE id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken)) OFFSET 0
+      ) r
       ON CONFLICT (run_id) DO NOTHING
     )
     SELECT id, run_ids FROM taken`,
@@ -57,13 +61,26 @@ const settle = defineStatement({
 });
 
 /**
+ * Adds the words of all runs of `takeWords` to the index at once, so that the long list of runs of a frequent word is written once
+ * and not once for each of them. Until then a search reads the pending words as they are.
+ */
+const addPending = defineStatement({
+  name: 'add_pending_run_words',
+  text: `SELECT gin_clean_pending_list('run_search_parts') AS pages`,
+  row: { pages: integer },
+});
+
+/**
  * Indexes the words of about `max` runs, the newest first (up to 99 more, where they were created together). Returns their
  * number. Any number of processes may call it at once.
  */
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
     const taken = await tx.query(takeWords, [max]);
-    if (taken.length > 0) await tx.query(settle, [taken.map((row) => row.id)]);
+    if (taken.length > 0) {
+      await tx.query(settle, [taken.map((row) => row.id)]);
+      await tx.query(addPending);
+    }
     return taken.reduce((count, row) => count + row.run_ids.length, 0);
   });
 }

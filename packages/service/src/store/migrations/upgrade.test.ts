@@ -9,6 +9,9 @@ const ids = Object.fromEntries(
   ['team', 'first', 'second', 'member', 'parent', 'child', 'schedule'].map((name) => [name, randomUUIDv7()]),
 );
 
+/** Punctuation separates words, also where PostgreSQL would take a URL, a path or a version for one word. */
+const prompt = 'See https://a.example/b?c=d&e=%20 /usr/lib/x-y_z.so v1.2.3 me@b.example [x] «über»—naïve… a\\b 語';
+
 /** Rows of an installation whose last migration is 0026. */
 const before = `
   INSERT INTO teams (id, uid, name) VALUES ('${ids.team}', 'T', 'Team');
@@ -18,9 +21,13 @@ const before = `
   INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
       parent_run_id, ancestor_ids, conversation_id, current_execution_id)
     VALUES
-    ('${ids.parent}', '${ids.team}', 'SUCCEEDED', 'a', 'a', 'm', 'oz', 'API', 'user', 'A', 'user', 'A', NULL, '{}', gen_random_uuid(), gen_random_uuid()),
+    ('${ids.parent}', '${ids.team}', 'SUCCEEDED', 'a', '${prompt}', 'm', 'oz', 'API', 'user', 'A', 'user', 'A', NULL, '{}', gen_random_uuid(), gen_random_uuid()),
     ('${ids.child}', '${ids.team}', 'SUCCEEDED', 'a', 'a', 'm', 'oz', 'API', 'user', 'A', 'user', 'A', '${ids.parent}', ARRAY['${ids.parent}'::uuid],
       gen_random_uuid(), gen_random_uuid());
+  INSERT INTO run_search (run_id, team_id, updated_hour, parts)
+    SELECT id, team_id, run_hour(updated_at), mark_parts(search_mark(team_id, search_week(updated_at)), search_parts(title, skill_spec, prompt)) FROM runs;
+  INSERT INTO attachments (id, run_id, position, file_name, mime_type, size_bytes, sha256, blob_key)
+    VALUES (gen_random_uuid(), '${ids.parent}', 0, 'a', 'text/plain', 1, 'x', 'a'), (gen_random_uuid(), '${ids.child}', 0, 'b', 'text/plain', 1, 'x', 'b');
   INSERT INTO model_requests (id, run_id, execution_id, model_id, provider, status, input_tokens, output_tokens, cache_read_tokens,
       cache_write_tokens, input_cost_usd, output_cost_usd, cache_read_cost_usd, cache_write_cost_usd, duration_ms)
     VALUES (gen_random_uuid(), '${ids.parent}', gen_random_uuid(), 'm', 'p', 200, 1, 1, 0, 0, 1, 2, 0, 0, 1),
@@ -63,6 +70,13 @@ test('gives budgets, owners and secrets to an installation with data at 0026, on
       { model_id: 'm', requests: 2, cost: 3.5, unpriced: 0 },
       { model_id: 'unpriced', requests: 1, cost: 0, unpriced: 1 },
     ]);
+    const oldParts = await db.query(`
+      SELECT tsvector_to_array(parts) = tsvector_to_array(mark_parts(search_mark(r.team_id, search_week(updated_at)),
+        search_parts(title, skill_spec, prompt))) AS "areSame" FROM runs r JOIN run_search s ON s.run_id = r.id`);
+    expect(oldParts).toEqual([{ areSame: true }, { areSame: true }]);
+    await db.query('DELETE FROM runs WHERE id = $1', [ids.child]);
+    expect(await db.query('SELECT facet FROM run_facets')).toEqual([]);
+    expect(await db.query('SELECT file_name FROM attachments')).toEqual([{ file_name: 'a' }]);
     expect(await db.query('SELECT user_uid FROM schedules')).toEqual([{ user_uid: null }]);
     // A person who leaves the team leaves no credential in it.
     await db.query('DELETE FROM team_members WHERE user_id = $1', [ids.member]);
