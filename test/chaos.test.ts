@@ -1,18 +1,22 @@
 /**
- * kill -9 of agent, worker and service at random points, and stalls of worker and service, while 30 runs are going: nothing lost, nothing
- * twice, nothing left. The seed is another one each time. A longer search: CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment.
+ * kill -9 of agent, worker and service at random points, and stalls of worker and service, while many runs are going: nothing lost, nothing
+ * twice, nothing left. The seed is another one each time. A longer search: CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment
+ * (`bin/test-long`).
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RunItem } from '@runyard/contract/runs';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { runOfAgent } from './support/run-of-agent.ts';
 import { eventually, killHard } from './support/system.ts';
 
-const runCount = Number(process.env.CHAOS_RUNS ?? 30);
-const kills = Number(process.env.CHAOS_KILLS ?? 8);
+const runCount = Number(process.env.CHAOS_RUNS ?? 16);
+const kills = Number(process.env.CHAOS_KILLS ?? 6);
 /** Longest time for which a program is stopped before it continues. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
+/** A second sandbox of a run needs several times as long to start an agent. Looking takes processor time from the programs. */
+const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
 
 /** Mulberry32: the same seed kills at the same points of the plan. */
@@ -87,7 +91,7 @@ describeSystem(
       const watch = (async () => {
         while (watching) {
           doubles.push(...doubleRuns(runIds));
-          await delay(25);
+          await delay(watchPauseMs);
         }
       })();
 
@@ -122,7 +126,9 @@ describeSystem(
         }
       }
 
-      const ended = await Promise.all(acknowledged.map((runId) => system.untilEnded(runId, 120_000)));
+      // One after the other: all at once would ask the service hundreds of times each second.
+      const ended: RunItem[] = [];
+      for (const runId of acknowledged) ended.push(await system.untilEnded(runId, 120_000));
       watching = false;
       await watch;
 

@@ -1,3 +1,4 @@
+/** Kills of the embedded database in the middle of writes. More of each kind: CRASH_ROUNDS=10 in the environment (`bin/test-long`). */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
@@ -8,7 +9,8 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 
-const rounds = 10;
+/** Kills of each kind. Two: one start comes while the old database is still stopping, one behind that. */
+const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
 /** The goal is 2 s, with a machine of one's own (`bench/embedded.md`); this one may be shared. */
 const maxStartMs = 30_000;
 const program = path.join(import.meta.dirname, 'support/writing-service.ts');

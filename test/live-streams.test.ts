@@ -1,4 +1,7 @@
-/** Readers that are cut off at random, a killed service and a killed listening connection: each has each event once, in order. */
+/**
+ * Readers that are cut off at random, a killed service and a killed listening connection: each has each event once, in order. More readers
+ * and writers: LIVE_STREAMS_SCALE=3 in the environment (`bin/test-long`).
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,11 +11,14 @@ import { createTestDatabase, type TestDatabase } from '../packages/service/test/
 import { type CutOffReader, readCutOff } from './support/cut-off-reader.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 
-const runCount = 10;
-const readersOfRuns = 30;
-const readersOfTeam = 5;
-const writers = 8;
-const eventsOfWriter = 60;
+const scale = Number(process.env.LIVE_STREAMS_SCALE ?? 1);
+const runCount = 4 * scale;
+/** At least two for each run. */
+const readersOfRuns = 8 * scale;
+const readersOfTeam = 2 * scale;
+/** Several, so that a transaction with an earlier number ends behind one with a later number. */
+const writers = 6 + 2 * (scale - 1);
+const eventsOfWriter = 40 + 10 * (scale - 1);
 
 interface Run {
   readonly id: string;
