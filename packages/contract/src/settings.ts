@@ -1,6 +1,7 @@
 /** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
 import { containerSettings } from './settings/containers.ts';
 import { contentPolicySettings } from './settings/content-policy.ts';
+import { kubernetesSettings } from './settings/kubernetes.ts';
 import { modelSettings } from './settings/models.ts';
 import { serviceSettings } from './settings/service.ts';
 import type { ReadText, Setting } from './settings/setting.ts';
@@ -12,6 +13,7 @@ export const settingsTable = {
   ...contentPolicySettings,
   ...workerSettings,
   ...containerSettings,
+  ...kubernetesSettings,
 } as const;
 
 export type SettingName = keyof typeof settingsTable;

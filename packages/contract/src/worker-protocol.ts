@@ -109,7 +109,7 @@ export const imagesFeature = 'images';
 
 /** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
 export const SandboxLevel = z.object({
-  backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'none']),
+  backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
   /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images` (container images), … */
   features: z.array(z.string()),
   /** Features that are missing, each with its reason. */

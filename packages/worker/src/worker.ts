@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
-import { openBackend } from './backends/open.ts';
+import { adoptLeft, openBackend } from './backends/open.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { openCache } from './cache/cache.ts';
 import { serveCache } from './cache/serve.ts';
@@ -96,7 +96,8 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         .filter(({ lives }) => lives)
         .flatMap(({ sandbox, record }) => [sandbox.id, record.supervisor ?? sandbox.id]),
     );
-    await sweepLeftovers(state, live, log);
+    const left = adoptSeconds === 0 ? [] : await adoptLeft(settings.RUNYARD_SANDBOX, { state, settings, log });
+    await sweepLeftovers(state, new Set([...live, ...left.map(({ sandbox }) => sandbox.id)]), log);
     const token = openInstanceToken(lock.folder, log);
     const limits = sandboxLimits(settings);
     const cacheBytes = settings.RUNYARD_WORKER_CACHE_MB * 1024 * 1024;
@@ -116,6 +117,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       cache,
       supervisors: adoptSeconds > 0 ? opened : undefined,
       docker: settings,
+      kubernetes: settings,
       log,
     }).catch((error: Error) => {
       throw new WorkerRefused(error.message, { cause: error });
@@ -129,16 +131,20 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     let stopping = false;
     let leaving = false;
 
+    const forget = (executionId: string): void => {
+      opened.forget(executionId);
+      void backend.forget?.(executionId);
+    };
     const outbox = createOutbox((confirmed) => {
       for (const { type, data } of confirmed)
         if ((type === 'task_completed' || type === 'task_failed') && data.execution_id !== undefined)
-          opened.forget(data.execution_id);
+          forget(data.execution_id);
       endWhenIdle();
     });
     const executions = createExecutions({
       backend,
       slots,
-      serviceRoot,
+      serviceRoot: backend.agentServiceRoot ?? serviceRoot,
       workerName,
       limits,
       egress: makeEgress(settings),
@@ -173,7 +179,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
     });
 
     // Before the first hello, which lists them.
-    executions.adopt(opened.left);
+    executions.adopt([...opened.left, ...left]);
 
     /** Executions whose end the service has not confirmed: it still counts them as ours. */
     const unconfirmedEnds = (): { task_id: string; execution_id: string }[] =>

@@ -5,10 +5,10 @@ import { absolutePath, matching, oneOf, privateNetworks, type Setting, text, who
 /** Settings of the worker and its sandboxes. */
 export const workerSettings = {
   RUNYARD_SANDBOX: {
-    read: oneOf('auto', 'bubblewrap', 'gvisor', 'docker', 'none'),
+    read: oneOf('auto', 'bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none'),
     default: 'auto',
     description:
-      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `docker`: containers of an engine on this machine, with the image of the environment. `none`: agents run without protection, and every run says so.',
+      'Sandbox backend. `auto`: bubblewrap; the worker does not start without it. `gvisor`: bubblewrap with a kernel of its own, for which runsc must be installed. `docker`: containers of an engine on this machine, with the image of the environment. `kubernetes`: pods of a cluster, with the image of the environment. `none`: agents run without protection, and every run says so.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_API_KEY: {

@@ -2,6 +2,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { BackendKind } from '../sandboxes/backend-kind.ts';
 import { bubblewrap, gvisor } from '../sandboxes/bubblewrap/kind.ts';
 import { docker } from '../sandboxes/docker/kind.ts';
+import { kubernetes } from '../sandboxes/kubernetes/kind.ts';
 import { none } from '../sandboxes/none/kind.ts';
 
 /** The backend of each value of `RUNYARD_SANDBOX`. */
@@ -10,5 +11,6 @@ export const backends: Readonly<Record<Settings['RUNYARD_SANDBOX'], BackendKind>
   bubblewrap,
   gvisor,
   docker,
+  kubernetes,
   none,
 };

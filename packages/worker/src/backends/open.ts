@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
-import type { OpenRequest } from '../sandboxes/backend-kind.ts';
+import type { AdoptableSandbox, AdoptRequest, OpenRequest } from '../sandboxes/backend-kind.ts';
 import type { SandboxBackend } from '../sandboxes/sandbox.ts';
 import { backends } from './backends.ts';
 
@@ -14,4 +14,12 @@ export async function openBackend(kind: Settings['RUNYARD_SANDBOX'], request: Op
     );
   });
   return backends[kind].open(request);
+}
+
+/** Returns the sandboxes that earlier workers of the data folder left, besides those with supervisors. Rejects if they cannot be found. */
+export async function adoptLeft(
+  kind: Settings['RUNYARD_SANDBOX'],
+  request: AdoptRequest,
+): Promise<readonly AdoptableSandbox[]> {
+  return (await backends[kind].adopt?.(request)) ?? [];
 }

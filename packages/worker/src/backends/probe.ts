@@ -1,9 +1,9 @@
 import type { Settings } from '@runyard/contract/settings';
-import type { DockerSettings, ProbeResult } from '../sandboxes/backend-kind.ts';
+import type { BackendSettings, ProbeResult } from '../sandboxes/backend-kind.ts';
 import { sandboxLimits } from '../sandboxes/limits.ts';
 import { backends } from './backends.ts';
 
-export type SandboxSettings = Pick<Settings, 'RUNYARD_SANDBOX'> & Parameters<typeof sandboxLimits>[0] & DockerSettings;
+export type SandboxSettings = Pick<Settings, 'RUNYARD_SANDBOX'> & Parameters<typeof sandboxLimits>[0] & BackendSettings;
 
 /**
  * Starts a sandbox as a worker with these settings would, and tells how well it isolates. For `runyard doctor`: needs no data

@@ -11,9 +11,9 @@ import {
 import type { Logger } from 'pino';
 import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
+import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
 import { lowerLimits, type SandboxLimits, shapedLimits } from '../sandboxes/limits.ts';
 import type { ImageStep, Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
-import type { LeftSandbox } from '../supervised/adopt.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
 import {
@@ -119,7 +119,7 @@ async function awaitEnd(
 export async function carryOn(
   options: CarryOutOptions,
   execution: Execution,
-  { record, sandbox, lives }: LeftSandbox,
+  { record, sandbox, lives }: AdoptableSandbox,
 ): Promise<TerminalMessage> {
   const { limits, limited, network, spawn_ms: spawnMs } = record;
   const { name } = execution;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskAssignment, TaskCancellation, TaskIdle, WorkerHello } from '@runyard/contract/worker-protocol';
 import type { WorkMessage } from '../connection/connection.ts';
-import type { LeftSandbox } from '../supervised/adopt.ts';
+import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
 import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
 import { createEndedExecutions } from './ended.ts';
 import { type Execution, markEnding } from './execution.ts';
@@ -25,7 +25,7 @@ export interface Executions {
   /** Lists the executions that have a sandbox or are getting one, as a hello lists them. */
   readonly list: () => WorkerHello['data']['executions'];
   /** Carries on executions whose sandboxes an earlier worker started. Before the first message. */
-  adopt(left: readonly LeftSandbox[]): void;
+  adopt(left: readonly AdoptableSandbox[]): void;
   /** Resolves when every execution has an agent that was started, or has ended. */
   settled(): Promise<void>;
   /** Rejects every assignment from now on. */

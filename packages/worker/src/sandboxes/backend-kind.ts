@@ -1,11 +1,13 @@
+import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { Settings } from '@runyard/contract/settings';
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
+import type { SupervisorRecord } from '../supervised/records.ts';
 import type { SandboxLimits } from './limits.ts';
-import type { SandboxBackend } from './sandbox.ts';
+import type { Sandbox, SandboxBackend } from './sandbox.ts';
 import type { SandboxSupervisors } from './supervisors.ts';
 
 /** The result of a probe. `ok` false: no agent may run; `reasons` say why, and how to fix it. */
@@ -25,6 +27,15 @@ export type DockerSettings = Pick<
   | 'RUNYARD_DOCKER_IMAGE_MB'
 >;
 
+/** Settings of the backend `kubernetes`. */
+export type KubernetesSettings = Pick<
+  Settings,
+  Extract<keyof Settings, `RUNYARD_KUBERNETES_${string}`> | 'RUNYARD_ADOPT_SECONDS'
+>;
+
+/** Settings of the backends that do not work on this machine's programs alone. */
+export type BackendSettings = DockerSettings & KubernetesSettings;
+
 export interface OpenRequest {
   readonly limits: SandboxLimits;
   /** Sandboxes in which an agent waits for its run. */
@@ -43,6 +54,27 @@ export interface OpenRequest {
   /** Absent: sandboxes end with this process. */
   readonly supervisors: SandboxSupervisors | undefined;
   readonly docker: DockerSettings;
+  readonly kubernetes: KubernetesSettings;
+  readonly log: Logger;
+}
+
+/** A sandbox that an earlier worker left, which lives or has ended. */
+export interface AdoptableSandbox {
+  readonly record: Pick<
+    SupervisorRecord,
+    'execution' | 'assignment_id' | 'limits' | 'limited' | 'network' | 'spawn_ms'
+  >;
+  readonly sandbox: Pick<Sandbox, 'id' | 'ended' | 'kill' | 'dispose'> & {
+    /** Takes the connections that its proxy denied. */
+    onDenied(report: (denied: DeniedConnections) => void): void;
+  };
+  /** False: it had ended, and only its end is left. */
+  readonly lives: boolean;
+}
+
+export interface AdoptRequest {
+  readonly state: StateRoot;
+  readonly settings: KubernetesSettings;
   readonly log: Logger;
 }
 
@@ -60,9 +92,14 @@ export interface SweepRequest {
 /** One kind of sandbox. Each folder of a backend exports one; `backends/backends.ts` lists them. */
 export interface BackendKind {
   /** Starts a sandbox without a worker and tells how well it isolates. Leaves nothing behind. */
-  probe(limits: SandboxLimits, docker: DockerSettings): Promise<ProbeResult>;
+  probe(limits: SandboxLimits, settings: BackendSettings): Promise<ProbeResult>;
   /** Opens the backend with the agent ready to run in it. Rejects with the reason and what to do if it does not work here. */
   open(request: OpenRequest): Promise<SandboxBackend>;
+  /**
+   * Returns the sandboxes of earlier workers of this data folder, for a backend whose sandboxes need no supervisor. Absent: it has none.
+   * Rejects if they cannot be found. The caller holds the lock of the data folder.
+   */
+  adopt?(request: AdoptRequest): Promise<readonly AdoptableSandbox[]>;
   /**
    * Removes what earlier workers of this data folder left of this backend, besides marked processes and folders, which all backends
    * share. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked processes.

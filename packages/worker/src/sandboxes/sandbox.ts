@@ -119,6 +119,10 @@ export interface SandboxBackend {
    * a `SandboxError` of phase `prepare`, or with the reason of `signal` if that is aborted first; nothing is left behind then.
    */
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
+  /** URL by which agents reach the service; absent: that of the worker. */
+  readonly agentServiceRoot?: string;
+  /** Removes what it keeps of an execution whose end the service has confirmed. Absent: it keeps nothing. Never rejects. */
+  forget?(executionId: string): Promise<void>;
   /** Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: it keeps none. */
   drain?(): void;
   /** Releases what the backend itself holds: sandboxes in its pool, locks. Created sandboxes are disposed of by their owner. */

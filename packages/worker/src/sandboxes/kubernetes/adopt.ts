@@ -1,0 +1,47 @@
+/** Finds the sandboxes that earlier workers of a data folder left in the cluster. */
+import type { AdoptableSandbox } from '../backend-kind.ts';
+import { follow, type KubernetesGround } from './backend.ts';
+import { ownedBy, sandboxOfJob } from './names.ts';
+import { readRecord } from './record.ts';
+
+/**
+ * Returns the sandboxes of the data folder's Jobs: those that run, and those whose end the service may not know. A Job counts only
+ * if its name, its labels and the proof of its record are right; everything else with the labels of the data folder is deleted.
+ */
+export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSandbox[]> {
+  const { cluster, owner, secret, log } = ground;
+  const left: AdoptableSandbox[] = [];
+  for (const job of await cluster.listJobs(ownedBy(owner))) {
+    const { name = '', uid = '', deletionTimestamp } = job.metadata ?? {};
+    const id = sandboxOfJob(owner, name);
+    const record = readRecord(secret, job);
+    if (id === undefined || record === undefined) {
+      if (record === undefined && job.spec?.suspend !== true)
+        log.warn(
+          { job: name },
+          'a Job does not prove that a worker of this data folder released it; it is not adopted',
+        );
+      await cluster.deleteJob(name, uid);
+      continue;
+    }
+    // It was being ended: no agent works in it that anyone waits for.
+    if (deletionTimestamp !== undefined) continue;
+    const image = job.spec?.template.spec?.containers[0]?.image ?? '';
+    const { started, ended, kill } = follow(ground, { name, uid, image });
+    void started.then((failure) => (failure === undefined ? cluster.deleteSecret(name).catch(() => {}) : undefined));
+    left.push({
+      record: { ...record, spawn_ms: 0 },
+      lives: !(job.status?.conditions ?? []).some(
+        ({ type, status }) => /^(?:Complete|Failed)$/.test(type) && status === 'True',
+      ),
+      sandbox: {
+        id,
+        ended,
+        kill,
+        onDenied: () => {},
+        dispose: async () => void (await ended),
+      },
+    });
+  }
+  return left;
+}

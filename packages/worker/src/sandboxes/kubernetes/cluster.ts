@@ -1,0 +1,239 @@
+/** The requests to a cluster that a worker needs. Loads the client library, which takes half a second and 90 MB, so only this backend imports it. */
+import {
+  ApiException,
+  AuthorizationV1Api,
+  BatchV1Api,
+  type Configuration,
+  CoreV1Api,
+  createConfiguration,
+  KubeConfig,
+  NetworkingV1Api,
+  type RequestContext,
+  ServerConfiguration,
+  type V1Job,
+  type V1NetworkPolicy,
+  type V1Pod,
+  VersionApi,
+} from '@kubernetes/client-node';
+
+export interface ClusterAddress {
+  /** Kubeconfig file; absent: the default one, or the service account of this pod. */
+  readonly config?: string | undefined;
+  readonly namespace: string;
+}
+
+/** A namespace of a cluster. Each call rejects with a `ClusterError`. */
+export interface Cluster {
+  readonly namespace: string;
+  version(): Promise<string>;
+  /** Returns why this worker may not do what it must; empty: it may. */
+  missingRights(): Promise<string[]>;
+  /** `dryRun`: the cluster checks the Job and makes none. */
+  createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;
+  /** Adds annotations and lets the pod of a Job start. */
+  release(name: string, uid: string, annotations: Readonly<Record<string, string>>): Promise<void>;
+  readJob(name: string): Promise<V1Job | undefined>;
+  listJobs(selector: string): Promise<V1Job[]>;
+  listPods(selector: string): Promise<V1Pod[]>;
+  /** Deletes a Job with its pods and Secret. The pod has a second to end, unless `isPatient`: then it has the time of its specification. The Job is there until its pods are gone. Does nothing if there is no such Job. */
+  deleteJob(name: string, uid: string | undefined): Promise<void>;
+  /** Asks a pod to end within this time. */
+  deletePod(name: string, uid: string | undefined, graceSeconds: number): Promise<void>;
+  /** Makes the Secret of a Job, which goes away with it. */
+  createSecret(name: string, job: V1Job, content: Readonly<Record<string, string>>): Promise<void>;
+  deleteSecret(name: string): Promise<void>;
+  /** Returns the last lines of a container. */
+  logOf(pod: string, container: string): Promise<string>;
+  /** Makes or replaces a network policy. */
+  putPolicy(policy: V1NetworkPolicy): Promise<void>;
+  deletePolicy(name: string): Promise<void>;
+}
+
+/** The cluster refused a request, or did not answer. */
+export class ClusterError extends Error {
+  override readonly name = 'ClusterError';
+  /** Of the answer; absent: there was none. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status: number | undefined, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+const longestAnswerMs = 30_000;
+/** A connection is used this long: certificates in files change. */
+const connectionMs = 10 * 60_000;
+const logLines = 200;
+const logBytes = 1024 * 1024;
+
+/** What the worker does in its namespace; docs/isolation.md has a Role of it. */
+const rights = [
+  ['batch', 'jobs', '', ['create', 'get', 'list', 'patch', 'delete']],
+  ['', 'pods', '', ['list', 'delete']],
+  ['', 'pods', 'log', ['get']],
+  ['', 'secrets', '', ['create', 'delete']],
+  ['networking.k8s.io', 'networkpolicies', '', ['create', 'get', 'update', 'delete']],
+] as const;
+
+/** Opens a cluster. Throws if no configuration is found. */
+export function openCluster({ config: file, namespace }: ClusterAddress): Cluster {
+  const config = new KubeConfig();
+  if (file === undefined) config.loadFromDefault();
+  else config.loadFromFile(file);
+  const server = config.getCurrentCluster()?.server;
+  if (server === undefined) throw new ClusterError('the kubeconfig names no cluster', undefined);
+  const settings = persistent(config, server);
+  const batch = new BatchV1Api(settings);
+  const core = new CoreV1Api(settings);
+  const networking = new NetworkingV1Api(settings);
+  const authorization = new AuthorizationV1Api(settings);
+  const versions = new VersionApi(settings);
+
+  return {
+    namespace,
+    version: async () => (await ask(versions.getCode())).gitVersion,
+    async missingRights() {
+      const missing: string[] = [];
+      for (const [group, resource, subresource, verbs] of rights) {
+        for (const verb of verbs) {
+          const resourceAttributes = { namespace, group, resource, subresource, verb };
+          const body = { spec: { resourceAttributes } };
+          const { status } = await ask(authorization.createSelfSubjectAccessReview({ body }));
+          if (status?.allowed !== true)
+            missing.push(`${verb} ${resource}${subresource === '' ? '' : `/${subresource}`}`);
+        }
+      }
+      return missing;
+    },
+    createJob: (body, dryRun = false) =>
+      ask(
+        batch.createNamespacedJob({ namespace, body, fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) }),
+      ),
+    async release(name, uid, annotations) {
+      // The id is a condition: a Job of this name that someone else made in between is not touched.
+      const body = [
+        { op: 'test', path: '/metadata/uid', value: uid },
+        ...Object.entries(annotations).map(([key, value]) => ({
+          op: 'add',
+          path: `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+          value,
+        })),
+        { op: 'replace', path: '/spec/suspend', value: false },
+      ];
+      await ask(batch.patchNamespacedJob({ name, namespace, body }));
+    },
+    readJob: (name) => unlessGone(ask(batch.readNamespacedJob({ name, namespace }))),
+    listJobs: async (labelSelector) => (await ask(batch.listNamespacedJob({ namespace, labelSelector }))).items,
+    listPods: async (labelSelector) => (await ask(core.listNamespacedPod({ namespace, labelSelector }))).items,
+    async deleteJob(name, uid) {
+      const body = { propagationPolicy: 'Foreground', ...precondition(uid) };
+      await unlessGone(ask(batch.deleteNamespacedJob({ name, namespace, body })));
+    },
+    async deletePod(name, uid, gracePeriodSeconds) {
+      await unlessGone(
+        ask(core.deleteNamespacedPod({ name, namespace, body: { gracePeriodSeconds, ...precondition(uid) } })),
+      );
+    },
+    async createSecret(name, job, stringData) {
+      const owner = {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        name: job.metadata?.name ?? '',
+        uid: job.metadata?.uid ?? '',
+      };
+      const body = {
+        metadata: { name, namespace, labels: job.metadata?.labels ?? {}, ownerReferences: [owner] },
+        immutable: true,
+        type: 'Opaque',
+        stringData: { ...stringData },
+      };
+      await ask(core.createNamespacedSecret({ namespace, body }));
+    },
+    async deleteSecret(name) {
+      await unlessGone(ask(core.deleteNamespacedSecret({ name, namespace })));
+    },
+    logOf: (name, container) =>
+      ask(core.readNamespacedPodLog({ name, namespace, container, tailLines: logLines, limitBytes: logBytes })).then(
+        (text) => text ?? '',
+      ),
+    async putPolicy(body) {
+      const name = body.metadata?.name ?? '';
+      const current = await unlessGone(ask(networking.readNamespacedNetworkPolicy({ name, namespace })));
+      if (current === undefined) await ask(networking.createNamespacedNetworkPolicy({ namespace, body }));
+      else await ask(networking.replaceNamespacedNetworkPolicy({ name, namespace, body }));
+    },
+    async deletePolicy(name) {
+      await unlessGone(ask(networking.deleteNamespacedNetworkPolicy({ name, namespace })));
+    },
+  };
+}
+
+const precondition = (uid: string | undefined) => (uid === undefined ? {} : { preconditions: { uid } });
+
+/**
+ * Returns the settings of the library, with connections that are kept: the library itself opens a new one for each request, because it
+ * makes a dispatcher each time.
+ */
+function persistent(config: KubeConfig, server: string): Configuration {
+  let kept: ReturnType<RequestContext['getDispatcher']>;
+  let since = 0;
+  const authentication = {
+    getName: () => config.getName(),
+    async applySecurityAuthentication(context: RequestContext) {
+      await config.applySecurityAuthentication(context);
+      if (kept !== undefined && performance.now() - since < connectionMs) return context.setDispatcher(kept);
+      // Requests in progress end first.
+      void kept?.close().catch(() => {});
+      kept = context.getDispatcher();
+      since = performance.now();
+    },
+  };
+  return createConfiguration({
+    baseServer: new ServerConfiguration(server, {}),
+    authMethods: { default: authentication },
+  });
+}
+
+/** Waits for an answer. Rejects with a `ClusterError` that a person can read: the library's own errors hold whole answers, with headers. */
+async function ask<T>(request: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new ClusterError(`the cluster did not answer within ${longestAnswerMs / 1000} s`, undefined)),
+    longestAnswerMs,
+  );
+  try {
+    return await Promise.race([request, late]);
+  } catch (error) {
+    if (error instanceof ClusterError) throw error;
+    if (error instanceof ApiException) throw new ClusterError(messageOf(error), error.code, { cause: error.code });
+    const { message, cause } = error as Error;
+    throw new ClusterError(
+      `the cluster cannot be reached: ${cause instanceof Error ? cause.message : message}`,
+      undefined,
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function messageOf({ code, body }: ApiException<unknown>): string {
+  try {
+    const answer: unknown = typeof body === 'string' ? JSON.parse(body) : body;
+    const { message } = answer as { message?: unknown };
+    if (typeof message === 'string') return `the cluster refused it (${code}): ${message}`;
+  } catch {
+    // Not the cluster itself has answered.
+  }
+  return `the cluster answered with status ${code}`;
+}
+
+/** Returns undefined if the object does not exist, or is another one than the caller means. */
+async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ClusterError && (error.status === 404 || error.status === 409)) return undefined;
+    throw error;
+  }
+}

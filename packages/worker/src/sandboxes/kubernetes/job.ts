@@ -1,0 +1,182 @@
+/** The Job of a sandbox. */
+import type { V1Container, V1Job, V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
+import { madeForRun } from '../base-environment.ts';
+import type { SandboxLimits } from '../limits.ts';
+import { jobName, labelsOf } from './names.ts';
+import { agentUser, placeAgent, places, placing, placingUser } from './scripts.ts';
+import type { PodTemplate } from './template.ts';
+
+/** The same in all pods of a worker. */
+export interface PodGround {
+  readonly namespace: string;
+  readonly owner: string;
+  readonly agentImage: string;
+  readonly template: PodTemplate;
+  readonly runtimeClass?: string;
+  readonly deadlineSeconds: number;
+  /** Seconds for which the cluster keeps a Job that has ended, if no worker removes it. */
+  readonly keepSeconds: number;
+}
+
+export interface PodOrder {
+  readonly id: string;
+  readonly executionId: string;
+  readonly taskId: string;
+  readonly image: string;
+  readonly limits: SandboxLimits;
+  /** Processors; absent: no limit. */
+  readonly vcpus?: number;
+  /** Arguments of the agent. No secrets. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Megabytes of the disk for the agent's files and the logs of the pod. */
+const ownDiskMb = 512;
+/** Variables of an image that change how Node starts. */
+const withoutEffect = [
+  'NODE_OPTIONS',
+  'LD_PRELOAD',
+  'LD_AUDIT',
+  'LD_LIBRARY_PATH',
+  'GLIBC_TUNABLES',
+  'NODE_EXTRA_CA_CERTS',
+];
+
+const container: V1SecurityContext = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  privileged: false,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+const pod: V1PodSecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: agentUser,
+  runAsGroup: agentUser,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+const mebibytes = (amount: number): string => `${amount}Mi`;
+
+/** Returns the Job of a sandbox, which waits until it is released: its Secret needs the Job's id first. */
+export function jobOf(ground: PodGround, order: PodOrder): V1Job {
+  const { template, owner } = ground;
+  const labels = labelsOf(owner, order);
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: jobName(owner, order.id),
+      namespace: ground.namespace,
+      labels: { ...labels },
+      annotations: { ...order.annotations },
+    },
+    spec: {
+      suspend: true,
+      parallelism: 1,
+      completions: 1,
+      // An execution is never started twice: a pod that ends or goes away is not replaced.
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
+      activeDeadlineSeconds: ground.deadlineSeconds,
+      ttlSecondsAfterFinished: ground.keepSeconds,
+      template: {
+        metadata: {
+          labels: { ...template.labels, ...labels },
+          annotations: { ...template.annotations },
+        },
+        spec: {
+          ...template.spec,
+          ...(ground.runtimeClass === undefined ? {} : { runtimeClassName: ground.runtimeClass }),
+          restartPolicy: 'Never',
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          hostNetwork: false,
+          hostPID: false,
+          hostIPC: false,
+          shareProcessNamespace: false,
+          hostname: 'sandbox',
+          terminationGracePeriodSeconds: 10,
+          securityContext: pod,
+          initContainers: [placer(ground)],
+          containers: [agent(ground, order)],
+          volumes: volumesOf(order.limits, jobName(owner, order.id)),
+        },
+      },
+    },
+  };
+}
+
+function placer(ground: PodGround): V1Container {
+  return {
+    name: 'place-agent',
+    image: ground.agentImage,
+    ...pullPolicy(ground),
+    command: [`${places.agent}/node`, '-e', placeAgent],
+    resources: { limits: { memory: '256Mi' }, requests: { cpu: '100m', memory: '128Mi' } },
+    securityContext: { ...container, runAsUser: placingUser, runAsGroup: placingUser },
+    volumeMounts: [
+      { name: 'agent', mountPath: placing.target },
+      { name: 'token', mountPath: placing.token },
+      { name: 'secret', mountPath: placing.secret, readOnly: true },
+    ],
+  };
+}
+
+const pullPolicy = ({ template }: PodGround): Pick<V1Container, 'imagePullPolicy'> =>
+  template.imagePullPolicy === undefined ? {} : { imagePullPolicy: template.imagePullPolicy };
+
+function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder): V1Container {
+  const { requests, limits: most } = ground.template.resources;
+  const memory = mebibytes(limits.memoryMb);
+  const disk = mebibytes(limits.diskMb + ownDiskMb);
+  const cpu = vcpus === undefined ? {} : { cpu: String(vcpus) };
+  const variables = {
+    ...Object.fromEntries(withoutEffect.map((name) => [name, ''])),
+    ...env,
+    ...madeForRun,
+    HOME: places.home,
+    USER: 'agent',
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+  };
+  return {
+    name: 'agent',
+    image,
+    ...pullPolicy(ground),
+    command: [`${places.agent}/agent/node`, '--disable-sigusr1', `${places.agent}/start.mjs`],
+    args: args.map(escaped),
+    workingDir: places.workspace,
+    env: Object.entries(variables).map(([name, value]) => ({ name, value: escaped(value) })),
+    resources: {
+      requests: { cpu: '100m', ...requests, ...cpu, memory, 'ephemeral-storage': mebibytes(ownDiskMb) },
+      limits: { ...most, ...cpu, memory, 'ephemeral-storage': disk },
+    },
+    securityContext: container,
+    volumeMounts: [
+      { name: 'agent', mountPath: places.agent, readOnly: true },
+      { name: 'agent', mountPath: '/etc/passwd', subPath: 'etc/passwd', readOnly: true },
+      { name: 'agent', mountPath: '/etc/group', subPath: 'etc/group', readOnly: true },
+      { name: 'token', mountPath: places.token },
+      { name: 'work', mountPath: places.workspace, subPath: 'workspace' },
+      { name: 'work', mountPath: places.home, subPath: 'home' },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+}
+
+/** Returns text that a cluster does not expand: `$(NAME)` names a variable in arguments and in values. */
+const escaped = (text: string): string => text.replaceAll('$(', '$$$$(');
+
+const volumesOf = (limits: SandboxLimits, secret: string) => [
+  { name: 'agent', emptyDir: { sizeLimit: mebibytes(ownDiskMb) } },
+  { name: 'work', emptyDir: { sizeLimit: mebibytes(limits.diskMb) } },
+  { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: mebibytes(limits.tmpMb) } },
+  { name: 'token', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+  // Only the container that places the agent mounts it.
+  { name: 'secret', secret: { secretName: secret, defaultMode: 0o444 } },
+];

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type AdoptRequest, type BackendKind, type SweepRequest, unavailable } from '../backend-kind.ts';
+import type { ClusterAddress } from './cluster.ts';
+
+/** File that names the cluster which may have Jobs of this data folder, whatever the settings are by then. */
+const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
+
+/** Pods of a cluster, from images of the environments of runs. Each function loads the client library when it is called. */
+export const kubernetes: BackendKind = {
+  async probe(limits, settings) {
+    try {
+      const { probeCluster } = await import('./open.ts');
+      return await probeCluster(limits, settings);
+    } catch (error) {
+      return unavailable('kubernetes', (error as Error).message);
+    }
+  },
+  async open(request) {
+    const { openKubernetes } = await import('./open.ts');
+    const { opened, address } = await openKubernetes(request);
+    await writeFile(clusterFile(request.state.folder), JSON.stringify(address), { mode: 0o600 });
+    return opened;
+  },
+  async adopt(request: AdoptRequest) {
+    if (knownCluster(request.state.folder) === undefined) return [];
+    const { adoptSandboxes } = await import('./open.ts');
+    return await adoptSandboxes(request);
+  },
+  sweep,
+};
+
+function knownCluster(stateRoot: string): ClusterAddress | undefined {
+  try {
+    return JSON.parse(readFileSync(clusterFile(stateRoot), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Deletes the Jobs of this data folder, except those of adopted sandboxes. */
+async function sweep({ owner, stateRoot, kept, log }: SweepRequest): Promise<number> {
+  const address = knownCluster(stateRoot);
+  if (address === undefined) return 0;
+  try {
+    const { deleteLeft } = await import('./open.ts');
+    const deleted = await deleteLeft(address, owner, kept);
+    if (kept.size === 0) await rm(clusterFile(stateRoot), { force: true });
+    return deleted;
+  } catch (error) {
+    log.warn({ error: (error as Error).message }, 'leftover Jobs could not be deleted; the next start tries again');
+    return 0;
+  }
+}

@@ -1,0 +1,82 @@
+/** Looks at the pods of a worker, at most once a second, for all sandboxes together. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { V1Job, V1Pod } from '@kubernetes/client-node';
+import type { Cluster } from './cluster.ts';
+import { ownedBy } from './names.ts';
+
+/** The objects of a sandbox, as they were at one moment. */
+export interface Found {
+  readonly job: V1Job | undefined;
+  /** Pods that the Job made; more than one only where someone interfered. */
+  readonly pods: readonly V1Pod[];
+}
+
+export interface Look {
+  /** Calls `see` after each look at the Job with this id, until it returns true. Resolves then. */
+  untilSeen(jobUid: string, see: (found: Found) => boolean): Promise<void>;
+  close(): void;
+}
+
+const pauseMs = 1000;
+const longestPauseMs = 15_000;
+
+type Watcher = { readonly uid: string; readonly see: (found: Found) => boolean; readonly done: () => void };
+
+/** Starts to look when something is waited for. `pause` is for tests. */
+export function openLook(
+  cluster: Pick<Cluster, 'listJobs' | 'listPods'>,
+  owner: string,
+  log: { warn(fields: object, message: string): void },
+  pause = pauseMs,
+): Look {
+  const watchers = new Set<Watcher>();
+  let looks = false;
+  let closed = false;
+
+  const loop = async (): Promise<void> => {
+    let failures = 0;
+    while (watchers.size > 0 && !closed) {
+      // One who begins to wait during the look has not been looked for.
+      const present = [...watchers];
+      try {
+        // Jobs first: a pod that is missing afterwards was made by none of them, or is gone.
+        const jobs = await cluster.listJobs(ownedBy(owner));
+        const pods = await cluster.listPods(ownedBy(owner));
+        failures = 0;
+        for (const watcher of present) {
+          const found = {
+            job: jobs.find(({ metadata }) => metadata?.uid === watcher.uid),
+            pods: pods.filter(({ metadata }) => isOf(metadata?.ownerReferences, watcher.uid)),
+          };
+          if (!watcher.see(found)) continue;
+          watchers.delete(watcher);
+          watcher.done();
+        }
+      } catch (error) {
+        failures += 1;
+        if (failures === 1)
+          log.warn({ error: (error as Error).message }, 'the cluster cannot be looked at; trying again');
+      }
+      if (watchers.size > 0) await sleep(Math.min(pause * 2 ** Math.min(failures, 6), longestPauseMs));
+    }
+    looks = false;
+  };
+
+  return {
+    untilSeen(uid, see) {
+      return new Promise((done) => {
+        watchers.add({ uid, see, done });
+        if (looks) return;
+        looks = true;
+        void loop();
+      });
+    },
+    close() {
+      closed = true;
+    },
+  };
+}
+
+/** Returns whether the Job with this id controls an object. Labels alone prove nothing: whoever makes a pod chooses them. */
+const isOf = (owners: NonNullable<V1Pod['metadata']>['ownerReferences'], uid: string): boolean =>
+  owners?.some((owner) => owner.controller === true && owner.kind === 'Job' && owner.uid === uid) === true;

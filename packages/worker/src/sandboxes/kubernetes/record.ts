@@ -1,0 +1,57 @@
+/** The record of an execution at its Job, which tells the next worker what runs there. */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { V1Job } from '@kubernetes/client-node';
+import { z } from 'zod';
+import type { SandboxSpecification } from '../sandbox.ts';
+import { proofAnnotation, recordAnnotation } from './names.ts';
+
+const PodRecord = z.object({
+  execution: z.object({ task_id: z.string(), execution_id: z.string() }),
+  assignment_id: z.string().optional(),
+  limits: z.object({ memoryMb: z.number(), processes: z.number(), tmpMb: z.number(), diskMb: z.number() }),
+  /** True if its environment lowers the worker's limits. */
+  limited: z.boolean(),
+  /** Start of the assignment, Unix milliseconds of the worker's clock. */
+  assigned_at: z.number(),
+});
+export type PodRecord = z.infer<typeof PodRecord>;
+
+/** Returns the record of a specification. */
+export const recordOf = (specification: SandboxSpecification, assignedAt: number): PodRecord => ({
+  execution: { task_id: specification.taskId, execution_id: specification.executionId },
+  ...(specification.assignmentId === undefined ? {} : { assignment_id: specification.assignmentId }),
+  limits: specification.limits,
+  limited: specification.isLimited,
+  assigned_at: assignedAt,
+});
+
+/** Returns the secret of a data folder, which no pod can see. It is made once. */
+export function openSecret(stateRoot: string): string {
+  const file = path.join(stateRoot, 'kubernetes-secret');
+  try {
+    writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return readFileSync(file, 'utf8');
+}
+
+/** Returns the proof that a worker with this secret wrote the record for the Job with this id. The cluster gives each Job an id that no other one has. */
+export const proofOf = (secret: string, uid: string, record: string): string =>
+  createHmac('sha256', secret).update(`${uid}\n${record}`).digest('hex');
+
+/** Returns the record of a Job; undefined: this data folder's workers did not release it. */
+export function readRecord(secret: string, job: V1Job): PodRecord | undefined {
+  const { uid = '', annotations = {} } = job.metadata ?? {};
+  const text = annotations[recordAnnotation] ?? '';
+  const given = Buffer.from(annotations[proofAnnotation] ?? '');
+  const right = Buffer.from(proofOf(secret, uid, text));
+  if (uid === '' || given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
+  try {
+    return PodRecord.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,135 @@
+/** The sandbox of one execution: a Job, from its release to its end. */
+import type { V1Pod } from '@kubernetes/client-node';
+import { lastPart } from '@runyard/contract/shorten';
+import type { SandboxExit, SandboxVerdict } from '../sandbox.ts';
+import { type Cluster, ClusterError } from './cluster.ts';
+import type { Look } from './look.ts';
+import { readLostJob, readPod } from './pod-state.ts';
+
+export interface JobRequest {
+  readonly cluster: Cluster;
+  readonly look: Look;
+  readonly name: string;
+  readonly uid: string;
+  /** For messages. */
+  readonly image: string;
+  readonly agentImage: string;
+  /** `performance.now()` at which the start is over. */
+  readonly startBy: number;
+  readonly startSeconds: number;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/** A released Job. */
+export interface RunningJob {
+  /** Resolves when the agent runs, or has run; rejects never. A verdict: it will not run, and the Job is being deleted. */
+  readonly started: Promise<SandboxVerdict | undefined>;
+  /** Resolves when no process of the pod is left. */
+  readonly ended: Promise<SandboxExit>;
+  kill(how: 'terminate' | 'kill'): void;
+}
+
+/** Characters of the output that are kept, as for other backends. */
+const keptCharacters = 64 * 1024;
+/** Time of a pod between SIGTERM and SIGKILL: `terminate` and `kill`. A cluster that is asked for 0 forgets a pod that may still run. */
+const graceSeconds = { terminate: 10, kill: 1 } as const;
+const killAgainMs = 5000;
+
+/** Follows a released Job to its end. */
+export function followJob(request: JobRequest): RunningJob {
+  const { cluster, look, name, uid, log } = request;
+  const { promise: started, resolve: start } = Promise.withResolvers<SandboxVerdict | undefined>();
+  let verdict: SandboxVerdict | undefined;
+  let pods: readonly V1Pod[] = [];
+  let firstPod: string | undefined;
+  let killedAt = 0;
+  let exit: Omit<SandboxExit, 'outputTail'> | undefined;
+
+  const remove = async (how: 'terminate' | 'kill'): Promise<void> => {
+    try {
+      // The pods first: the time that they have to end counts from the first request.
+      for (const { metadata } of pods) await cluster.deletePod(metadata?.name ?? '', metadata?.uid, graceSeconds[how]);
+      await cluster.deleteJob(name, uid);
+    } catch (error) {
+      log.warn({ job: name, error: (error as Error).message }, 'a Job could not be deleted; trying again');
+    }
+  };
+  const kill = (how: 'terminate' | 'kill'): void => {
+    killedAt = performance.now();
+    void remove(how);
+  };
+  const fail = (why: SandboxVerdict): void => {
+    verdict ??= why;
+    start(verdict);
+    kill('kill');
+  };
+
+  const seen = look.untilSeen(uid, (found) => {
+    pods = found.pods;
+    const pod = pods.find(({ metadata }) => metadata?.uid === firstPod) ?? pods[0];
+    if (pod === undefined) {
+      if (firstPod === undefined && found.job !== undefined && killedAt === 0) {
+        if (performance.now() > request.startBy)
+          fail(late(request, 'the cluster made no pod: see `kubectl describe job`'));
+        return false;
+      }
+      // Nothing of it is left, or nothing of it ever was. A Job that is deleted goes after its pods.
+      if (killedAt > 0 && found.job !== undefined) return retryKill();
+      exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: readLostJob(found.job) }) };
+      return true;
+    }
+    firstPod ??= pod.metadata?.uid;
+    const state = readPod(pod, request.image, request.agentImage);
+    if (state.phase === 'ended') {
+      const { exitCode, outOfMemory, hasStarted } = state;
+      const why = verdict ?? (killedAt > 0 ? undefined : state.verdict);
+      exit ??= { exitCode, outOfMemory, ...(why === undefined ? {} : { verdict: why }) };
+      start(hasStarted ? undefined : why);
+      // Other pods of the Job would be a second start.
+      return pods.length === 1 || retryKill();
+    }
+    if (pods.length > 1)
+      fail({ reason: 'pod_lost', message: 'the cluster replaced the pod of the sandbox, which must not start twice' });
+    if (killedAt > 0) return retryKill();
+    if (state.phase === 'running') start(undefined);
+    else if (state.never === true && state.because !== undefined) fail(state.because);
+    else if (performance.now() > request.startBy) fail(state.because ?? late(request, 'the node did not start it'));
+    return false;
+  });
+
+  const retryKill = (): false => {
+    if (performance.now() - killedAt > killAgainMs) kill('kill');
+    return false;
+  };
+
+  const ended = seen.then(async (): Promise<SandboxExit> => {
+    const end = exit ?? { exitCode: 137, outOfMemory: false };
+    const why = verdict ?? end.verdict;
+    start(why ?? { reason: 'sandbox_ended', message: 'the sandbox was ended before its agent ran' });
+    const outputTail = end.exitCode === 0 || pods.length === 0 ? '' : await tailOf(cluster, pods[0]);
+    return { ...end, ...(why === undefined ? {} : { verdict: why }), outputTail };
+  });
+  return { started, ended, kill };
+}
+
+const late = ({ startSeconds }: JobRequest, why: string): SandboxVerdict => ({
+  reason: 'pod_not_started',
+  message: `the pod did not start within ${startSeconds} s (RUNYARD_KUBERNETES_START_SECONDS): ${why}`,
+});
+
+/** Tokens of runs and keys of the service. */
+const secrets = /\b(?:ryr|ryk|ryw)_[A-Za-z0-9_-]{8,}/g;
+
+/** Returns the end of the output of a pod: of the agent, or of the container that places it. The agent has removed the run's own secrets from it. */
+async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string> {
+  const name = pod?.metadata?.name ?? '';
+  const began = (pod?.status?.containerStatuses ?? []).some(
+    ({ name: is, state }) => is === 'agent' && state?.terminated?.containerID,
+  );
+  try {
+    const text = await cluster.logOf(name, began ? 'agent' : 'place-agent');
+    return lastPart(text.replaceAll('\u0000', '').replaceAll(secrets, '[redacted]'), keptCharacters);
+  } catch (error) {
+    return error instanceof ClusterError ? `(the log of the pod cannot be read: ${error.message})` : '';
+  }
+}

@@ -1,0 +1,60 @@
+/** Programs that run in a pod, as source text for the Node of the agent's image. */
+import { userFiles } from '../docker/user-files.ts';
+
+/** Ids of the user of the agent and its commands, and of the user who places the agent's files. */
+export const agentUser = 10001;
+export const placingUser = 10002;
+
+/** Places in the container of the agent. */
+export const places = {
+  agent: '/agent',
+  workspace: '/workspace',
+  home: '/home/agent',
+  token: '/run/runyard',
+} as const;
+
+/** Places in the container that places the agent. */
+export const placing = {
+  target: '/target',
+  token: '/token',
+  secret: '/secret',
+} as const;
+
+/**
+ * Starts the agent in the image of the run. It takes the token from its file and removes the file before anything of the run starts.
+ * It is a file beside the agent, because no program of the image may run before that, its shell neither.
+ */
+const starter = `
+import { openSync, unlinkSync } from 'node:fs';
+for (const name of Object.keys(process.env)) if (/^(?:LD_|NODE_|OPENSSL_|SSL_|GLIBC_|UV_)/.test(name)) delete process.env[name];
+process.env.PATH = ['${places.agent}/bin', process.env.PATH || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
+const file = '${places.token}/token';
+process.env.RUNYARD_RUN_TOKEN_FD = String(openSync(file, 'r'));
+unlinkSync(file);
+await import('./agent/main.mjs');
+`;
+
+/**
+ * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent
+ * removes. It belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can
+ * trace the agent (docs/isolation.md).
+ */
+export const placeAgent = `
+const fs = require('node:fs');
+const from = '${places.agent}';
+const to = '${placing.target}';
+for (const name of ['node', 'agent/main.mjs']) {
+  if (fs.existsSync(from + '/' + name)) continue;
+  console.error('the image of the agent has no ' + from + '/' + name);
+  process.exit(3);
+}
+const own = from + '/agent/node';
+fs.cpSync(from, to, { recursive: true, verbatimSymlinks: true, filter: (file) => file !== own });
+fs.copyFileSync(from + '/node', to + '/agent/node');
+fs.chmodSync(to + '/agent/node', 0o111);
+fs.writeFileSync(to + '/start.mjs', ${JSON.stringify(starter)}, { mode: 0o644 });
+fs.mkdirSync(to + '/etc');
+for (const [name, text] of Object.entries(${JSON.stringify(userFiles(agentUser, agentUser))})) fs.writeFileSync(to + '/etc/' + name, text, { mode: 0o644 });
+fs.copyFileSync('${placing.secret}/token', '${placing.token}/token');
+fs.chmodSync('${placing.token}/token', 0o444);
+`;
