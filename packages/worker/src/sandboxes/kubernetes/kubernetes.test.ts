@@ -1,0 +1,240 @@
+/**
+ * The backend with the real client library. The API server is a fake one; `bin/test-kubernetes` runs these tests against a real one.
+ * A stand-in for a node really starts the pods, with bubblewrap.
+ */
+import { rm } from 'node:fs/promises';
+import type { V1Job, V1NetworkPolicy, V1Pod, V1PodList, V1Secret } from '@kubernetes/client-node';
+import { parseSettings } from '@runyard/contract/settings';
+import type { TaskAssignment } from '@runyard/contract/worker-protocol';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type FakeWorkerService,
+  fakeAssignment,
+  startFakeWorkerService,
+} from '../../../../../test/fakes/worker-service.ts';
+import {
+  type Scenario,
+  startTestCluster,
+  type TestCluster,
+} from '../../../../../test/support/kubernetes/test-cluster.ts';
+import { fixtureAgent, temporaryDataDir, until, workerEnvironment } from '../../../test/worker.ts';
+import { startWorker, type Worker } from '../../worker.ts';
+
+let cluster: TestCluster;
+const startMs = 300_000;
+beforeAll(async () => {
+  cluster = await startTestCluster(fixtureAgent);
+}, startMs);
+afterAll(() => cluster?.[Symbol.asyncDispose](), startMs);
+
+interface Started extends AsyncDisposable {
+  readonly scenario: Scenario;
+  readonly service: FakeWorkerService;
+  worker: Worker;
+  startAgain(): Promise<void>;
+}
+
+/** Starts a worker, whose conversation with the cluster has this name. */
+async function start(name: string, settings: Record<string, string> = {}): Promise<Started> {
+  const scenario = await cluster.begin(name);
+  const service = await startFakeWorkerService();
+  const dataDir = await temporaryDataDir();
+  const open = async (): Promise<Worker> => {
+    const parsed = parseSettings(
+      workerEnvironment(service, dataDir, {
+        RUNYARD_SANDBOX: 'kubernetes',
+        RUNYARD_KUBERNETES_CONFIG: scenario.config,
+        RUNYARD_KUBERNETES_AGENT_IMAGE: 'ghcr.io/test/agent:1',
+        RUNYARD_KUBERNETES_IMAGE: 'debian:12',
+        RUNYARD_KUBERNETES_SERVICE_URL: service.url,
+        RUNYARD_WORKER_CACHE_MB: '0',
+        RUNYARD_SANDBOX_MEMORY_MB: '512',
+        ...settings,
+      }),
+    );
+    if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+    return await startWorker(parsed.settings, { log: pino({ level: 'silent' }) });
+  };
+  const started: Started = {
+    scenario,
+    service,
+    worker: await open(),
+    async startAgain() {
+      started.worker = await open();
+    },
+    async [Symbol.asyncDispose]() {
+      await started.worker.stop();
+      await service.close();
+      await scenario[Symbol.asyncDispose]();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    },
+  };
+  await service.waitFor('worker_hello');
+  return started;
+}
+
+const token = 'ryr_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
+
+function assignment(id: string, image: string | undefined, ...args: string[]): TaskAssignment {
+  const { type, data } = fakeAssignment(id, ['--fixture', ...args]);
+  return {
+    type,
+    data: {
+      ...data,
+      env_vars: { ...data.env_vars, RUNYARD_RUN_TOKEN: token },
+      ...(image === undefined ? {} : { docker_image: image }),
+    },
+  };
+}
+
+const failureOf = ({ service }: Started, id: string) =>
+  service.waitFor('task_failed', (data) => data.execution_id === id);
+/** Returns what was answered to the requests with this method whose path matches. */
+function answersTo<T>({ scenario }: Started, method: string, path: RegExp): T[] {
+  return scenario.exchanges
+    .filter((each) => each.method === method && path.test(each.path))
+    .map(({ answer }) => answer as T);
+}
+/** Returns the first of these; fails the test if there is none. */
+function first<T>(items: readonly T[] | undefined): T {
+  const [item] = items ?? [];
+  if (item === undefined) throw new Error('there is none');
+  return item;
+}
+/** Returns the pod that the cluster made for the Job of this test. */
+const podOf = (it: Started): V1Pod => first(answersTo<V1PodList>(it, 'GET', /\/pods\?/).flatMap(({ items }) => items));
+const jobs = /\/jobs(?:$|\?(?!.*dryRun))/;
+
+test('runs an execution in a pod that the cluster accepts, and removes everything when its end is confirmed', async () => {
+  await using it = await start('run');
+  it.service.send(assignment('run-1', 'ghcr.io/team/box:2', 'sh', 'echo $(id -u)'));
+  const ready = await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'run-1');
+  expect(ready.backend).toBe('kubernetes');
+  await it.service.waitFor('task_completed', (data) => data.execution_id === 'run-1');
+  await until(() => answersTo(it, 'DELETE', /\/jobs\//).length > 0);
+  const job = first(answersTo<V1Job>(it, 'POST', jobs));
+  expect(job.metadata?.labels).toMatchObject({
+    'app.kubernetes.io/managed-by': 'runyard',
+    'runyard.dev/execution': 'run-1',
+    'runyard.dev/run': 'task-of-run-1',
+  });
+  expect(job.spec).toMatchObject({
+    suspend: true,
+    backoffLimit: 0,
+    podReplacementPolicy: 'Failed',
+    activeDeadlineSeconds: 86_400,
+    ttlSecondsAfterFinished: 3600,
+  });
+  const { spec } = podOf(it);
+  expect(spec).toMatchObject({
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    hostname: 'sandbox',
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 10001,
+      runAsGroup: 10001,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+  });
+  for (const member of ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'])
+    expect(spec).not.toHaveProperty(member);
+  expect(spec?.volumes?.filter(({ emptyDir, secret }) => !emptyDir && !secret)).toEqual([]);
+  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])])
+    expect(container.securityContext).toMatchObject({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+  const agent = first(spec?.containers);
+  expect(agent.image).toBe('ghcr.io/team/box:2');
+  expect(agent.resources?.limits).toMatchObject({ memory: '512Mi' });
+  // Another user places the agent, so that commands of the run cannot read the agent's Node.
+  expect(first(spec?.initContainers).securityContext?.runAsUser).toBe(10002);
+  expect(agent.volumeMounts).toContainEqual({ name: 'agent', mountPath: '/agent', readOnly: true });
+});
+
+test('passes the token in a Secret of the Job, which the container of the run cannot see', async () => {
+  await using it = await start('token');
+  it.service.send(assignment('token-1', undefined, 'sh', 'true'));
+  await it.service.waitFor('task_completed', (data) => data.execution_id === 'token-1');
+  const job = first(answersTo<V1Job>(it, 'POST', jobs));
+  const secret = first(answersTo<V1Secret>(it, 'POST', /\/secrets$/));
+  expect(secret.metadata?.ownerReferences).toEqual([
+    { apiVersion: 'batch/v1', kind: 'Job', name: job.metadata?.name, uid: job.metadata?.uid },
+  ]);
+  expect(JSON.stringify(job)).not.toContain('ryr_');
+  const mounts = first(podOf(it).spec?.containers).volumeMounts?.map(({ name }) => name);
+  expect(mounts).not.toContain('secret');
+  // It is gone as soon as the agent runs: a second pod could not start.
+  expect(answersTo(it, 'DELETE', /\/secrets\//)).toHaveLength(1);
+});
+
+test('lets pods reach only the service', async () => {
+  await using it = await start('policy');
+  const policy = first(answersTo<V1NetworkPolicy>(it, 'POST', /\/networkpolicies$/));
+  expect(policy.spec).toEqual({
+    podSelector: { matchLabels: { 'runyard.dev/owner': policy.metadata?.labels?.['runyard.dev/owner'] } },
+    policyTypes: ['Ingress', 'Egress'],
+    egress: [{ to: [{ ipBlock: { cidr: '127.0.0.1/32' } }], ports: [{ protocol: 'TCP', port: expect.any(Number) }] }],
+  });
+});
+
+test('reports the exit code and the end of the output, without tokens', async () => {
+  await using it = await start('failure');
+  it.service.send(assignment('failure-1', undefined, 'sh', `echo it broke ${token}; exit 3`));
+  const { exit_code, message } = await failureOf(it, 'failure-1');
+  expect(exit_code).toBe(3);
+  expect(message).toContain('it broke [redacted]');
+});
+
+test('says why no node takes a pod', async () => {
+  await using it = await start('unschedulable', {
+    RUNYARD_SANDBOX_MEMORY_MB: '1000000',
+    RUNYARD_KUBERNETES_START_SECONDS: '3',
+  });
+  it.service.send(assignment('large', undefined, 'sh', 'true'));
+  const { failure_reason, message } = await failureOf(it, 'large');
+  expect(failure_reason).toBe('pod_unschedulable');
+  expect(message).toContain('Insufficient memory');
+});
+
+test.each([
+  ['missing', 'image_not_found'],
+  ['private', 'image_no_access'],
+  ['arm', 'image_wrong_architecture'],
+])('says why the image %s cannot be pulled', async (name, reason) => {
+  await using it = await start(`image-${name}`);
+  it.service.send(assignment(name, `ghcr.io/test/${name}:1`, 'sh', 'true'));
+  const { failure_reason, message } = await failureOf(it, name);
+  expect(failure_reason).toBe(reason);
+  expect(message).toContain(`ghcr.io/test/${name}:1`);
+});
+
+test('ends the pod of a cancelled run', async () => {
+  await using it = await start('cancel');
+  it.service.send(assignment('cancelled', undefined, 'stubborn'));
+  await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'cancelled');
+  it.service.send({ type: 'task_cancellation', data: { task_id: 'task-of-cancelled', grace_ms: 100 } });
+  const { task_state } = await it.service.waitFor('task_completed', (data) => data.execution_id === 'cancelled');
+  expect(task_state).toBe('CANCELLED');
+  expect(answersTo<V1PodList>(it, 'GET', /\/pods\?/).at(-1)?.items).toEqual([]);
+});
+
+test('adopts the pod of an earlier worker, and reports its end', async () => {
+  await using it = await start('adoption');
+  it.service.send(assignment('kept', undefined, 'sh', 'sleep 8; exit 5'));
+  await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'kept');
+  it.worker.terminate();
+  await it.worker.drained;
+  await it.startAgain();
+  const hello = it.service.messages.filter(({ type }) => type === 'worker_hello').at(-1);
+  expect(hello?.data).toMatchObject({ executions: [{ execution_id: 'kept' }] });
+  expect((await failureOf(it, 'kept')).exit_code).toBe(5);
+  expect(answersTo(it, 'POST', jobs)).toHaveLength(1);
+});

@@ -1,0 +1,54 @@
+import type { V1Job, V1Pod } from '@kubernetes/client-node';
+import { expect, test } from 'vitest';
+import { readLostJob, readPod } from './pod-state.ts';
+
+const read = (status: object) =>
+  readPod({ spec: { nodeName: 'n', containers: [] }, status } as V1Pod, 'box:1', 'agent:1');
+const ended = (terminated: object) => [{ name: 'agent', state: { terminated } }];
+
+test('takes a pod for ended only when the node says so', () => {
+  expect(read({ phase: 'Running', containerStatuses: ended({ exitCode: 0 }) })).toEqual({ phase: 'running' });
+  expect(read({ phase: 'Succeeded', containerStatuses: ended({ exitCode: 0, startedAt: new Date() }) })).toEqual({
+    phase: 'ended',
+    exitCode: 0,
+    outOfMemory: false,
+    hasStarted: true,
+  });
+});
+
+test('tells memory, disk, eviction and deadline apart', () => {
+  expect(read({ phase: 'Failed', containerStatuses: ended({ exitCode: 137, reason: 'OOMKilled' }) })).toMatchObject({
+    outOfMemory: true,
+  });
+  const evicted = (message: string) => read({ phase: 'Failed', reason: 'Evicted', message });
+  expect(evicted('Usage of EmptyDir volume "work" exceeds the limit "4Gi".')).toMatchObject({
+    verdict: { reason: 'disk_limit' },
+  });
+  expect(evicted('The node was low on resource: memory.')).toMatchObject({ verdict: { reason: 'pod_evicted' } });
+  expect(read({ phase: 'Failed', reason: 'DeadlineExceeded' })).toMatchObject({
+    verdict: { reason: 'deadline_exceeded' },
+  });
+});
+
+test('says that the agent is for another architecture than the node', () => {
+  const terminated = { exitCode: 128, reason: 'StartError', message: 'exec /agent/agent/node: exec format error' };
+  expect(read({ phase: 'Failed', containerStatuses: ended(terminated) })).toMatchObject({
+    hasStarted: false,
+    verdict: { reason: 'image_wrong_architecture' },
+  });
+});
+
+test('waits for an image whose registry does not answer now', () => {
+  const waiting = { reason: 'ErrImagePull', message: 'dial tcp: i/o timeout' };
+  const state = read({ phase: 'Pending', containerStatuses: [{ name: 'agent', state: { waiting } }] });
+  expect(state).toMatchObject({ phase: 'starting', because: { reason: 'image_not_pulled' } });
+  expect(state).not.toHaveProperty('never');
+});
+
+test('says why the pod of a Job is gone', () => {
+  const failed = (reason: string) =>
+    ({ status: { conditions: [{ type: 'Failed', status: 'True', reason }] } }) as V1Job;
+  expect(readLostJob(undefined).reason).toBe('job_deleted');
+  expect(readLostJob(failed('DeadlineExceeded')).reason).toBe('deadline_exceeded');
+  expect(readLostJob(failed('BackoffLimitExceeded')).reason).toBe('pod_lost');
+});

@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { openSecret, proofOf, readRecord } from './record.ts';
+
+const record = JSON.stringify({
+  execution: { task_id: 't', execution_id: 'e' },
+  limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
+  limited: false,
+  assigned_at: 1,
+});
+const job = (uid: string, proof: string, text = record) => ({
+  metadata: { uid, annotations: { 'runyard.dev/record': text, 'runyard.dev/proof': proof } },
+});
+
+test('believes only the record that the same data folder wrote for this Job', () => {
+  const proof = proofOf('secret', 'uid-1', record);
+  expect(readRecord('secret', job('uid-1', proof))).toMatchObject({ execution: { execution_id: 'e' } });
+  // A copy of the annotations at another Job, another record, another data folder, no proof.
+  expect(readRecord('secret', job('uid-2', proof))).toBeUndefined();
+  expect(readRecord('secret', job('uid-1', proof, record.replace('"e"', '"f"')))).toBeUndefined();
+  expect(readRecord('other', job('uid-1', proof))).toBeUndefined();
+  expect(readRecord('secret', job('uid-1', ''))).toBeUndefined();
+  expect(readRecord('secret', {})).toBeUndefined();
+});
+
+test('makes the secret of a data folder once', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'runyard-secret-'));
+  const secret = openSecret(folder);
+  expect(secret).toMatch(/^[0-9a-f]{64}$/);
+  expect(openSecret(folder)).toBe(secret);
+  await rm(folder, { recursive: true });
+});
