@@ -1,39 +1,41 @@
 /** Event deliveries by real processes on one database: one is killed while it sends, two share the work. */
 import { randomBytes } from 'node:crypto';
 import type { EventSubscriptionWithSecret, ListEventDeliveriesResponse } from '@runyard/contract/event-subscriptions';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from './fakes/webhook-receiver.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 
 let database: TestDatabase;
 let receiver: FakeWebhookReceiver;
-const systems: System[] = [];
+let system: System;
 const secretsKey = randomBytes(32).toString('base64');
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  receiver = await startFakeWebhookReceiver();
-});
-afterEach(async () => {
-  await Promise.all(systems.splice(0).map((system) => system.stop()));
-  await receiver.close();
-  await database.drop();
-});
-
-const start = async (): Promise<System> => {
-  const system = await startSystem({
+const start = async (): Promise<System> =>
+  await startSystem({
     workers: [],
     databaseUrl: database.url,
     env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8', RUNYARD_SECRETS_KEY: secretsKey },
   });
-  systems.push(system);
-  return system;
-};
 
-const subscribe = async (system: System): Promise<string> => {
+beforeAll(async () => {
+  database = await createTestDatabase();
+  system = await start();
+}, 150_000);
+afterAll(async () => {
+  await system?.stop();
+  await database?.drop();
+}, 60_000);
+beforeEach(async () => {
+  receiver = await startFakeWebhookReceiver();
+});
+afterEach(() => receiver.close());
+
+/** Until the test ends. */
+const subscribe = async (): Promise<string> => {
   const body = { url: receiver.url, events: ['run.created', 'run.ended'] };
   const created = await system.call<EventSubscriptionWithSecret>('POST', '/event-subscriptions', body, 201);
+  onTestFinished(() => system.call('DELETE', `/event-subscriptions/${created.id}`));
   receiver.secrets.push(created.secret);
   return created.id;
 };
@@ -43,8 +45,7 @@ const deliveriesOf = async (system: System, id: string, limit = 100) =>
     .deliveries;
 
 test('sends an event again with the same webhook-id when its process was killed before it recorded the delivery', async () => {
-  const system = await start();
-  const id = await subscribe(system);
+  const id = await subscribe();
   receiver.behave('hang');
   const runId = await system.createRun('Do it.');
   await eventually('the first attempt', async () => receiver.waiting === 1);
@@ -67,8 +68,9 @@ test('sends an event again with the same webhook-id when its process was killed 
 });
 
 test('delivers every event once from two processes, also a cancel that one of them made', async () => {
-  const [one, two] = [await start(), await start()];
-  const id = await subscribe(one);
+  const [one, two] = [system, await start()];
+  onTestFinished(() => two.stop());
+  const id = await subscribe();
   const runIds = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).createRun('Do it.')));
   await Promise.all(runIds.map((runId, n) => (n % 2 ? two : one).call('POST', `/agent/runs/${runId}/cancel`)));
   await eventually('all deliveries', async () => {
