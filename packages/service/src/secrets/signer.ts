@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement } from '../store/database/statement.ts';
 
@@ -11,7 +11,7 @@ export interface Signer {
 }
 
 /** Makes a signer of a key of 32 bytes. */
-function makeSigner(key: Buffer): Signer {
+function makeSigner(key: KeyObject): Signer {
   const digest = (purpose: string, text: string) =>
     createHmac('sha256', key).update(`${purpose.length}:${purpose}`).update(text).digest();
   return {
@@ -37,5 +37,5 @@ export async function loadSigner(db: Queryable): Promise<Signer> {
   ]);
   const [row] = await db.query(readKey);
   if (!row) throw new Error('the signing key is not in server_secrets');
-  return makeSigner(row.value);
+  return makeSigner(createSecretKey(row.value));
 }

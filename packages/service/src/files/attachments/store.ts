@@ -1,4 +1,4 @@
-import { createHash, randomUUIDv7 } from 'node:crypto';
+import { hash, randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { maxAttachmentBytes } from '@runyard/contract/limits';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
@@ -29,7 +29,7 @@ export async function storeAttachments(
   const stored: StoredAttachment[] = [];
   try {
     for (const { fileName, mimeType, bytes } of files) {
-      const sha256 = createHash('sha256').update(bytes).digest();
+      const sha256 = hash('sha256', bytes, 'buffer');
       const attachment = { id: randomUUIDv7(), fileName, mimeType, sizeBytes: bytes.length, sha256 };
       if (bytes.length <= maxBytesInRow) {
         stored.push({ ...attachment, content: bytes, blobKey: null });

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import { providerId } from '../schemes/verify-signature.ts';
@@ -15,7 +15,7 @@ export interface Identity {
 /** Ids of senders that the log can show as they are; of others it shows the hash. */
 const shown = /^[\x21-\x7e]{1,200}$/;
 
-const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest();
+const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
 
 const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity => ({
   text,
