@@ -13,10 +13,14 @@ export interface FakePull {
   readonly body: string;
   readonly draft: boolean;
   readonly url: string;
+  /** Repository of the branch, such as `stranger/site`; absent: the one that is asked for. */
+  readonly from?: string;
 }
 
 export interface FakePullRequestApi {
-  readonly pulls: readonly FakePull[];
+  readonly pulls: FakePull[];
+  /** Called once, before the next one is opened. */
+  before: (() => Promise<unknown>) | undefined;
   /** Branches without a commit of their own. */
   readonly empty: Set<string>;
   /** Branches that the host does not have. */
@@ -39,7 +43,13 @@ export function makeFakePullRequestApi(token?: string): FakePullRequestApi {
     if (token !== undefined && request.headers.authorization !== `Bearer ${token}`)
       return void answer(response, 401, { message: 'Bad credentials' });
     const show = (pull: FakePull) =>
-      isGitLab ? { web_url: pull.url } : { html_url: pull.url, head: { ref: pull.head }, base: { ref: pull.base } };
+      isGitLab
+        ? { web_url: pull.url }
+        : {
+            html_url: pull.url,
+            head: { ref: pull.head, repo: { full_name: pull.from ?? 'acme/site' } },
+            base: { ref: pull.base },
+          };
     const branch = /\/repository\/branches\/(.+)$/.exec(url.pathname)?.[1];
     if (branch !== undefined) {
       const isThere = !fake.missing.has(decodeURIComponent(branch));
@@ -66,7 +76,9 @@ export function makeFakePullRequestApi(token?: string): FakePullRequestApi {
       pulls.push(pull);
       return pull;
     };
-    const { next } = fake;
+    const { before, next } = fake;
+    fake.before = undefined;
+    await before?.();
     fake.next = undefined;
     if (next !== undefined) {
       if (next.opens) open();
@@ -90,6 +102,7 @@ export function makeFakePullRequestApi(token?: string): FakePullRequestApi {
     empty: new Set(),
     missing: new Set(),
     next: undefined,
+    before: undefined,
     api: (request, response) => {
       if (!/^\/api\/v[34]\//.test(request.url ?? '')) return false;
       void handle(request, response);

@@ -128,7 +128,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerHarnessWorkspaceRoutes,
       registerHarnessSnapshotRoutes,
     ),
-    served(repositoriesDomain, registerPullRequestRoutes),
+    served(repositoriesDomain(deps.executionDeps), registerPullRequestRoutes),
     served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
     served({ name: 'harness support' }, registerHarnessSupport),
     served(liveDomain, registerLiveRoutes),

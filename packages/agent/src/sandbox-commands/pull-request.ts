@@ -64,7 +64,8 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
     return fail('the repository is not known: call this in its folder, or name it with --repository OWNER/REPO');
   const head = values.head ?? (await git('branch', '--show-current'));
   if (head === undefined) return fail('no branch is checked out here: name it with --head BRANCH');
-  const title = values.title ?? (await git('log', '-1', '--format=%s'))?.slice(0, longestTitle);
+  const title =
+    values.title ?? (await git('log', '-1', '--format=%s'))?.slice(0, longestTitle).replace(/[\ud800-\udbff]$/, '');
   if (title === undefined) return fail('there is no commit to take the title from: give one with --title TEXT');
   let body = values.body;
   const file = values['body-file'];

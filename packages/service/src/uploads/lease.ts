@@ -47,6 +47,23 @@ export async function oneUpload<T>(
   body: AsyncIterable<Uint8Array>,
   work: (body: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<T | 'busy'> {
+  return await whileLeased(db, kind, (isLost) => {
+    async function* whileHeld(): AsyncGenerator<Uint8Array> {
+      for await (const piece of body) {
+        if (isLost()) throw new Error('the upload lost its lease to another one');
+        yield piece;
+      }
+    }
+    return work(whileHeld());
+  });
+}
+
+/** Runs `work` while it holds a lease. `busy`: all leases of the kind are taken. `isLost`: the database was away for so long that another one may have got it. */
+export async function whileLeased<T>(
+  db: Database,
+  kind: UploadKind,
+  work: (isLost: () => boolean) => Promise<T>,
+): Promise<T | 'busy'> {
   const holder = randomUUID();
   const name = await takeOne(db, kind, holder);
   if (name === undefined) return 'busy';
@@ -59,14 +76,8 @@ export async function oneUpload<T>(
     else if (renewed.length === 0) isLost = true;
     else leftUntil = askedAt + leaseSeconds * 1000;
   }, renewEveryMs);
-  async function* whileHeld(): AsyncGenerator<Uint8Array> {
-    for await (const piece of body) {
-      if (isLost) throw new Error('the upload lost its lease to another one');
-      yield piece;
-    }
-  }
   try {
-    return await work(whileHeld());
+    return await work(() => isLost);
   } finally {
     clearInterval(timer);
     // If this fails, the lease expires by itself.

@@ -23,7 +23,7 @@ const keepUnchanged = defineStatement({
   text: `
     UPDATE executions SET workspace_turn = $3, workspace_seq = checkpoint_seq, workspace_done = checkpoint_done,
       workspace_is_checkpoint = true, workspace_at = clock_timestamp()
-    WHERE id = $1 AND checkpoint = $2 AND workspace_turn <= $3`,
+    WHERE id = $1 AND checkpoint = $2 AND workspace_turn <= $3 AND (workspace_turn < $3 OR workspace_is_checkpoint)`,
   row: {},
 });
 

@@ -27,7 +27,8 @@ const setAndForget = defineStatement({
         workspace_seq = CASE WHEN $7::int IS NULL THEN (SELECT event_seq FROM runs WHERE id = e.run_id) ELSE e.checkpoint_seq END,
         workspace_done = CASE WHEN $7::int IS NULL THEN 0 ELSE e.checkpoint_done END
       FROM executions before
-      WHERE e.id = $1 AND before.id = $1 AND coalesce(e.workspace_turn, 0) <= $2 AND ($7::int IS NULL OR e.checkpoint = $7)
+      WHERE e.id = $1 AND before.id = $1 AND coalesce(e.workspace_turn, 0) <= $2 
+        AND ($7::int IS NULL OR e.checkpoint = $7 AND (e.workspace_turn IS DISTINCT FROM $2 OR e.workspace_is_checkpoint))
       RETURNING e.run_id, coalesce(e.resumes, e.continues) AS continues, before.workspace_blob AS blob
     ), needless AS (
       SELECT o.id, o.workspace_blob AS blob FROM executions o JOIN own ON o.run_id = own.run_id
@@ -47,7 +48,7 @@ const setAndForget = defineStatement({
 /**
  * Sets the archive that the execution left after the turn, or at a checkpoint in it (null: workspace and home were empty), and
  * forgets archives of the run that no further execution begins with. Returns the keys of the blobs that no row names any more. Null:
- * the execution has the archive of a later turn, or has begun another checkpoint, and nothing was changed.
+ * the execution has the archive of a later moment, or has begun another checkpoint, and nothing was changed.
  */
 export async function setWorkspaceArchive(
   tx: Queryable,

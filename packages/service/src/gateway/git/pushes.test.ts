@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
 import { openTestService } from '../../../test/service.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
+import { giveUpUnanswered } from '../../repositories/pushes/unanswered.ts';
 
 const run = promisify(execFile);
 const host = await startFakeGitHost();
@@ -111,6 +112,29 @@ describe('a push', () => {
         ],
       },
     ]);
+  });
+
+  it('whose answer was lost is shown as unknown after a time, once, and its branch cannot be rewritten', async () => {
+    const { runId, git, commit, events } = await clone();
+    const made = await commit('lost');
+    expect((await git('push', '--quiet', 'origin', 'HEAD:lost')).code).toBe(0);
+    const { db } = service.deps;
+    const lose = (hours: number) =>
+      db.query(
+        `UPDATE pushed_branches SET result = 'sent', created_at = now() - make_interval(hours => $2) WHERE run_id = $1`,
+        [runId, hours],
+      );
+    const before = (await events()).length;
+    await lose(1);
+    await giveUpUnanswered(service.deps.executionDeps);
+    expect(await events()).toHaveLength(before);
+    await lose(3);
+    await Promise.all([1, 2].map(() => giveUpUnanswered(service.deps.executionDeps)));
+    expect((await events()).slice(before)).toEqual([
+      { repository: 'acme/site', branches: [{ branch: 'lost', to: made, result: 'unknown' }] },
+    ]);
+    await commit('rewritten', '--amend');
+    expect((await git('push', '--force', 'origin', 'HEAD:lost')).text).toContain('it may drop commits');
   });
 
   it('may rewrite what the run pushed, and no branch of others', async () => {

@@ -30,6 +30,25 @@ describe('a checkpoint', () => {
     expect(await blobsNow()).toBe(blobs);
   });
 
+  test('that arrives behind the archive of the end of its turn replaces nothing', async () => {
+    const first = await beginRun();
+    await first.mark(1);
+    const ended = await service.request('PUT', '/harness-support/workspace?turn=1', {
+      key: first.runToken,
+      raw: new Uint8Array(Buffer.from('at the end')),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(ended.status).toBe(200);
+    const blobs = await blobsNow();
+    await first.put(1, Buffer.from('late'));
+    await first.report({ type: 'checkpoint', number: 1, state: 'unchanged', turn: 1 });
+    const rows = await db.query('SELECT workspace_bytes, workspace_is_checkpoint FROM executions WHERE id = $1', [
+      first.executionId,
+    ]);
+    expect(rows).toEqual([{ workspace_bytes: 10, workspace_is_checkpoint: false }]);
+    expect(await blobsNow()).toBe(blobs);
+  });
+
   test('is refused where it was not begun, for a run that does not resume, and too soon after another', async () => {
     const first = await beginRun();
     expect(await first.put(1, Buffer.from('a'))).toBe(409);

@@ -93,6 +93,23 @@ describe.each([
 });
 
 describe('a pull request', () => {
+  it('that is opened while its run is cancelled is in the audit log', async () => {
+    const { runId, open } = await startRun(gitHub);
+    fake.before = () => gitHub.request('POST', `/agent/runs/${runId}/cancel`);
+    expect((await open('cancelled')).status).toBe(409);
+    expect(fake.pulls.at(-1)?.head).toBe('cancelled');
+    const audit = await gitHub.request('GET', '/audit-log?action=pull_request.create');
+    expect(audit.text).toContain(runId);
+  });
+
+  it('of a fork, from a branch with the same name, is not taken for that of the run', async () => {
+    const { open } = await startRun(gitHub);
+    const url = 'https://host.example/acme/site/pull/stranger';
+    fake.pulls.push({ head: 'fix', base: 'main', title: 'T', body: '', draft: false, url, from: 'stranger/site' });
+    fake.next = { status: 201, json: { html_url: 'https://host.example/acme/site/pull/own' } };
+    expect((await open('fix')).body).toMatchObject({ url: 'https://host.example/acme/site/pull/own', is_new: true });
+  });
+
   it('without commits is refused', async () => {
     const { open } = await startRun(gitHub);
     fake.empty.add('empty');
@@ -107,7 +124,10 @@ describe('a pull request', () => {
     expect((await open('bad branch')).status).toBe(400);
     expect((await open('x', { title: '' })).status).toBe(400);
     const before = fake.pulls.length;
-    for (let index = 0; index < 20; index += 1) expect((await open(`many-${index}`)).status).toBe(200);
+    for (let index = 0; index < 19; index += 1) expect((await open(`many-${index}`)).status).toBe(200);
+    const atOnce = await Promise.all(Array.from({ length: 5 }, (_, index) => open(`at-once-${index}`)));
+    expect(atOnce.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status } of atOnce) expect([200, 409, 429]).toContain(status);
     expect((await open('many-20')).text).toContain('as many as a run can open');
     expect(fake.pulls).toHaveLength(before + 20);
     const [credential] = (await gitHub.request<{ credentials: { id: string }[] }>('GET', '/code-hosts')).body

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { openPullRequest } from '../../repositories/pull-requests/open.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
+import { tooBusy } from '../server/json-bodies.ts';
 import { refuse } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
 
@@ -19,6 +20,8 @@ export function registerPullRequestRoutes(app: FastifyInstance, { codeHosts, exe
         return refuse('resource_not_found', { detail: opened.message });
       case 'conflict':
         return refuse('conflict', { detail: opened.message });
+      case 'busy':
+        return tooBusy(opened.message);
       case 'unavailable':
         return refuse('resource_unavailable', { status: 503, detail: opened.message });
     }

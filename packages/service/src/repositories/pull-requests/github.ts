@@ -4,6 +4,14 @@ import { type AskApi, type AtHost, faultOf, saidBy, textOf, type Wanted } from '
 /** Headers of each question. */
 export const gitHubHeaders = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' } as const;
 
+/** Returns whether this head of a pull request is the branch, and not one of a fork with the same name. */
+function isOf(its: unknown, { owner, repo, head }: Wanted): boolean {
+  const place = textOf(Reflect.get(Object(its), 'repo'), 'full_name');
+  return (
+    textOf(its, 'ref') === head && (place ?? `${owner}/${repo}`).toLowerCase() === `${owner}/${repo}`.toLowerCase()
+  );
+}
+
 async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined> {
   const { owner, repo, head, base, isBaseNamed } = wanted;
   const query = new URLSearchParams({ state: 'open', head: `${owner}:${head}`, per_page: '100' });
@@ -12,8 +20,8 @@ async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined
   const fault = faultOf(answer, wanted);
   if (fault !== undefined) return fault;
   const found = (Array.isArray(answer.json) ? answer.json : []).find(
-    // A host that does not know the filter `head` lists all.
-    (each) => textOf(Reflect.get(Object(each), 'head'), 'ref') === head,
+    // A host that does not know the filter `head` lists all, also those of forks.
+    (each) => isOf(Reflect.get(Object(each), 'head'), wanted),
   );
   const url = textOf(found, 'html_url');
   return url === undefined ? undefined : { kind: 'open', url, isNew: false };

@@ -5,18 +5,21 @@ import { recordChange } from '../../access/audit/record.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 import { readDefaultBranch } from '../../code-hosts/default-branch.ts';
 import { readRepositories } from '../../environments/repositories.ts';
+import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { reportArtifact } from '../../files/artifacts/report.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../redaction/agent-text.ts';
-import type { Database } from '../../store/database/database.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
 import { defineStatement, integer } from '../../store/database/statement.ts';
+import { whileLeased } from '../../uploads/lease.ts';
 import { gitHubHeaders, openAtGitHub } from './github.ts';
 import { openAtGitLab } from './gitlab.ts';
 import { type AtHost, askApiWith, type Wanted } from './host.ts';
 
-/** `refused` 403, `not_found` 404, `conflict` 409, `unavailable` 503; the messages are sentences. */
+/** `refused` 403, `not_found` 404, `conflict` 409, `busy` 429, `unavailable` 503; the messages are sentences. */
 export type OpenedPullRequest =
   | { readonly kind: 'open'; readonly response: OpenPullRequestResponse }
+  | { readonly kind: 'busy'; readonly message: string }
   | Exclude<AtHost, { kind: 'open' }>;
 
 interface Deps extends ServiceSecrets {
@@ -40,6 +43,19 @@ export async function openPullRequest(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<OpenedPullRequest> {
+  // One after the other, so that requests at once cannot open more than a run may.
+  const lease = { name: `pull-request/${session.runId}`, most: 1 };
+  const opened = await whileLeased(deps.db, lease, () => openNext(deps, session, request, signal));
+  if (opened !== 'busy') return opened;
+  return { kind: 'busy', message: 'Another pull request of the run is opened at the moment. Ask again.' };
+}
+
+async function openNext(
+  deps: Deps,
+  session: RunSession,
+  request: OpenPullRequest,
+  signal: AbortSignal,
+): Promise<OpenedPullRequest> {
   const { db } = deps;
   const { owner, repo } = request.repository;
   const repositories = await readRepositories(db, session.executionId);
@@ -51,28 +67,32 @@ export async function openPullRequest(
   const atHost = await askHost(deps, session, request, signal);
   if (atHost.kind !== 'open') return atHost;
   const { url, isNew } = atHost;
-  return await db.transaction(async (tx) => {
+  const record = async (tx: Queryable) => {
+    if (!isNew) return;
+    const author = { teamId: session.teamId, creator: session.executor, keyId: null, from: null };
+    const subject = { type: 'pull_request', uid: url, name: `${owner}/${repo}` };
+    const after = withoutSecrets(deps, session, { run_id: session.runId, branch: request.head });
+    await recordChange(tx, author, { action: 'pull_request.create', subject, after });
+  };
+  const kept = db.transaction(async (tx): Promise<OpenedPullRequest> => {
     const data = { url, branch: request.head };
     const reported = await reportArtifact(deps, tx, session, { artifact_type: 'PULL_REQUEST', data });
     if (reported.kind === 'invalid') {
       const why = reported.faults.map(({ message }) => message).join('; ');
+      await record(tx);
       return {
         kind: 'conflict',
         message: `The pull request ${url} is open, and cannot be kept as an artifact: ${why}.`,
       };
     }
-    if (isNew) {
-      const author = { teamId: session.teamId, creator: session.executor, keyId: null, from: null };
-      const subject = { type: 'pull_request', uid: url, name: `${owner}/${repo}` };
-      const after = { run_id: session.runId, branch: request.head };
-      await recordChange(tx, author, {
-        action: 'pull_request.create',
-        subject,
-        after: withoutSecrets(deps, session, after),
-      });
-    }
+    await record(tx);
     const response = { artifact_uid: reported.artifactUid, url, branch: request.head, is_new: isNew };
     return { kind: 'open', response };
+  });
+  return await kept.catch(async (error: unknown) => {
+    // The run was cancelled meanwhile. The pull request is there all the same.
+    if (error instanceof AttemptOver) await db.transaction(record);
+    throw error;
   });
 }
 

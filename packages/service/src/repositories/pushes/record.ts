@@ -52,7 +52,7 @@ const setResults = defineStatement({
   text: `
     UPDATE pushed_branches p SET result = each.result
     FROM unnest($2::int[], $3::text[]) AS each (number, result)
-    WHERE p.run_id = $1 AND p.number = each.number AND p.result = 'sent'`,
+    WHERE p.run_id = $1 AND p.number = each.number AND p.result IN ('sent', 'unknown')`,
   row: {},
 });
 
@@ -156,9 +156,7 @@ export async function endPush(
     else results.set(ref, reason === null ? { result: 'pushed' } : { result: 'rejected', reason });
   }
   await db.transaction(async (tx) => {
-    const stored = push.commands
-      .map(({ ref }) => results.get(ref)?.result)
-      .map((each) => (each === 'unknown' ? 'sent' : each));
+    const stored = push.commands.map(({ ref }) => results.get(ref)?.result);
     await tx.query(setResults, [session.runId, numbers, stored]);
     await appendPush(tx, service, session, push, results);
   });
