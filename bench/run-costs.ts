@@ -91,18 +91,35 @@ export async function runCosts(system: System, runs: number): Promise<RunCosts> 
   return { ...costs, all: sum(Object.values(costs)), perSecond: runs / seconds };
 }
 
+/** Memory of a waiting sandbox in MB. */
+export interface WaitingMemory {
+  readonly all: number;
+  readonly agent: number;
+  /** Its share of the supervisor. */
+  readonly supervisor: number;
+}
+
 /**
- * Returns the proportional memory of a sandbox in which an agent waits, in MB: agent, its init, bwrap, and their supervisor. Nothing else may
- * run.
+ * Returns the proportional memory of a sandbox in which an agent waits: agent, its init, bwrap, and the supervisor divided by the sandboxes in
+ * which agents wait. Nothing else may run, and `count` agents must wait.
  */
-export async function memoryOfWaiting(system: System): Promise<{ all: number; agent: number; supervisor: number }> {
-  await delay(2000);
+export async function memoryOfWaiting(system: System, count: number): Promise<WaitingMemory> {
   const worker = system.worker().pid ?? 0;
-  const processes = descendants([worker]);
-  const agent = processes.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0agent\0wait\0'));
-  if (agent === undefined) throw new Error('no agent waits');
-  const chain: number[] = [];
-  for (let pid = agent; pid !== worker; pid = parentOf(pid)) chain.push(pid);
-  const pss = chain.map((pid) => memoryOf(pid).pssMb);
-  return { all: sum(pss), agent: pss[0] ?? Number.NaN, supervisor: pss.at(-1) ?? Number.NaN };
+  const waiting = () =>
+    descendants([worker]).filter((pid) =>
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').includes(' agent wait '),
+    );
+  while (waiting().length < count) await delay(200);
+  await delay(2000);
+  const pss = (pids: Iterable<number>) => sum([...pids].map((pid) => memoryOf(pid).pssMb)) / count;
+  const agents = waiting();
+  const own = new Set<number>();
+  const supervisors = new Set<number>();
+  for (const agent of agents) {
+    let pid = agent;
+    for (; parentOf(pid) !== worker; pid = parentOf(pid)) own.add(pid);
+    supervisors.add(pid);
+  }
+  const supervisor = pss(supervisors);
+  return { all: pss(own) + supervisor, agent: pss(agents), supervisor };
 }

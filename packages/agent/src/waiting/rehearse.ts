@@ -12,6 +12,12 @@ import { connectToService, readBody, type ServiceConnection, type ServiceRequest
 /** Answers of the service that is played here. */
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
 
+/**
+ * A task whose command cannot be started, because it has a NUL: a process for it would take more processor time than the run saves. Its
+ * workspace may be kept, as that of most runs.
+ */
+const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
+
 export interface Rehearsal {
   readonly serverRoot: string;
   readonly relaySocket: string | undefined;
@@ -26,7 +32,7 @@ export async function rehearse(options: Rehearsal): Promise<void> {
   if (options.relaySocket !== undefined) await askRelay(options);
   const client = serviceClient({ connection: playedService(options.serverRoot) });
   const secrets = grantedSecrets(temporaryFolder);
-  await runAgent({ client, task: client.resolvePrompt(), secrets, workspace, ownFolders: false, env });
+  await runAgent({ client, task: client.resolvePrompt(), secrets, workspace, ownFolders: true, env });
 }
 
 /** Sends a request that the relay answers itself, without the service. It needs no token. */
@@ -52,10 +58,10 @@ function playedService(serverRoot: string): ServiceConnection {
 }
 
 async function answerTo({ path, body, signal }: ServiceRequest): Promise<Answer> {
-  if (path.endsWith('/resolve-prompt')) return rehearsalTask;
-  if (path.endsWith('/events')) {
-    const { events } = JSON.parse(String(body)) as { events: { seq: number }[] };
-    return { acknowledged: Math.max(...events.map(({ seq }) => seq)) };
+  if (path.endsWith('/resolve-prompt')) return task;
+  if (path.endsWith('/events') || path.endsWith('/finish-task')) {
+    const { events = [] } = JSON.parse(String(body)) as { events?: { seq: number }[] };
+    return { acknowledged: Math.max(0, ...events.map(({ seq }) => seq)) };
   }
   // Open until the run ends.
   if (path.includes('/inbox'))

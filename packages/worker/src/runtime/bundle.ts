@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { isPart, joinParts } from './join-parts.ts';
 
 /** The agent as one program: file names below `agent/` and their contents. */
 export interface Bundle {
@@ -21,7 +22,7 @@ const requireShim = [
 
 /**
  * Bundles the agent's entry file with everything that it imports. Each dynamic import becomes a chunk, which is read only when it is
- * needed. esbuild is loaded here, because mostly the bundle exists already.
+ * needed; the modules of every run become few chunks. esbuild is loaded here, because mostly the bundle exists already.
  */
 export async function bundleAgent(entry: string): Promise<Bundle> {
   const esbuild = await import('esbuild');
@@ -43,11 +44,14 @@ export async function bundleAgent(entry: string): Promise<Bundle> {
       legalComments: 'none',
       banner: { js: requireShim },
       absWorkingDir: path.dirname(entry),
+      plugins: [joinParts(entry)],
       logLevel: 'silent',
     });
     return {
       files: result.outputFiles.map((file) => ({ name: path.relative('/agent', file.path), bytes: file.contents })),
-      inputs: Object.keys(result.metafile.inputs).map((input) => path.resolve(path.dirname(entry), input)),
+      inputs: Object.keys(result.metafile.inputs)
+        .filter((input) => !isPart(input))
+        .map((input) => path.resolve(path.dirname(entry), input)),
     };
   } finally {
     // Otherwise esbuild's helper process stays until the worker ends.

@@ -1,13 +1,19 @@
 import { execFile } from 'node:child_process';
+import { rmdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
 /**
  * Removes a folder with everything in it. Uses the system's `rm`, because it walks by file descriptors: an agent can leave trees
- * deeper than the longest path, and symbolic links, and `rm` handles both.
+ * deeper than the longest path, and symbolic links, and `rm` handles both. An empty folder needs no program.
  */
 export async function removeTree(folder: string): Promise<void> {
+  const isRemoved = await rmdir(folder).then(
+    () => true,
+    () => false,
+  );
+  if (isRemoved) return;
   const options = { env: { PATH: '/usr/bin:/bin' } };
   // An agent under our own user may have removed the write permission of its folders.
   if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', folder], options).catch(() => {});

@@ -74,7 +74,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     });
   });
   try {
-    start.cgroup?.add(pid);
+    await start.cgroup?.add(pid);
   } catch (error) {
     options.destroy();
     token.destroy();

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,8 +6,8 @@ import type { CgroupHierarchy } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
-  /** Adds a process. Synchronous, so that the process is in the group before it starts others. */
-  add(pid: number): void;
+  /** Adds a process. It must start no other before this resolves. The kernel may take many milliseconds. */
+  add(pid: number): Promise<void>;
   /** Returns how many of its processes the kernel killed for lack of memory. */
   oomKills(): Promise<number>;
   /**
@@ -49,8 +48,8 @@ export async function openCgroup(
     return [...found];
   };
   return {
-    add(pid) {
-      for (const folder of folders) writeFileSync(path.join(folder, 'cgroup.procs'), String(pid));
+    async add(pid) {
+      await Promise.all(folders.map((folder) => writeFile(path.join(folder, 'cgroup.procs'), String(pid))));
     },
     async oomKills() {
       const file = hierarchy.version === 2 ? 'memory.events' : 'memory.oom_control';

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Plugin } from 'esbuild';
+
+/** Module that imports all that a run needs until its first command. */
+const everyRun = 'waiting/wait.ts';
+
+/** Folder of the commands for programs in the sandbox, which should load little. */
+const commandsFolder = 'sandbox-commands';
+
+const namespace = 'part';
+
+/** Returns true for the name of a module that `joinParts` made. */
+export const isPart = (input: string): boolean => input.startsWith(`${namespace}:`);
+
+/**
+ * Makes the modules of every run one chunk. esbuild makes a chunk for each set of entries that share modules, so the parts of the agent that
+ * are loaded late would divide the modules of every run into some thirty files, and each file costs a start half a millisecond. Here each
+ * part also imports what every run imports: then all parts share these modules.
+ */
+export function joinParts(entry: string): Plugin {
+  const sources = path.dirname(entry);
+  const common = path.join(sources, everyRun);
+  return {
+    name: 'join-parts',
+    setup(build) {
+      if (!existsSync(common)) return;
+      build.onResolve({ filter: /^\./ }, async ({ path: name, kind, importer, resolveDir }) => {
+        if (kind !== 'dynamic-import' || !importer.startsWith(sources)) return undefined;
+        const resolved = await build.resolve(name, { resolveDir, importer, kind: 'import-statement' });
+        if (resolved.path.startsWith(path.join(sources, commandsFolder))) return resolved;
+        return { ...resolved, namespace };
+      });
+      build.onLoad({ filter: /.*/, namespace }, ({ path: part }) => ({
+        contents: `import ${JSON.stringify(common)};\nexport * from ${JSON.stringify(part)};\n`,
+        resolveDir: sources,
+      }));
+    },
+  };
+}
