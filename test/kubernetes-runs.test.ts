@@ -1,11 +1,15 @@
 /** Runs of a whole system in pods. The node stands in for a real one, and starts the real agent; `test-cluster.ts` says what the API server is. */
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
+import {
+  type Scenario,
+  silentLog,
+  startTestCluster,
+  type TestCluster,
+} from '../packages/worker/test/kubernetes/test-cluster.ts';
 import { workerEnvironment } from '../packages/worker/test/worker.ts';
-import { type Scenario, startTestCluster, type TestCluster } from './support/kubernetes/test-cluster.ts';
 import { type System, sandboxProblem, startSystem } from './support/system.ts';
 
 const problem = process.getuid?.() === 0 ? sandboxProblem : 'only root can start containers of several users';
@@ -33,7 +37,7 @@ describe.skipIf(problem !== null)(name, () => {
       }),
     );
     if (!parsed.ok) throw new Error(parsed.problems.join('; '));
-    worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }) });
+    worker = await startWorker(parsed.settings, { log: silentLog });
   }, limitMs);
   afterAll(async () => {
     await worker?.stop();

@@ -22,11 +22,7 @@ import {
   fakeAssignment,
   startFakeWorkerService,
 } from '../../../../../test/fakes/worker-service.ts';
-import {
-  type Scenario,
-  startTestCluster,
-  type TestCluster,
-} from '../../../../../test/support/kubernetes/test-cluster.ts';
+import { type Scenario, startTestCluster, type TestCluster } from '../../../test/kubernetes/test-cluster.ts';
 import { fixtureAgent, temporaryDataDir, until, workerEnvironment } from '../../../test/worker.ts';
 import { startWorker, type Worker } from '../../worker.ts';
 
