@@ -96,7 +96,12 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
         .filter(({ lives }) => lives)
         .flatMap(({ sandbox, record }) => [sandbox.id, record.supervisor ?? sandbox.id]),
     );
-    const left = adoptSeconds === 0 ? [] : await adoptLeft(settings.RUNYARD_SANDBOX, { state, settings, log });
+    const left =
+      adoptSeconds === 0
+        ? []
+        : await adoptLeft(settings.RUNYARD_SANDBOX, { state, settings, log }).catch((error: Error) => {
+            throw new WorkerRefused(error.message, { cause: error });
+          });
     await sweepLeftovers(state, new Set([...live, ...left.map(({ sandbox }) => sandbox.id)]), log);
     const token = openInstanceToken(lock.folder, log);
     const limits = sandboxLimits(settings);

@@ -51,7 +51,7 @@ export interface TestWorkerOptions {
 
 /** Environment of a worker of a test. */
 export function workerEnvironment(
-  service: FakeWorkerService,
+  service: Pick<FakeWorkerService, 'url'>,
   dataDir: string,
   settings: TestWorkerOptions['settings'],
 ): Record<string, string> {

@@ -32,6 +32,8 @@ async function fix(context: Context): Promise<string> {
   const backend = context.settings.RUNYARD_SANDBOX;
   if (backend === 'docker')
     return 'docs/isolation.md, "Sandboxes in containers"; or unset RUNYARD_SANDBOX to use bubblewrap';
+  if (backend === 'kubernetes')
+    return 'docs/isolation.md, "Sandboxes in a cluster"; or unset RUNYARD_SANDBOX to use bubblewrap';
   if (process.platform === 'linux' && !(await findBubblewrap())) {
     return `${installCommand(context.env.PATH)}\n${withoutSandbox}`;
   }

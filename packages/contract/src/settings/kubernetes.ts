@@ -64,7 +64,7 @@ export const kubernetesSettings = {
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_KUBERNETES_START_SECONDS: {
-    read: whole(10, 86400),
+    read: whole(1, 86400),
     default: '300',
     description:
       'Time for the cluster to schedule a pod, pull its images and start it. Then the run fails with the reason.',

@@ -1,11 +1,10 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import type { Settings } from '@runyard/contract/settings';
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
-import type { SupervisorRecord } from '../supervised/records.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { Sandbox, SandboxBackend } from './sandbox.ts';
 import type { SandboxSupervisors } from './supervisors.ts';
@@ -60,10 +59,17 @@ export interface OpenRequest {
 
 /** A sandbox that an earlier worker left, which lives or has ended. */
 export interface AdoptableSandbox {
-  readonly record: Pick<
-    SupervisorRecord,
-    'execution' | 'assignment_id' | 'limits' | 'limited' | 'network' | 'spawn_ms'
-  >;
+  readonly record: {
+    readonly execution: { readonly task_id: string; readonly execution_id: string };
+    readonly assignment_id?: string | undefined;
+    readonly limits: SandboxLimits;
+    /** True if its environment lowers the worker's limits. */
+    readonly limited: boolean;
+    /** Hosts that its environment allows. */
+    readonly network?: SandboxNetwork | undefined;
+    /** From the assignment to the agent's start, milliseconds. */
+    readonly spawn_ms: number;
+  };
   readonly sandbox: Pick<Sandbox, 'id' | 'ended' | 'kill' | 'dispose'> & {
     /** Takes the connections that its proxy denied. */
     onDenied(report: (denied: DeniedConnections) => void): void;

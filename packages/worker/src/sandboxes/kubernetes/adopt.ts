@@ -1,6 +1,7 @@
 /** Finds the sandboxes that earlier workers of a data folder left in the cluster. */
 import type { AdoptableSandbox } from '../backend-kind.ts';
 import { follow, type KubernetesGround } from './backend.ts';
+import { isMadeBy } from './look.ts';
 import { ownedBy, sandboxOfJob } from './names.ts';
 import { readRecord } from './record.ts';
 
@@ -11,7 +12,9 @@ import { readRecord } from './record.ts';
 export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSandbox[]> {
   const { cluster, owner, secret, log } = ground;
   const left: AdoptableSandbox[] = [];
-  for (const job of await cluster.listJobs(ownedBy(owner))) {
+  const jobs = await cluster.listJobs(ownedBy(owner));
+  const pods = jobs.length === 0 ? [] : await cluster.listPods(ownedBy(owner));
+  for (const job of jobs) {
     const { name = '', uid = '', deletionTimestamp } = job.metadata ?? {};
     const id = sandboxOfJob(owner, name);
     const record = readRecord(secret, job);
@@ -27,13 +30,17 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
     // It was being ended: no agent works in it that anyone waits for.
     if (deletionTimestamp !== undefined) continue;
     const image = job.spec?.template.spec?.containers[0]?.image ?? '';
+    const pod = pods.find(({ metadata }) => isMadeBy(metadata?.ownerReferences, uid));
+    const startedAt = pod?.status?.containerStatuses?.find((each) => each.name === 'agent')?.state?.running?.startedAt;
     const { started, ended, kill } = follow(ground, { name, uid, image });
     void started.then((failure) => (failure === undefined ? cluster.deleteSecret(name).catch(() => {}) : undefined));
     left.push({
-      record: { ...record, spawn_ms: 0 },
-      lives: !(job.status?.conditions ?? []).some(
-        ({ type, status }) => /^(?:Complete|Failed)$/.test(type) && status === 'True',
-      ),
+      record: {
+        ...record,
+        spawn_ms: startedAt === undefined ? 0 : Math.max(0, startedAt.getTime() - record.assigned_at),
+      },
+      // A pod that has not started yet does so later, and its agent says so itself.
+      lives: startedAt !== undefined,
       sandbox: {
         id,
         ended,

@@ -116,7 +116,7 @@ function placer(ground: PodGround): V1Container {
     name: 'place-agent',
     image: ground.agentImage,
     ...pullPolicy(ground),
-    command: [`${places.agent}/node`, '-e', placeAgent],
+    command: [`${places.agent}/node`, '-e', placeAgent(ground.runtimeClass !== undefined)],
     resources: { limits: { memory: '256Mi' }, requests: { cpu: '100m', memory: '128Mi' } },
     securityContext: { ...container, runAsUser: placingUser, runAsGroup: placingUser },
     volumeMounts: [

@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type AdoptRequest, type BackendKind, type SweepRequest, unavailable } from '../backend-kind.ts';
 import type { ClusterAddress } from './cluster.ts';
+import { openSecret, ownerOf } from './record.ts';
 
 /** File that names the cluster which may have Jobs of this data folder, whatever the settings are by then. */
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
@@ -40,12 +41,12 @@ function knownCluster(stateRoot: string): ClusterAddress | undefined {
 }
 
 /** Deletes the Jobs of this data folder, except those of adopted sandboxes. */
-async function sweep({ owner, stateRoot, kept, log }: SweepRequest): Promise<number> {
+async function sweep({ stateRoot, kept, log }: SweepRequest): Promise<number> {
   const address = knownCluster(stateRoot);
   if (address === undefined) return 0;
   try {
     const { deleteLeft } = await import('./open.ts');
-    const deleted = await deleteLeft(address, owner, kept);
+    const deleted = await deleteLeft(address, ownerOf(openSecret(stateRoot)), kept);
     if (kept.size === 0) await rm(clusterFile(stateRoot), { force: true });
     return deleted;
   } catch (error) {

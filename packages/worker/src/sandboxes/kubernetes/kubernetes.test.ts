@@ -2,8 +2,17 @@
  * The backend with the real client library. The API server is a fake one; `bin/test-kubernetes` runs these tests against a real one.
  * A stand-in for a node really starts the pods, with bubblewrap.
  */
-import { rm } from 'node:fs/promises';
-import type { V1Job, V1NetworkPolicy, V1Pod, V1PodList, V1Secret } from '@kubernetes/client-node';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  BatchV1Api,
+  type V1Job,
+  type V1JobSpec,
+  type V1NetworkPolicy,
+  type V1Pod,
+  type V1PodList,
+  type V1Secret,
+} from '@kubernetes/client-node';
 import { parseSettings } from '@runyard/contract/settings';
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import { pino } from 'pino';
@@ -13,11 +22,7 @@ import {
   fakeAssignment,
   startFakeWorkerService,
 } from '../../../../../test/fakes/worker-service.ts';
-import {
-  type Scenario,
-  startTestCluster,
-  type TestCluster,
-} from '../../../../../test/support/kubernetes/test-cluster.ts';
+import { type Scenario, startTestCluster, type TestCluster } from '../../../test/kubernetes/test-cluster.ts';
 import { fixtureAgent, temporaryDataDir, until, workerEnvironment } from '../../../test/worker.ts';
 import { startWorker, type Worker } from '../../worker.ts';
 
@@ -32,6 +37,7 @@ interface Started extends AsyncDisposable {
   readonly scenario: Scenario;
   readonly service: FakeWorkerService;
   worker: Worker;
+  readonly settings: Readonly<Record<string, string>>;
   startAgain(): Promise<void>;
 }
 
@@ -40,25 +46,25 @@ async function start(name: string, settings: Record<string, string> = {}): Promi
   const scenario = await cluster.begin(name);
   const service = await startFakeWorkerService();
   const dataDir = await temporaryDataDir();
+  const all = {
+    RUNYARD_SANDBOX: 'kubernetes',
+    RUNYARD_KUBERNETES_CONFIG: scenario.config,
+    RUNYARD_KUBERNETES_AGENT_IMAGE: 'ghcr.io/test/agent:1',
+    RUNYARD_KUBERNETES_IMAGE: 'debian:12',
+    RUNYARD_KUBERNETES_SERVICE_URL: service.url,
+    RUNYARD_WORKER_CACHE_MB: '0',
+    RUNYARD_SANDBOX_MEMORY_MB: '512',
+    ...settings,
+  };
   const open = async (): Promise<Worker> => {
-    const parsed = parseSettings(
-      workerEnvironment(service, dataDir, {
-        RUNYARD_SANDBOX: 'kubernetes',
-        RUNYARD_KUBERNETES_CONFIG: scenario.config,
-        RUNYARD_KUBERNETES_AGENT_IMAGE: 'ghcr.io/test/agent:1',
-        RUNYARD_KUBERNETES_IMAGE: 'debian:12',
-        RUNYARD_KUBERNETES_SERVICE_URL: service.url,
-        RUNYARD_WORKER_CACHE_MB: '0',
-        RUNYARD_SANDBOX_MEMORY_MB: '512',
-        ...settings,
-      }),
-    );
+    const parsed = parseSettings(workerEnvironment(service, dataDir, all));
     if (!parsed.ok) throw new Error(parsed.problems.join('; '));
     return await startWorker(parsed.settings, { log: pino({ level: 'silent' }) });
   };
   const started: Started = {
     scenario,
     service,
+    settings: all,
     worker: await open(),
     async startAgain() {
       started.worker = await open();
@@ -139,8 +145,9 @@ test('runs an execution in a pod that the cluster accepts, and removes everythin
       seccompProfile: { type: 'RuntimeDefault' },
     },
   });
-  for (const member of ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'])
-    expect(spec).not.toHaveProperty(member);
+  // A real API server leaves out what is false.
+  for (const member of ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'] as const)
+    expect(spec?.[member] ?? false).toBe(false);
   expect(spec?.volumes?.filter(({ emptyDir, secret }) => !emptyDir && !secret)).toEqual([]);
   for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])])
     expect(container.securityContext).toMatchObject({
@@ -189,8 +196,8 @@ test('reports the exit code and the end of the output, without tokens', async ()
   await using it = await start('failure');
   it.service.send(assignment('failure-1', undefined, 'sh', `echo it broke ${token}; exit 3`));
   const { exit_code, message } = await failureOf(it, 'failure-1');
-  expect(exit_code).toBe(3);
   expect(message).toContain('it broke [redacted]');
+  expect(exit_code).toBe(3);
 });
 
 test('says why no node takes a pod', async () => {
@@ -226,15 +233,44 @@ test('ends the pod of a cancelled run', async () => {
   expect(answersTo<V1PodList>(it, 'GET', /\/pods\?/).at(-1)?.items).toEqual([]);
 });
 
-test('adopts the pod of an earlier worker, and reports its end', async () => {
+test('adopts the pod of an earlier worker, and reports its end, but no Job that claims to be one', async () => {
   await using it = await start('adoption');
   it.service.send(assignment('kept', undefined, 'sh', 'sleep 8; exit 5'));
   await it.service.waitFor('sandbox_ready', (data) => data.execution_id === 'kept');
   it.worker.terminate();
   await it.worker.drained;
+  // Everything of the Job, under another name of this data folder, as someone with rights in the namespace could make it.
+  const batch = cluster.admin.makeApiClient(BatchV1Api);
+  const name = first(answersTo<V1Job>(it, 'POST', jobs)).metadata?.name ?? '';
+  const { metadata, spec } = await batch.readNamespacedJob({ name, namespace: 'runyard' });
+  const forged = `${name.slice(0, -12)}0123456789ab`;
+  const { labels = {}, annotations = {} } = metadata ?? {};
+  const { selector: _, template, ...rest } = spec as V1JobSpec;
+  const body = {
+    metadata: { name: forged, labels, annotations },
+    spec: { ...rest, suspend: true, template: { metadata: {}, ...(template.spec ? { spec: template.spec } : {}) } },
+  };
+  await batch.createNamespacedJob({ namespace: 'runyard', body });
+  const hellos = () => it.service.messages.filter(({ type }) => type === 'worker_hello');
+  const before = hellos().length;
   await it.startAgain();
-  const hello = it.service.messages.filter(({ type }) => type === 'worker_hello').at(-1);
-  expect(hello?.data).toMatchObject({ executions: [{ execution_id: 'kept' }] });
+  await until(() => hellos().length > before);
+  expect(hellos().at(-1)?.data).toMatchObject({ executions: [{ execution_id: 'kept' }] });
   expect((await failureOf(it, 'kept')).exit_code).toBe(5);
-  expect(answersTo(it, 'POST', jobs)).toHaveLength(1);
+  expect(cluster.kubelet.starts.filter((pod) => pod.startsWith(name))).toHaveLength(2);
+  expect(cluster.kubelet.starts.filter((pod) => pod.startsWith(forged))).toEqual([]);
+  await until(() => answersTo(it, 'DELETE', new RegExp(forged)).length > 0);
+});
+
+test('does not start with a template that would weaken the pods', async () => {
+  await using it = await start('refusals');
+  const folder = await temporaryDataDir();
+  const template = path.join(folder, 'template.yaml');
+  await writeFile(template, 'spec: { hostNetwork: true }');
+  const parsed = parseSettings(
+    workerEnvironment(it.service, folder, { ...it.settings, RUNYARD_KUBERNETES_POD_TEMPLATE: template }),
+  );
+  if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+  await expect(startWorker(parsed.settings, { log: pino({ level: 'silent' }) })).rejects.toThrow('spec.hostNetwork');
+  await rm(folder, { recursive: true });
 });

@@ -46,7 +46,7 @@ export function openLook(
         for (const watcher of present) {
           const found = {
             job: jobs.find(({ metadata }) => metadata?.uid === watcher.uid),
-            pods: pods.filter(({ metadata }) => isOf(metadata?.ownerReferences, watcher.uid)),
+            pods: pods.filter(({ metadata }) => isMadeBy(metadata?.ownerReferences, watcher.uid)),
           };
           if (!watcher.see(found)) continue;
           watchers.delete(watcher);
@@ -57,7 +57,8 @@ export function openLook(
         if (failures === 1)
           log.warn({ error: (error as Error).message }, 'the cluster cannot be looked at; trying again');
       }
-      if (watchers.size > 0) await sleep(Math.min(pause * 2 ** Math.min(failures, 6), longestPauseMs));
+      if (watchers.size > 0)
+        await sleep(Math.min(pause * 2 ** Math.min(failures, 6), longestPauseMs), undefined, { ref: false });
     }
     looks = false;
   };
@@ -78,5 +79,5 @@ export function openLook(
 }
 
 /** Returns whether the Job with this id controls an object. Labels alone prove nothing: whoever makes a pod chooses them. */
-const isOf = (owners: NonNullable<V1Pod['metadata']>['ownerReferences'], uid: string): boolean =>
+export const isMadeBy = (owners: NonNullable<V1Pod['metadata']>['ownerReferences'], uid: string): boolean =>
   owners?.some((owner) => owner.controller === true && owner.kind === 'Job' && owner.uid === uid) === true;

@@ -5,7 +5,7 @@ export const managedByLabel = 'app.kubernetes.io/managed-by';
 /** Data folder of the worker that made an object. */
 export const ownerLabel = 'runyard.dev/owner';
 export const executionLabel = 'runyard.dev/execution';
-export const runLabel = 'runyard.dev/run';
+const runLabel = 'runyard.dev/run';
 /** Prefixes of the labels and annotations that only Runyard and the cluster may set. */
 export const reservedPrefixes = ['runyard.dev/', 'batch.kubernetes.io/', 'job-name', 'controller-uid', managedByLabel];
 

@@ -22,7 +22,7 @@ import { levelOf } from './level.ts';
 import { openLook } from './look.ts';
 import { ownedBy, policyName, sandboxOfJob } from './names.ts';
 import { findService, policyOf, readServicePods } from './policy.ts';
-import { openSecret } from './record.ts';
+import { openSecret, ownerOf } from './record.ts';
 import { emptyTemplate, type PodTemplate, readTemplate } from './template.ts';
 
 /** Seconds for which a Job that has ended stays at least, so that a worker can report its end. */
@@ -44,13 +44,13 @@ function templateOf({ RUNYARD_KUBERNETES_POD_TEMPLATE: file }: KubernetesSetting
 
 interface GroundRequest {
   readonly cluster: Cluster;
-  readonly owner: string;
   readonly secret: string;
   readonly settings: KubernetesSettings;
   readonly log: KubernetesGround['log'];
 }
 
-function groundOf({ cluster, owner, secret, settings, log }: GroundRequest): KubernetesGround {
+function groundOf({ cluster, secret, settings, log }: GroundRequest): KubernetesGround {
+  const owner = ownerOf(secret);
   const agentImage = settings.RUNYARD_KUBERNETES_AGENT_IMAGE;
   if (agentImage === undefined)
     throw new Error(
@@ -114,8 +114,7 @@ async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Prom
 /** Asks the cluster whether a worker with these settings could work. Makes nothing in it. */
 export async function probeCluster(limits: SandboxLimits, settings: KubernetesSettings): Promise<ProbeResult> {
   const cluster = openCluster(addressOf(settings));
-  const owner = randomBytes(6).toString('hex');
-  const ground = groundOf({ cluster, owner, secret: '', settings, log: { warn: () => {} } });
+  const ground = groundOf({ cluster, secret: randomBytes(32).toString('hex'), settings, log: { warn: () => {} } });
   await cluster.version();
   const reasons = await problemsOf(ground, limits);
   return reasons.length > 0 ? unavailable('kubernetes', ...reasons) : { ok: true, reasons, level: levelOf(ground) };
@@ -129,7 +128,7 @@ export async function openKubernetes(
   const agentServiceRoot = serviceRootOf(settings, serviceRoot);
   const address = addressOf(settings);
   const cluster = openCluster(address);
-  const ground = groundOf({ cluster, owner: state.owner, secret: openSecret(state.folder), settings, log });
+  const ground = groundOf({ cluster, secret: openSecret(state.folder), settings, log });
   const version = await cluster.version();
   const problems = await problemsOf(ground, limits);
   if (problems.length > 0) throw new Error(`no sandbox: ${problems.join('; ')}`);
@@ -137,7 +136,7 @@ export async function openKubernetes(
   let made = '';
   const renewPolicy = async (): Promise<void> => {
     const peer = pods === undefined ? await findService(agentServiceRoot) : readServicePods(pods);
-    const policy = policyOf(cluster.namespace, state.owner, peer);
+    const policy = policyOf(cluster.namespace, ground.owner, peer);
     if (JSON.stringify(policy) === made) return;
     await cluster.putPolicy(policy);
     made = JSON.stringify(policy);
@@ -154,7 +153,7 @@ export async function openKubernetes(
 /** Returns the sandboxes that earlier workers of the data folder left. */
 export async function adoptSandboxes({ state, settings, log }: AdoptRequest): Promise<AdoptableSandbox[]> {
   const cluster = openCluster(addressOf(settings));
-  return await adoptJobs(groundOf({ cluster, owner: state.owner, secret: openSecret(state.folder), settings, log }));
+  return await adoptJobs(groundOf({ cluster, secret: openSecret(state.folder), settings, log }));
 }
 
 const pauseMs = 500;

@@ -57,7 +57,6 @@ export function policyOf(namespace: string, owner: string, peer: ServicePeer): V
     spec: {
       podSelector: { matchLabels: { [ownerLabel]: owner } },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [],
       egress: [
         { to: peersOf(peer), ports: [{ protocol: 'TCP', port: peer.port }] },
         ...('addresses' in peer && !peer.hasName ? [] : [names]),

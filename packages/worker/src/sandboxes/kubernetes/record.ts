@@ -1,5 +1,5 @@
 /** The record of an execution at its Job, which tells the next worker what runs there. */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { V1Job } from '@kubernetes/client-node';
@@ -37,6 +37,13 @@ export function openSecret(stateRoot: string): string {
   }
   return readFileSync(file, 'utf8');
 }
+
+/**
+ * Returns twelve hex digits that label everything of a data folder in a cluster. They come from its secret: several machines may have data folders
+ * with the same path, and a worker deletes what has its label and no proof.
+ */
+export const ownerOf = (secret: string): string =>
+  createHash('sha256').update(`owner of ${secret}`).digest('hex').slice(0, 12);
 
 /** Returns the proof that a worker with this secret wrote the record for the Job with this id. The cluster gives each Job an id that no other one has. */
 export const proofOf = (secret: string, uid: string, record: string): string =>

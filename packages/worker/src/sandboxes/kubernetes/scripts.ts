@@ -37,9 +37,9 @@ await import('./agent/main.mjs');
 /**
  * Copies the agent from its image to the volume that the agent's container sees, and moves the token to a file that the agent
  * removes. It belongs to another user than the agent, who can start but not read the agent's own Node: so no command of the run can
- * trace the agent (docs/isolation.md).
+ * trace the agent (docs/isolation.md). `isReadable`: they can, for runtimes such as gVisor, which cannot start such a program.
  */
-export const placeAgent = `
+export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');
 const from = '${places.agent}';
 const to = '${placing.target}';
@@ -51,7 +51,7 @@ for (const name of ['node', 'agent/main.mjs']) {
 const own = from + '/agent/node';
 fs.cpSync(from, to, { recursive: true, verbatimSymlinks: true, filter: (file) => file !== own });
 fs.copyFileSync(from + '/node', to + '/agent/node');
-fs.chmodSync(to + '/agent/node', 0o111);
+fs.chmodSync(to + '/agent/node', ${isReadable ? '0o555' : '0o111'});
 fs.writeFileSync(to + '/start.mjs', ${JSON.stringify(starter)}, { mode: 0o644 });
 fs.mkdirSync(to + '/etc');
 for (const [name, text] of Object.entries(${JSON.stringify(userFiles(agentUser, agentUser))})) fs.writeFileSync(to + '/etc/' + name, text, { mode: 0o644 });

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CoreV1Api, KubeConfig, RbacAuthorizationV1Api, VersionApi } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
-import { freePort } from '../free-port.ts';
-import { eventually, killHard } from '../system.ts';
+import { freePort } from '../../../../test/support/free-port.ts';
+import { eventually, killHard } from '../../../../test/support/system.ts';
 
 export interface ControlPlane extends AsyncDisposable {
   readonly folder: string;
@@ -187,7 +187,7 @@ export const kubeconfig = (cluster: object, token: string) => ({
 
 /** Makes the Role of docs/isolation.md, and gives it to the user of the workers. */
 async function giveRole(admin: KubeConfig): Promise<void> {
-  const docs = await readFile(path.resolve(import.meta.dirname, '../../../docs/isolation.md'), 'utf8');
+  const docs = await readFile(path.resolve(import.meta.dirname, '../../../../docs/isolation.md'), 'utf8');
   const manifest = docs
     .split('```yaml\n')
     .map((part) => part.split('\n```')[0] ?? '')

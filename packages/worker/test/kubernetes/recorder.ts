@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { bodyOf, type Exchange } from '../../fakes/cluster.ts';
+import { bodyOf, type Exchange } from '../../../../test/fakes/cluster.ts';
 import type { ControlPlane } from './control-plane.ts';
 
 export interface Recorder extends AsyncDisposable {

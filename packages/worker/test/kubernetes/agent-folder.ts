@@ -1,7 +1,7 @@
 /** Makes `/agent` of the agent's image, as a folder. */
-import { chmod, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { pino } from 'pino';
-import { makeRuntime } from '../../../packages/worker/src/runtime/runtime.ts';
+import { makeRuntime } from '../../src/runtime/runtime.ts';
 
 /** Returns the folder. `entry`: the agent's `main.ts`, or what stands in for it. */
 export async function makeAgentFolder(folder: string, entry: string): Promise<string> {
@@ -9,5 +9,3 @@ export async function makeAgentFolder(folder: string, entry: string): Promise<st
   await chmod(folder, 0o755);
   return runtime;
 }
-
-export const removeAgentFolder = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });

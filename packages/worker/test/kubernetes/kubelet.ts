@@ -133,20 +133,12 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
       variable,
       value.replaceAll('$$(', '$('),
     ]);
+    // bubblewrap itself makes missing folders for root alone.
+    const parents = (of.volumeMounts ?? []).flatMap(({ mountPath }) => ['--dir', path.dirname(mountPath)]);
     const args = [
       ...folders,
-      ...[
-        '--proc',
-        '/proc',
-        '--dev',
-        '/dev',
-        '--dir',
-        '/etc',
-        '--unshare-pid',
-        '--unshare-ipc',
-        '--die-with-parent',
-        '--new-session',
-      ],
+      ...parents,
+      ...['--proc', '/proc', '--dev', '/dev', '--unshare-pid', '--unshare-ipc', '--die-with-parent', '--new-session'],
       ...(agent === undefined ? [] : ['--ro-bind', agent, '/agent']),
       ...mounts,
       ...['--remount-ro', '/', '--clearenv', '--setenv', 'PATH', '/usr/local/bin:/usr/bin:/bin', ...env],

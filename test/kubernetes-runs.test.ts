@@ -1,0 +1,73 @@
+/** Runs of a whole system in pods. The node stands in for a real one, and starts the real agent; `test-cluster.ts` says what the API server is. */
+import path from 'node:path';
+import { parseSettings } from '@runyard/contract/settings';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
+import {
+  type Scenario,
+  silentLog,
+  startTestCluster,
+  type TestCluster,
+} from '../packages/worker/test/kubernetes/test-cluster.ts';
+import { workerEnvironment } from '../packages/worker/test/worker.ts';
+import { type System, sandboxProblem, startSystem } from './support/system.ts';
+
+const problem = process.getuid?.() === 0 ? sandboxProblem : 'only root can start containers of several users';
+const name = problem === null ? 'runs in pods' : `runs in pods (skipped: ${problem})`;
+const limitMs = 300_000;
+
+describe.skipIf(problem !== null)(name, () => {
+  let cluster: TestCluster;
+  let scenario: Scenario;
+  let system: System;
+  let worker: Worker;
+
+  beforeAll(async () => {
+    const agent = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
+    [cluster, system] = await Promise.all([startTestCluster(agent), startSystem({ workers: [] })]);
+    scenario = await cluster.begin('runs');
+    const parsed = parseSettings(
+      workerEnvironment({ url: system.baseUrl() }, path.join(system.dataDir, 'in-cluster'), {
+        RUNYARD_API_KEY: system.key,
+        RUNYARD_SANDBOX: 'kubernetes',
+        RUNYARD_KUBERNETES_CONFIG: scenario.config,
+        RUNYARD_KUBERNETES_AGENT_IMAGE: 'ghcr.io/test/agent:1',
+        RUNYARD_KUBERNETES_SERVICE_URL: system.baseUrl(),
+        RUNYARD_SANDBOX_MEMORY_MB: '512',
+      }),
+    );
+    if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+    worker = await startWorker(parsed.settings, { log: silentLog });
+  }, limitMs);
+  afterAll(async () => {
+    await worker?.stop();
+    await system?.stop();
+    await scenario?.[Symbol.asyncDispose]();
+    await cluster?.[Symbol.asyncDispose]();
+  }, limitMs);
+
+  const sh = (command: string): string => `\`\`\`sh\n${command}\n\`\`\``;
+
+  test('runs from create to the end, with files of the run and without its token', async () => {
+    const commands = [
+      'echo made > made.txt && report-artifact made.txt',
+      'id -un; ls /run/runyard; grep -rs ryr_ /run /agent/start.mjs /proc/[0-9]*/environ || echo no token',
+      'cat /agent/agent/node > /dev/null || echo unreadable',
+      'touch /agent/x || echo read-only',
+    ];
+    const runId = await system.createRun(commands.map(sh).join('\n\n'));
+    const run = await system.untilEnded(runId, 120_000);
+    expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
+    const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
+    for (const text of ['agent', 'no token', 'unreadable', 'read-only']) expect(conversation).toContain(text);
+    expect(JSON.stringify(await system.call('GET', `/agent/runs/${runId}/timeline`))).toContain('kubernetes');
+    expect(JSON.stringify(run)).toContain('made.txt');
+  });
+
+  test('cancels a run', async () => {
+    const runId = await system.createRun(sh('sleep 300'));
+    await system.until(runId, ({ state }) => state === 'INPROGRESS', 120_000);
+    await system.call('POST', `/agent/runs/${runId}/cancel`, {});
+    expect(await system.untilEnded(runId, 120_000)).toMatchObject({ state: 'CANCELLED' });
+  });
+});
