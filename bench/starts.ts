@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
+import { headStartVariable } from '../test/support/head-start.ts';
+import { programFile } from '../test/support/programs.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { run } from './programs.ts';
 import { median, report } from './report.ts';
@@ -19,6 +21,8 @@ const roots = [
   ...(process.env.BENCH_BEFORE ? [process.env.BENCH_BEFORE] : []),
 ];
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-starts-'));
+// Only for the bundles of the tests.
+process.env[headStartVariable] = folder;
 const key = 'ryk_the-key-of-the-benchmark-0123456789';
 
 /** Milliseconds. */
@@ -125,18 +129,25 @@ async function measure(root: string, name: string): Promise<Record<string, Cost>
     '`runyard --help`': await toEnd([main('cli'), '--help'], common),
     '`runyard runs`': await toEnd([main('cli'), 'runs'], ofClient),
   };
-  const file = path.join(dataDir, 'service.json');
-  await rm(file, { force: true });
   const env = { ...common, RUNYARD_PORT: '0', RUNYARD_BOOTSTRAP_KEY: key };
-  const real = await toReady([...serviceNodeFlags, main('service')], env, () => existsSync(file));
-  found['service, until it is ready (with its database)'] = real;
-  const { base_url: url } = JSON.parse(readFileSync(file, 'utf8'));
-  const worker = await toReady([main('worker')], { ...common, RUNYARD_BASE_URL: url, RUNYARD_LOG: 'info' }, (shown) =>
-    shown.includes('connected to the service'),
-  );
-  found['worker, until it is connected'] = worker;
-  await worker.stop();
-  await real.stop();
+  const startBoth = async (service: string, worker: string): Promise<[Cost, Cost]> => {
+    const file = path.join(dataDir, 'service.json');
+    await rm(file, { force: true });
+    const first = await toReady([...serviceNodeFlags, service], env, () => existsSync(file));
+    const { base_url: url } = JSON.parse(readFileSync(file, 'utf8'));
+    const ofWorker = { ...common, RUNYARD_BASE_URL: url, RUNYARD_LOG: 'info' };
+    const second = await toReady([worker], ofWorker, (shown) => shown.includes('connected to the service'));
+    await second.stop();
+    await first.stop();
+    return [first, second];
+  };
+  const [service, worker] = ['service, until it is ready (with its database)', 'worker, until it is connected'];
+  [found[service], found[worker]] = await startBoth(main('service'), main('worker'));
+  if (root === roots[0])
+    [found[`${service}, as tests start it`], found[`${worker}, as tests start it`]] = await startBoth(
+      await programFile('service'),
+      await programFile('worker'),
+    );
   const up = await toReady([main('cli'), 'up'], env, (shown) => shown.includes('Runyard is running'));
   found['`runyard up`, until it says so (all programs)'] = up;
   await up.stop();
@@ -163,6 +174,7 @@ const ofBare = (what: keyof Cost) => median(samples.flat().map((sample) => sampl
 const cells = (sample: readonly Record<string, Cost>[], name: string) =>
   (['cpu', 'wall'] as const).flatMap((what) => {
     const middle = median(sample.map((each) => each[name]?.[what] ?? Number.NaN));
+    if (Number.isNaN(middle)) return ['-', '-'];
     return [middle.toFixed(0), (middle / ofBare(what)).toFixed(1)];
   });
 const columns = ['processor ms', '× Node', 'wall ms', '× Node'];

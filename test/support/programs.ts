@@ -11,7 +11,8 @@ import { pathToFileURL } from 'node:url';
 import type { OnLoadResult, Plugin, PluginBuild } from 'esbuild';
 import { makeOnce } from './head-start.ts';
 
-export type Program = 'service' | 'worker';
+const programs = ['service', 'worker'] as const;
+export type Program = (typeof programs)[number];
 
 const root = path.resolve(import.meta.dirname, '../..');
 /** Returns the entry file of the sources of a program. */
@@ -29,7 +30,7 @@ async function bundlePrograms(folder: string): Promise<void> {
   try {
     await esbuild.build({
       absWorkingDir: root,
-      entryPoints: { service: sourceOf('service'), worker: sourceOf('worker') },
+      entryPoints: Object.fromEntries(programs.map((program) => [program, sourceOf(program)])),
       bundle: true,
       splitting: true,
       platform: 'node',
