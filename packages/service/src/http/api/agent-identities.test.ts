@@ -110,7 +110,7 @@ describe('the keys of an identity', () => {
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log);
     expect(await elsewhere.authenticate(body.key)).not.toBeNull();
     await service.request('DELETE', `${path}/${identity.uid}`);
-    await expect.poll(() => elsewhere.authenticate(body.key), { timeout: 1_000, interval: 20 }).toBeNull();
+    await expect.poll(() => elsewhere.authenticate(body.key), { timeout: 4_000, interval: 20 }).toBeNull();
     await service.problem(401, 'GET', '/agent/runs', { key: body.key });
     elsewhere.close();
   });

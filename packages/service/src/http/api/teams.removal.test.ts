@@ -1,4 +1,4 @@
-/** A removal ends what a person can do in a team, in every service process, within a second. */
+/** A removal ends what a person can do in a team, in every service process, at once. */
 import { expect, test } from 'vitest';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../test/people.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -9,7 +9,8 @@ const service = await openTestService();
 const first = await teamUidOf(service);
 const { db, log } = service.deps;
 
-const within = { timeout: 1_000, interval: 20 };
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+const within = { timeout: 4_000, interval: 20 };
 
 test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {
   const person = await newPerson(service, first, 'member');
