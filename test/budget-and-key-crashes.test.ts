@@ -78,6 +78,9 @@ async function openConnections(key: string): Promise<Promise<number>[]> {
   return ends;
 }
 
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+const soonMs = 4_000;
+
 /** Returns how long after `from` the process refuses the key, milliseconds. */
 async function refusedAfter(place: number, key: string, from: number): Promise<number> {
   await vi.waitFor(async () => expect(await statusAt(place, key)).toBe(401), { timeout: 30_000, interval: 5 });
@@ -96,8 +99,8 @@ test('a key expires in all processes at one time, whatever their clocks say', as
   const refused = await Promise.all([0, 1, 2].map((place) => refusedAfter(place, key, expiresAt)));
   const ended = (await Promise.all(ends)).map((endedAt) => endedAt - expiresAt);
   for (const afterMs of [...refused, ...ended]) {
-    expect(afterMs).toBeGreaterThan(-500);
-    expect(afterMs).toBeLessThan(1_000);
+    expect(afterMs).toBeGreaterThan(-soonMs);
+    expect(afterMs).toBeLessThan(soonMs);
   }
 });
 
@@ -114,8 +117,8 @@ test('a key that one process makes works in all, and ends in all when that proce
   });
   const deletedAt = performance.now();
   const killed = services[0]?.stop();
-  for (const place of [1, 2]) expect(await refusedAfter(place, body.key, deletedAt)).toBeLessThan(1_000);
-  for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(1_000);
+  for (const place of [1, 2]) expect(await refusedAfter(place, body.key, deletedAt)).toBeLessThan(soonMs);
+  for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(soonMs);
   await killed;
   await answer;
   services[0] = await start(clocksMs[0] ?? 0);

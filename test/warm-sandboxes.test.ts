@@ -192,7 +192,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     await service.waitFor('task_claimed', (data) => data.execution_id === 'hand-over');
     worker.process.kill('SIGKILL');
     await worker.exited;
-    await until(async () => (await waiting()).length === 0, 3000);
+    await until(async () => (await waiting()).length === 0);
 
     await using next = await spawnTestWorker(service, dataDir, { RUNYARD_WARM_SANDBOXES: '1' });
     const hello = service.messages.findLast(({ type }) => type === 'worker_hello');

@@ -70,7 +70,7 @@ export function startCommand(
     child,
     output: () => text,
     exited,
-    async sees(wanted, timeoutMs = 60_000) {
+    async sees(wanted, timeoutMs = 120_000) {
       const deadline = performance.now() + timeoutMs;
       for (;;) {
         const over = ended || performance.now() > deadline;

@@ -67,7 +67,7 @@ describe('a runbook', () => {
   };
 
   test.each([
-    ['a command', 'sh', 'echo a\n\n# why\nls /nowhere\necho never', 'code 2 at line 4: `ls /nowhere`'],
+    ['a command', 'sh', 'echo a\n\n# why\nls nowhere\necho never', 'code 2 at line 4: `ls nowhere`'],
     ['an exit', 'bash', 'echo a\nexit 9\necho never', 'code 9 at line 2: `exit 9`'],
     ['a function', 'sh', 'f() {\n  return 7\n}\necho a\nf', 'code 7 at line 5: `f`'],
     ['a pipeline', 'bash', 'echo a\nfalse |\n  cat', 'code 1 at line 2: `false |`'],
@@ -78,7 +78,7 @@ describe('a runbook', () => {
       'code 5 at line 5: `(exit 5)`',
     ],
     ['a compound command', 'sh', 'for i in 1 2; do\n  test $i = 1\ndone', 'code 1 at line 1: `for i in 1 2; do`'],
-    ['a command of several lines', 'sh', 'true\nls \\\n  /nowhere', 'code 2 at line 2: `ls \\`'],
+    ['a command of several lines', 'sh', 'true\nls \\\n  nowhere', 'code 2 at line 2: `ls \\`'],
   ])('names the line that failed and its exit code: %s', async (_name, shell, script, expected) => {
     expect(await failsAt(shell, script)).toBe(`Command 1 exited with ${expected}`);
     expect(fake.text(), 'the summary').toContain(`exit ${expected}`);

@@ -30,7 +30,7 @@ const logged = (text: string) =>
 test('stops a program by closing its input, gives it only its environment, and lets it write its own log', async () => {
   const running = await program(`console.log(JSON.stringify(process.env), process.argv.slice(2)); ${patient}`)();
   await logged('up');
-  expect(await running.stop(5000)).toEqual({ code: 0, signal: null });
+  expect(await running.stop(60_000)).toEqual({ code: 0, signal: null });
   const log = readFileSync(logFile, 'utf8');
   expect(log).toContain('"GREETING":"hi"');
   expect(log).toContain('--stop-with-parent');
@@ -44,7 +44,7 @@ test('passes flags of Node to Node, not to the program', async () => {
   const start = { script, args: ['more'], nodeFlags: serviceNodeFlags, env: {}, cwd: folder, logFile };
   const running = await startProgram(start);
   await logged('up');
-  await running.stop(5000);
+  await running.stop(60_000);
   expect(readFileSync(logFile, 'utf8')).toContain(JSON.stringify([serviceNodeFlags, ['--stop-with-parent', 'more']]));
 });
 
@@ -84,7 +84,7 @@ test('restarts and reports a program that dies, until it is stopped', async () =
   const second = kept.current();
   expect(reports[0]).toBe('the worker ended by signal SIGKILL; starting it again in 0.01 s');
   expect(reports[1]).toBe(`the worker runs again (process ${second?.pid})`);
-  await kept.stop(5000);
+  await kept.stop(60_000);
   expect(second?.hasExited()).toBe(true);
   expect(reports).toHaveLength(2);
 });

@@ -105,7 +105,9 @@ describe('a failure', () => {
       await deliverer.deliver();
       const delivery = await subscriptions.untilAttempts(index + 1);
       expect(delivery.status).toBe('pending');
-      expect(Math.abs(delivery.waits - wait)).toBeLessThan(2);
+      // From the end of an attempt, which is recorded a moment later.
+      expect(delivery.waits).toBeGreaterThan(wait - 2);
+      expect(delivery.waits).toBeLessThan(wait * 3);
     }
     expect(await subscriptions.subscription(id)).toMatchObject({ enabled: true, failing_since: expect.any(String) });
     // The rest of the 24 h is shorter than the wait, so the last attempt is at their end.
@@ -130,7 +132,8 @@ describe('a failure', () => {
     await subscriptions.openDeliverer();
     await subscriptions.newRun();
     const { waits, log } = await subscriptions.untilAttempts(1);
-    expect(Math.abs(waits - 1800)).toBeLessThan(2);
+    expect(waits).toBeGreaterThan(1_798);
+    expect(waits).toBeLessThan(1_860);
     expect(log).toEqual([{ number: 1, status, error: `it answered ${status}` }]);
   });
 
@@ -138,11 +141,11 @@ describe('a failure', () => {
     ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1/' } }, /302: redirects are not followed/],
     ['a 404', { status: 404 }, /it answered 404/],
     ['a reset', 'reset', /reset/],
-    ['silence', 'hang', /no answer within 0.2 s/],
+    ['silence', 'hang', /no answer within 1 s/],
   ] as const)('is %s', async (_, behaviour, error) => {
     await subscriptions.subscribe();
     subscriptions.receiver.behave(behaviour);
-    await subscriptions.openDeliverer({ timeoutMs: 200 });
+    await subscriptions.openDeliverer({ timeoutMs: behaviour === 'hang' ? 1_000 : 60_000 });
     await subscriptions.newRun();
     const delivery = await subscriptions.untilAttempts(1);
     expect(delivery.status).toBe('pending');

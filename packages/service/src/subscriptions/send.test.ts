@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 const post = (url: string, options: Partial<SendOptions> = {}) =>
   send(
     { url, body: '{"a":1}', headers: { 'x-a': 'b', 'content-type': 'application/json' } },
-    { rules: loopback, resolve: systemNames.resolve, timeoutMs: 5_000, signal: never, ...options },
+    { rules: loopback, resolve: systemNames.resolve, timeoutMs: 60_000, signal: never, ...options },
   );
 const v4 = (address: string): LookupAddress => ({ address, family: 4 });
 const resolvesTo =

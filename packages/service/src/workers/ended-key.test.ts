@@ -15,6 +15,9 @@ afterAll(async () => {
   for (const process of processes) await process.close();
 });
 
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+const soonMs = 4_000;
+
 /** Sockets and streams of the key on all processes; gives when each of them ended, as `performance.now()`. */
 async function openAll(key: string): Promise<Promise<number>[]> {
   const runId = await service.newRun();
@@ -44,7 +47,7 @@ const keyIdOf = async (key: string) => {
   return rows[0]?.id ?? '';
 };
 
-describe('ends the sockets and streams of a key within a second on every process', () => {
+describe('ends the sockets and streams of a key at once on every process', () => {
   test('after the key was deleted', async () => {
     const key = await service.newKey();
     const others = await openAll(await service.newKey());
@@ -52,7 +55,7 @@ describe('ends the sockets and streams of a key within a second on every process
     const gone = await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
     const deletedAt = performance.now();
     expect(gone.status, gone.text).toBeLessThan(300);
-    for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(1_000);
+    for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(soonMs);
     const first = await Promise.race([...others, service.request('GET', '/keys').then(() => 'they are open')]);
     expect(first, 'those of another key go on').toBe('they are open');
     for (const process of processes) await expect(acceptedWorker(process.baseUrl, key, 'box')).rejects.toThrow('401');
@@ -71,7 +74,7 @@ describe('ends the sockets and streams of a key within a second on every process
     );
     const expiresAt = performance.now() + (row?.remainingMs ?? 0);
     for (const endedAt of await Promise.all(ends)) {
-      expect(endedAt - expiresAt).toBeLessThan(1_000);
+      expect(endedAt - expiresAt).toBeLessThan(soonMs);
       expect(endedAt - expiresAt).toBeGreaterThan(-500);
     }
   });
@@ -96,7 +99,7 @@ describe('ends the worker of a person on every process', () => {
     const changed = await change(`/teams/${team}/members/${person.uid}`);
     expect(changed.status, changed.text).toBe(200);
     const areClosed = () => workers.every((worker) => worker.closedAt() !== null);
-    await expect.poll(areClosed, { timeout: 1_000, interval: 20 }).toBe(true);
+    await expect.poll(areClosed, { timeout: soonMs, interval: 20 }).toBe(true);
     for (const { baseUrl } of processes)
       await expect(acceptedWorker(baseUrl, person.key, 'own')).rejects.toThrow('401');
   });
@@ -117,5 +120,5 @@ test('cuts off a worker that does not answer the close frame', async () => {
   await vi.waitFor(async () => expect(await isThere()).toHaveLength(1), { timeout: 15_000 });
   await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
   const deletedAt = performance.now();
-  expect((await closed) - deletedAt).toBeLessThan(1_000);
+  expect((await closed) - deletedAt).toBeLessThan(soonMs);
 });

@@ -1,4 +1,4 @@
-/** A removal ends what a person can do in a team, in every service process, within a second. */
+/** A removal ends what a person can do in a team, in every service process, at once. */
 import { expect, test } from 'vitest';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../test/people.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -9,11 +9,13 @@ const service = await openTestService();
 const first = await teamUidOf(service);
 const { db, log } = service.deps;
 
-const within = { timeout: 1_000, interval: 20 };
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+const within = { timeout: 4_000, interval: 20 };
 
 test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {
   const person = await newPerson(service, first, 'member');
-  const elsewhere = await openKeyDirectory(db, log);
+  // Its clock does not move, so its cache does not expire.
+  const elsewhere = await openKeyDirectory(db, log, () => 0);
   expect(await elsewhere.authenticate(person.key)).not.toBeNull();
   const { body } = await service.request<{ code: string }>('POST', '/sign-in-codes', { key: person.key });
   const session = await service.request<{ key: string }>('POST', '/browser-sessions', {
@@ -27,7 +29,7 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   });
   const ended = stream.text().catch(() => 'cut');
   await service.request('DELETE', `/teams/${first}/members/${person.uid}`);
-  await expect.poll(() => elsewhere.authenticate(person.key), within).toBeNull();
+  await expect.poll(() => elsewhere.authenticate(person.key)).toBeNull();
   for (const key of [person.key, session.body.key])
     expect((await service.request('GET', `/agent/runs/${runId}`, { key })).status).toBe(401);
   expect(await ended).toBe('cut');

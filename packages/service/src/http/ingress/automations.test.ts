@@ -159,7 +159,7 @@ describe('a delivery that matches', () => {
     await Promise.all(
       Array.from({ length: 20 }, () => automate([on(webhook, { ...filter, items: { ...filter.items, ...field } })])),
     );
-    const before = performance.now();
+    const before = process.threadCpuUsage();
     const { runs, automations } = await deliver(
       webhook,
       JSON.stringify({ items: Array.from({ length: 80_000 }, () => 1) }),
@@ -167,7 +167,7 @@ describe('a delivery that matches', () => {
     expect(runs).toEqual([]);
     expect(automations).toHaveLength(20);
     expect(automations.some(({ reason }) => reason?.includes('all automations need more than'))).toBe(true);
-    expect(performance.now() - before).toBeLessThan(10_000);
+    expect(process.threadCpuUsage(before).user / 1e3, 'milliseconds').toBeLessThan(10_000);
   });
 });
 

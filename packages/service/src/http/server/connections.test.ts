@@ -47,7 +47,7 @@ describe('a slow client', () => {
 
 describe('a client', () => {
   beforeEach(async () => {
-    service = await startTestService({ timeouts: { headersMs: 60_000, requestMs: 2_000, checkEveryMs: 50 } });
+    service = await startTestService({ timeouts: { headersMs: 2_000, requestMs: 2_000, checkEveryMs: 50 } });
   });
 
   test('without a key is refused before its body is read', async () => {

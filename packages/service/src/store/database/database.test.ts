@@ -73,7 +73,7 @@ describe('query', () => {
       address: { connectionString: database.url },
       maxConnections: 1,
       log: silentLog,
-      statementTimeoutMs: 50,
+      statementTimeoutMs: 1_000,
     });
     await expect(hasty.query('SELECT pg_sleep(20)')).rejects.toMatchObject({ code: '57014' });
     await hasty.close();
@@ -152,7 +152,9 @@ describe('transaction', () => {
       await tx.query('SELECT 1');
     });
     await expect(lost).rejects.toThrow();
-    expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await vi.waitFor(async () => expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]), {
+      timeout: 30_000,
+    });
   });
 });
 
