@@ -37,6 +37,14 @@ test('takes each new run once, with several processes at once', async () => {
   expect(await waiting()).toBe(0);
 });
 
+test('leaves no words pending, which each search would read', async () => {
+  const { db } = service.deps;
+  for (let i = 0; i < 3; i += 1) await service.newRun();
+  expect(await indexRunWords(db, 10)).toBe(3);
+  const left = await db.query(`SELECT gin_clean_pending_list('run_search_parts')::integer AS pages`);
+  expect(left).toEqual([{ pages: 0 }]);
+});
+
 test('forgets a run that was deleted before its turn', async () => {
   const { db } = service.deps;
   await service.newRun();
