@@ -4,8 +4,8 @@ import { workerLossPolicies } from './choices.ts';
 import { maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { RunnerConfig } from './runner.ts';
+import { SandboxVariables } from './sandbox-variables.ts';
 import { SecretReferences } from './secrets.ts';
-import { isVariableName, variableNamePattern } from './variable-names.ts';
 
 /** An MCP server of a run: exactly one of `command`, `url`, `warp_id` (alias `id`). */
 export const MCPServerConfig = z
@@ -43,18 +43,6 @@ export const MCPServerConfig = z
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
-const HarnessVariables = z
-  .record(
-    z.string().regex(variableNamePattern, { error: 'must be a name of [A-Za-z0-9_], at most 128 characters' }),
-    Text.max(32_768),
-  )
-  .refine((variables) => Object.keys(variables).length <= 100, { error: 'must be at most 100' })
-  .refine((variables) => Object.keys(variables).every(isVariableName), {
-    error:
-      'cannot be HOME, TASK_ID, GIT_TERMINAL_PROMPT, or begin with RUNYARD_, WARP_, OZ_ or GIT_CONFIG: the agent needs them',
-  })
-  .meta({ maxProperties: 100 });
-
 /** The harness of a run. `command` and `env` are our extensions. */
 export const HarnessConfig = z
   .looseObject({
@@ -72,7 +60,7 @@ export const HarnessConfig = z
       .describe(
         'Program of the harnesses `acp` and `command`, with its arguments, started inside the sandbox. With the other programs: the command to start instead of the one that the worker has installed',
       ),
-    env: HarnessVariables.optional().describe(
+    env: SandboxVariables.optional().describe(
       'Environment variables of the harness, at most 100, each at most 32,768 characters. They are in answers about the run: no secrets',
     ),
   })

@@ -3,9 +3,9 @@ import { EnvironmentNetwork } from './egress/network.ts';
 import { maxProtectedBranches } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
+import { SandboxVariables } from './sandbox-variables.ts';
 import { SecretReferences } from './secrets.ts';
 import { RunState } from './states.ts';
-import { isVariableName, variableNamePattern } from './variable-names.ts';
 
 /** Name of a repository or of its owner: not a path, and not only dots. */
 export const RepositoryName = z
@@ -77,21 +77,9 @@ export const EnvironmentConfig = z
       .describe(
         'Shell commands to run in the workspace before the agent begins, in their order, at most 50; the first that fails ends the run',
       ),
-    variables: z
-      .record(
-        z.string().regex(variableNamePattern, { error: 'must be a name of [A-Za-z0-9_], at most 128 characters' }),
-        Text.max(32_768),
-      )
-      .refine((variables) => Object.keys(variables).length <= 100, { error: 'must be at most 100' })
-      .refine((variables) => Object.keys(variables).every(isVariableName), {
-        error:
-          'cannot be HOME, TASK_ID, GIT_TERMINAL_PROMPT, or begin with RUNYARD_, WARP_, OZ_ or GIT_CONFIG: the agent needs them',
-      })
-      .meta({ maxProperties: 100 })
-      .optional()
-      .describe(
-        'Environment variables of setup commands and of the agent, at most 100, each at most 32,768 characters. Everyone in the team can read them: no secrets',
-      ),
+    variables: SandboxVariables.optional().describe(
+      'Environment variables of setup commands and of the agent, at most 100, each at most 32,768 characters. Everyone in the team can read them: no secrets',
+    ),
     working_directory: z
       .string()
       .max(500)

@@ -1,16 +1,14 @@
 /** Private repositories through the real service: stored credentials, the real git and a code host that wants them. */
-import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type FakeGitHost, type FakeGitHostOptions, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
 import { makeFakeGitHubApp } from '../../../../../test/fakes/github-app.ts';
+import { runGit } from '../../../test/run-git.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 
-const run = promisify(execFile);
 let service: TestService;
 let host: FakeGitHost;
 let folder: string;
@@ -44,23 +42,7 @@ async function startRun(repositories: readonly string[], key = service.key) {
   return { ...(await service.claimRun(runId)), environmentUid: environment.body.uid };
 }
 
-async function git(runToken: string, ...args: string[]): Promise<{ code: number; text: string }> {
-  const env = {
-    PATH: process.env.PATH ?? '',
-    HOME: folder,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_AUTHOR_NAME: 'a',
-    GIT_AUTHOR_EMAIL: 'a@example.invalid',
-    GIT_COMMITTER_NAME: 'a',
-    GIT_COMMITTER_EMAIL: 'a@example.invalid',
-    GIT_CONFIG_COUNT: '1',
-    GIT_CONFIG_KEY_0: 'http.extraHeader',
-    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${runToken}`,
-  };
-  const done = await run('git', args, { cwd: folder, env }).catch((error) => error);
-  return { code: done.code ?? 0, text: `${done.stdout}${done.stderr}` };
-}
+const git = (runToken: string, ...args: string[]) => runGit({ runToken, home: folder }, args);
 
 const urlOf = (name: string) => {
   const [owner = '', repo = ''] = name.split('/');

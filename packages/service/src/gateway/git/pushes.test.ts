@@ -1,17 +1,15 @@
 /** Pushes through the real service, with the real git: rules, record and audit log. */
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
+import { runGit } from '../../../test/run-git.ts';
 import { openTestService } from '../../../test/service.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import { giveUpUnanswered } from '../../repositories/pushes/unanswered.ts';
 
-const run = promisify(execFile);
 const host = await startFakeGitHost();
 const folder = await mkdtemp(path.join(tmpdir(), 'pushes-'));
 const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
@@ -32,23 +30,7 @@ async function startRun(config: object = {}) {
 
 const siteUrl = service.baseUrl + gatewayPathOf({ owner: 'acme', repo: 'site' });
 
-async function git(runToken: string, cwd: string, ...args: string[]): Promise<{ code: number; text: string }> {
-  const env = {
-    PATH: process.env.PATH ?? '',
-    HOME: folder,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_AUTHOR_NAME: 'a',
-    GIT_AUTHOR_EMAIL: 'a@example.invalid',
-    GIT_COMMITTER_NAME: 'a',
-    GIT_COMMITTER_EMAIL: 'a@example.invalid',
-    GIT_CONFIG_COUNT: '1',
-    GIT_CONFIG_KEY_0: 'http.extraHeader',
-    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${runToken}`,
-  };
-  const done = await run('git', args, { cwd, env }).catch((error) => error);
-  return { code: done.code ?? 0, text: `${done.stdout}${done.stderr}` };
-}
+const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
 
 /** Starts a run and clones the repository as it would. */
 async function clone(config: object = {}) {

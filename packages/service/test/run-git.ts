@@ -1,0 +1,27 @@
+/** Test support: git as a run calls it. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Runs git with a run token, in an environment of its own. Returns exit code and output. */
+export async function runGit(
+  { runToken, home, cwd = home }: { readonly runToken: string; readonly home: string; readonly cwd?: string },
+  args: readonly string[],
+): Promise<{ code: number; text: string }> {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_AUTHOR_NAME: 'a',
+    GIT_AUTHOR_EMAIL: 'a@example.invalid',
+    GIT_COMMITTER_NAME: 'a',
+    GIT_COMMITTER_EMAIL: 'a@example.invalid',
+    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_KEY_0: 'http.extraHeader',
+    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${runToken}`,
+  };
+  const done = await run('git', args, { cwd, env }).catch((error) => error);
+  return { code: done.code ?? 0, text: `${done.stdout}${done.stderr}` };
+}
