@@ -15,13 +15,13 @@ const minuteMs = 60_000;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-});
+}, 60_000);
 afterAll(() => database.drop());
 beforeEach(async () => {
   services = [await start()];
   const [team] = await database.db.query<{ id: string }>('SELECT id FROM teams');
   teamId = team?.id ?? '';
-});
+}, 60_000);
 afterEach(async () => {
   await Promise.all(services.map((service) => service.stop()));
 });
