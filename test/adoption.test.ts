@@ -9,8 +9,7 @@ import { runOfAgent } from './support/run-of-agent.ts';
 import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
-/** Longer than the start of a worker on a loaded machine. */
-const adoptSeconds = 30;
+const adoptSeconds = 20;
 
 /** A run that says that it has begun, and waits in the middle of its turn until the test lets it go on. */
 const prompt = (name: string): string => `Wait, then make something.

@@ -1,7 +1,7 @@
 /** The published client repeats a create by itself, without an Idempotency-Key: each of its calls creates one run. */
 import OzAPI from 'oz-agent-sdk';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type CuttingProxy, openCuttingProxy } from './fakes/cutting-proxy.ts';
 import { type OneService, startService } from './support/service-process.ts';
@@ -17,13 +17,13 @@ beforeAll(async () => {
   for (let i = 0; i < 3; i += 1) services.push(await startService({ databaseUrl: database.url, key }));
   proxy = await openCuttingProxy(services[0]?.origin ?? '');
   client = new OzAPI({ apiKey: key, baseURL: `${proxy.url}/api/v1`, maxRetries: 5 });
-});
+}, 120_000);
 afterAll(async () => {
   await proxy?.close();
   for (const service of services) await service.stop();
   services = [];
   await database?.drop();
-});
+}, 60_000);
 
 let prompt = '';
 beforeEach(({ task }) => {
@@ -50,7 +50,7 @@ test('creates one run where three answers are lost and each repeat reaches anoth
   }
   const { run_id } = await asked;
   expect(await created()).toEqual([run_id]);
-});
+}, 60_000);
 
 test('creates as many runs as it is called, with the same prompt', async () => {
   const made = [];
@@ -60,28 +60,27 @@ test('creates as many runs as it is called, with the same prompt', async () => {
 });
 
 test('creates one run where its process is killed with the create in the database', async () => {
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  onTestFinished(() => blocker.end());
+  await blocker.query('BEGIN; LOCK TABLE client_answers IN ACCESS EXCLUSIVE MODE');
   const killed = services[1];
   proxy.cut();
   proxy.leadTo(killed?.origin ?? '');
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
-  const blocked = async () => {
-    await blocker.query('BEGIN; LOCK TABLE client_answers IN ACCESS EXCLUSIVE MODE');
-    const asked = client.agent.run({ prompt });
-    // Read below, unless the wait fails.
-    asked.catch(() => undefined);
+  const asked = client.agent.run({ prompt });
+  // Read below, unless the wait fails.
+  asked.catch(() => undefined);
+  const isWaiting = async () => {
     // Not by the text of the statement: pg_stat_activity shows its first 1,024 bytes.
-    const waiting = async () =>
-      (
-        await blocker.query(`SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
-        WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`)
-      ).rowCount;
-    await expect.poll(waiting).toBeGreaterThan(0);
-    proxy.leadTo(services[2]?.origin ?? '');
-    await killed?.kill();
-    await blocker.query('COMMIT');
-    return asked;
+    const waiting = await blocker.query(`SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+      WHERE NOT granted AND relation = 'client_answers'::regclass AND datname = current_database()`);
+    return waiting.rows.length > 0;
   };
-  const { run_id } = await blocked().finally(() => blocker.end());
+  await vi.waitUntil(isWaiting, { timeout: 30_000 });
+  proxy.leadTo(services[2]?.origin ?? '');
+  await killed?.kill();
+  await blocker.query('COMMIT');
+  await blocker.end();
+  const { run_id } = await asked;
   expect(await created()).toEqual([run_id]);
-});
+}, 90_000);

@@ -67,6 +67,7 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
       expect(done.session_id).not.toBe(failed.session_id);
       expect(await conversation(runId)).toMatch(/seen-2.*task-42/s);
     },
+    60_000,
   );
 
   test.each(runKinds)(
@@ -106,5 +107,6 @@ describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }
       expect(after).toMatchObject({ state: 'FAILED', session_id: failed.session_id, is_sandbox_running: true });
       expect(after).not.toHaveProperty('blocked_on');
     },
+    60_000,
   );
 });

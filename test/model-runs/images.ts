@@ -32,6 +32,7 @@ describeSystemWithModels('images', {}, (system, models) => {
       expect(sentSince(again)[0]).toContain(png('second image'));
       expect(await conversationOf(runId)).toContain('one-2.bin');
     },
+    60_000,
   );
 
   test('gives the path of the image to a model that cannot see images, and says so in the run', async () => {
@@ -44,5 +45,5 @@ describeSystemWithModels('images', {}, (system, models) => {
     expect(sentSince(before)[0]).not.toContain(png('unseen'));
     expect(sentSince(before)[0]).toContain('/workspace/attachments/one.png');
     expect(await conversationOf(runId)).toContain('image_not_sent');
-  });
+  }, 60_000);
 });

@@ -72,7 +72,7 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     expect(JSON.stringify(requests.at(-1)?.body), 'the image itself').toContain('iVBORw0KGgoAAAANSUhEUgAAABQ');
     expect(await read(runId, 'conversation')).toContain('every.echo');
     expect(await read(runId, 'timeline')).toContain('mcp_server');
-  });
+  }, 120_000);
 
   test('reaches stored servers: HTTP with the headers of the team, a program with its variables', async () => {
     const http = await store({ name: 'Remote', url: remote?.url, headers: { Authorization: authorization } });
@@ -93,7 +93,7 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     for (const what of ['conversation', 'timeline', 'transcript'])
       for (const value of ['credential-of-the-team', variable])
         expect(await read(runId, what), what).not.toContain(value);
-  });
+  }, 120_000);
 
   test('asks a person before a tool acts, and does not call it where the policy denies', async () => {
     calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
@@ -110,7 +110,7 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     const denied = await run({ every: everything }, { approval_policy: 'auto-deny' });
     await system.untilEnded(denied);
     expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
-  });
+  }, 120_000);
 
   test('is managed with bin/runyard mcp, whose command lines hold no secrets', async () => {
     const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
@@ -127,7 +127,7 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
     expect(list).toMatch(/Renamed.*authorization/);
     expect(made + list + (await mcp(['get', id]))).not.toContain('credential-of-the-team');
     expect(await mcp(['delete', id])).toBe(`${id} is deleted\n`);
-  });
+  }, 60_000);
 
   describe('a server that cannot be used', () => {
     test.each([
@@ -142,16 +142,20 @@ describeSystemWithModels('MCP servers', options, (system, models) => {
         { url: 'REMOTE', headers: { authorization: 'wrong' } },
         /refused the stored headers with status 401/,
       ],
-    ])('fails the run with its name: %s', async (_, server, message) => {
-      const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
-      const ended = await system.untilEnded(await run({ broken: given }));
-      expect(ended).toMatchObject({
-        state: 'FAILED',
-        status_message: {
-          error_code: 'environment_setup_failed',
-          message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
-        },
-      });
-    });
+    ])(
+      'fails the run with its name: %s',
+      async (_, server, message) => {
+        const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
+        const ended = await system.untilEnded(await run({ broken: given }));
+        expect(ended).toMatchObject({
+          state: 'FAILED',
+          status_message: {
+            error_code: 'environment_setup_failed',
+            message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
+          },
+        });
+      },
+      60_000,
+    );
   });
 });

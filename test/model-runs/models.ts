@@ -34,24 +34,26 @@ describeSystemWithModels('language models', {}, (system, models) => {
     models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
     const run = await system.untilEnded(
       await system.createRun('Please run `echo ok`.', { config: { model_id: ids[1] } }),
+      60_000,
     );
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
-  });
+  }, 90_000);
 
   test('finishes a run whose stream from the model is cut in the middle', async () => {
     models.misbehave({ kind: 'cut', afterPieces: 3 }, 1);
     const run = await system.untilEnded(
       await system.createRun('Please run `echo ok`.', { config: { model_id: ids[0] } }),
+      90_000,
     );
     expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
-  });
+  }, 120_000);
 
   test('shows a slow stream while it arrives and lets it be cancelled', async () => {
     models.misbehave({ kind: 'slow', delayMs: 400 }, 1);
     const runId = await system.createRun('Please run `echo ok`.', { config: { model_id: ids[0] } });
     await system.until(runId, (run) => run.state === 'INPROGRESS');
     expect(await system.call('POST', `/agent/runs/${runId}/cancel`)).toBe(runId);
-    await system.until(runId, (run) => run.is_sandbox_running === false);
+    await system.until(runId, (run) => run.is_sandbox_running === false, 10_000);
     expect((await system.run(runId)).state).toBe('CANCELLED');
   });
 

@@ -23,7 +23,7 @@ describeSystem('artifacts', {}, (system) => {
   beforeAll(async () => {
     runId = await system.createRun(prompt);
     expect(await system.untilEnded(runId)).toMatchObject({ state: 'SUCCEEDED' });
-  });
+  }, 60_000);
 
   const open = (path: string) => fetch(path.startsWith('http') ? path : `${system.baseUrl()}/api/v1${path}`);
   const artifactOf = async (type: string) => {

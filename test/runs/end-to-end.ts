@@ -170,7 +170,7 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     );
     expect(await system.call<string>('POST', `/agent/runs/${runId}/cancel`)).toBe(runId);
     expect((await system.run(runId)).state).toBe('CANCELLED');
-    await system.until(runId, (run) => run.is_sandbox_running === false);
+    await system.until(runId, (run) => run.is_sandbox_running === false, 10_000);
     await system.call('POST', `/agent/runs/${runId}/cancel`, undefined, 400);
   });
 
@@ -178,14 +178,14 @@ describeSystem('end to end in a sandbox', {}, (system) => {
     const runId = await system.createRun(
       '```sh\nprintf "start \\377\\376 "; head -c 200000000 /dev/zero | tr "\\\\0" x; printf " end"\n```',
     );
-    const run = await system.untilEnded(runId);
+    const run = await system.untilEnded(runId, 60_000);
     expect(run.state).toBe('SUCCEEDED');
     const text = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
     expect(text.length).toBeLessThan(200_000);
     expect(text).toContain('start \ufffd\ufffd');
     expect(text).toContain(' end');
     expect(text).toMatch(/200,?000,?0\d\d/);
-  });
+  }, 90_000);
 
   test('runs a prompt of 1 MB and returns all of it', async () => {
     const prompt = `${'x'.repeat(1024 * 1024 - 40)}\n\`\`\`sh\necho ok\n\`\`\`\n`;

@@ -41,7 +41,7 @@ describeSystem('a private repository', options, (system) => {
     ];
     const start = () => system.createRun(`\`\`\`sh\n${script.join('\n')}\n\`\`\``, { config: { environment_id: uid } });
 
-    const refused = await system.untilEnded(await start());
+    const refused = await system.untilEnded(await start(), 60_000);
     expect(refused).toMatchObject({
       state: 'FAILED',
       status_message: { error_code: 'external_authentication_required', inaccessible_repos: ['acme/site'] },
@@ -49,7 +49,7 @@ describeSystem('a private repository', options, (system) => {
 
     await system.call('POST', '/code-hosts', { scope: 'team', kind: 'token', token }, 201);
     const runId = await start();
-    const run = await system.untilEnded(runId);
+    const run = await system.untilEnded(runId, 60_000);
     const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
     expect(run.state, conversation).toBe('SUCCEEDED');
     expect(await host?.read('acme', 'site', 'docs/README.md', 'change')).toBe('pushed');

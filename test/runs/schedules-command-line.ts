@@ -33,21 +33,25 @@ describeSystem('the schedules commands', {}, (system) => {
   };
   const read = async (id: string): Promise<ScheduledAgentItem> => JSON.parse((await call('get', id)).output);
 
-  test('fires at its time, and its run succeeds in a sandbox', async () => {
+  test('fires at its time, and its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
     const id = await create('--cron', '* * * * *', '--overlap', 'skip');
     expect(id).toMatch(uuid);
     const { history } = await read(id);
-    const { runs } = await eventually('the run of the schedule', async () => {
-      const listed = await system.call<{ runs: { run_id: string; created_at: string }[] }>(
-        'GET',
-        `/agent/runs?schedule_id=${id}`,
-      );
-      return listed.runs.length > 0 ? listed : null;
-    });
+    const { runs } = await eventually(
+      'the run of the schedule',
+      async () => {
+        const listed = await system.call<{ runs: { run_id: string; created_at: string }[] }>(
+          'GET',
+          `/agent/runs?schedule_id=${id}`,
+        );
+        return listed.runs.length > 0 ? listed : null;
+      },
+      90_000,
+    );
     await call('pause', id);
     const [{ run_id: runId, created_at } = { run_id: '', created_at: '' }] = runs.slice(-1);
     expect(Date.parse(created_at)).toBeGreaterThanOrEqual(Date.parse(history?.next_run ?? ''));
-    const run = await system.untilEnded(runId);
+    const run = await system.untilEnded(runId, 60_000);
     expect(run).toMatchObject({
       state: 'SUCCEEDED',
       source: 'SCHEDULED_AGENT',
@@ -75,7 +79,7 @@ describeSystem('the schedules commands', {}, (system) => {
     });
     const runId = (await call('run', id)).output.trim();
     expect(runId).toMatch(uuid);
-    expect((await system.untilEnded(runId)).state).toBe('SUCCEEDED');
+    expect((await system.untilEnded(runId, 60_000)).state).toBe('SUCCEEDED');
     expect((await call('history', id)).output).toMatch(new RegExp(`\thand\tstarted\t${runId}\n`));
     expect((await call('pause', id)).output).toBe(`${id} is paused\n`);
     expect((await call('delete', id)).output).toBe(`${id} is deleted\n`);
