@@ -139,7 +139,7 @@ try {
   );
   report(
     'Answer times to senders that guess',
-    `${turns} requests of 1 KB of each kind, one after the other on one connection, in a new random order for each turn; one service process without other load, embedded PostgreSQL. The last column is the share of pairs in which this kind is slower than the first kind of its group: 0.5 means that the times tell nothing. Largest distance from 0.5: **${largest.toFixed(3)}**; for two equal distributions it is below ${(3 * Math.sqrt(1 / (6 * turns))).toFixed(3)} in 997 of 1,000 comparisons. The status (404 or 401, as the interface has it) says whether a URL has an enabled webhook; UIDs have 131 random bits.`,
+    `${turns} requests of 1 KB of each kind, one after the other on one connection, in a new random order for each turn; one service process that does nothing else, embedded PostgreSQL. The last column is the share of pairs in which this kind is slower than the first kind of its group: 0.5 means that the times tell nothing. Largest distance from 0.5: **${largest.toFixed(3)}**; for two equal distributions it is below ${(3 * Math.sqrt(1 / (6 * turns))).toFixed(3)} in 997 of 1,000 comparisons. The status (404 or 401, as the interface has it) says whether a URL has an enabled webhook; UIDs have 131 random bits.`,
     ['guess', 'kind', 'status', 'p10 ms', 'median ms', 'p90 ms', 'slower than the first'],
     guesses.map((each) => [
       each.group,
