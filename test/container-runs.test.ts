@@ -19,6 +19,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
   const engine = started as TestEngine;
   let system: System;
   let registry: FakeImageRegistry;
+  let closedRegistry: FakeImageRegistry;
   const released = Promise.withResolvers<void>();
 
   beforeAll(async () => {
@@ -35,12 +36,17 @@ describe.skipIf(typeof started === 'string')(name, () => {
         layer: execFileSync('tar', ['-C', path.dirname(noise), '-c', 'noise'], { maxBuffer: 1 << 28 }),
       },
     });
+    closedRegistry = await startFakeImageRegistry({ 'team/closed:1': { layer } }, 'ann:hunter2');
+    const config = path.join(root, '../config.json');
+    const auth = Buffer.from('ann:hunter2').toString('base64');
+    await writeFile(config, JSON.stringify({ auths: { [closedRegistry.address]: { auth } } }));
     system = await startSystem({
       env: {
         RUNYARD_SANDBOX: 'docker',
         RUNYARD_DOCKER_HOST: engine.host,
         RUNYARD_DOCKER_IMAGE: 'box:1',
-        RUNYARD_DOCKER_REGISTRIES: `docker.io,${registry.address}`,
+        RUNYARD_DOCKER_REGISTRIES: `docker.io,${registry.address},${closedRegistry.address}`,
+        RUNYARD_DOCKER_CONFIG: config,
         RUNYARD_DOCKER_IMAGE_MB: '16',
         RUNYARD_SANDBOX_DISK_MB: '64',
       },
@@ -50,6 +56,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await system?.stop();
     expect(await engine.containers(), 'containers that are left').toEqual([]);
     await registry?.[Symbol.asyncDispose]();
+    await closedRegistry?.[Symbol.asyncDispose]();
     await engine[Symbol.asyncDispose]();
   }, limitMs);
 
@@ -129,6 +136,15 @@ describe.skipIf(typeof started === 'string')(name, () => {
       { event_type: 'setup_step_finished', payload: { name: image, bytes: expect.any(Number) } },
     ]);
     expect(registry.layerRequests).toHaveLength(1);
+  });
+
+  test('pulls a private image with the credentials of the operator, which no run and no log shows', async () => {
+    const look = 'env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr "\\0" "\\n"; ls -a ~ /workspace';
+    const runId = await create(sh(look), { docker_image: `${closedRegistry.address}/team/closed:1` });
+    const seen = await succeed(runId);
+    const secrets = ['hunter2', Buffer.from('ann:hunter2').toString('base64')];
+    for (const secret of secrets)
+      expect(`${seen}${JSON.stringify(await timelineOf(runId))}${await system.logs()}`).not.toContain(secret);
   });
 
   test.each([

@@ -160,6 +160,28 @@ test(
 );
 
 test(
+  'fails a run with a container image, and says why',
+  async () => {
+    const { exited } = startAsPublicWorker({
+      runId: 'run-image',
+      serverRoot: fake.url,
+      runToken: fake.token,
+      program: [launcher],
+      workspaceRoot: path.join(machine, 'workspaces'),
+      home,
+      temporaryFolder: path.join(machine, 'tmp'),
+      env: { RUNYARD_DATA_DIR: path.join(machine, 'data') },
+      arguments: ['--docker-image', 'box:1'],
+    });
+    expect(await exited).toBe(1);
+    expect(fake.finished).toMatchObject([
+      { success: false, error: { code: 'environment_setup_failed', message: expect.stringContaining('box:1') } },
+    ]);
+  },
+  startLimitMs,
+);
+
+test(
   'creates one runtime for launchers that start at the same time',
   async () => {
     const folder = path.join(machine, 'data-of-many');

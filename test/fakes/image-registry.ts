@@ -29,6 +29,8 @@ const digestOf = (content: Buffer): string => `sha256:${createHash('sha256').upd
 /** Stands in for an image registry: the read half of the Distribution API (github.com/opencontainers/distribution-spec), images by `name:tag`. */
 export async function startFakeImageRegistry(
   images: Readonly<Record<string, RegistryImage>>,
+  /** `user:password` that every request must have; absent: none. */
+  credentials?: string,
 ): Promise<FakeImageRegistry> {
   const blobs = new Map<string, { readonly content: Buffer; readonly release?: Promise<void> | undefined }>();
   const manifests = new Map<string, { readonly content: Buffer; readonly type: string }>();
@@ -83,6 +85,8 @@ export async function startFakeImageRegistry(
   };
   const server = createServer(async (request, response) => {
     const url = request.url ?? '';
+    const wanted = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`;
+    if (wanted !== undefined && request.headers.authorization !== wanted) return refuse(response, 401, 'UNAUTHORIZED');
     if (url === '/v2/') return void response.writeHead(200).end('{}');
     const [, name = '', kind = '', reference = ''] = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(url) ?? [];
     if (closed.has(name)) return refuse(response, 401, 'UNAUTHORIZED');

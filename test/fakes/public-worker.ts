@@ -22,6 +22,8 @@ export interface FakePublicWorkerRun {
   readonly temporaryFolder: string;
   /** `backend.direct.environment`. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Arguments that the service adds. */
+  readonly arguments?: readonly string[];
 }
 
 export interface FakePublicWorkerAgent {
@@ -46,7 +48,7 @@ export function startAsPublicWorker(run: FakePublicWorkerRun): FakePublicWorkerA
     [
       ...first,
       ...['agent', 'run', '--share', 'team:edit', '--task-id', run.runId, '--sandboxed'],
-      ...['--server-root-url', run.serverRoot, '--computer-use', '--idle-on-complete'],
+      ...['--server-root-url', run.serverRoot, '--computer-use', ...(run.arguments ?? []), '--idle-on-complete'],
     ],
     {
       cwd,

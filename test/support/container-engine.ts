@@ -42,15 +42,19 @@ function missing(): string | undefined {
 
 export const hasMusl = isExecutable(muslLoader);
 
-/** Starts an engine. Returns why there is none where it does not start. */
-export async function startTestEngine(): Promise<TestEngine | string> {
+/**
+ * Starts an engine. Returns why there is none where it does not start. `bridge` is the address of the machine in a network of the containers, such as
+ * `172.30.0.1/24`; absent: they have none.
+ */
+export async function startTestEngine(bridge?: string): Promise<TestEngine | string> {
   const reason = missing();
   if (reason !== undefined) return reason;
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-engine-'));
   const socket = path.join(folder, 'd.sock');
   const log = path.join(folder, 'log');
   const out = openSync(log, 'a');
-  const flags = ['--storage-driver', 'vfs', '--iptables=false', '--bridge=none'];
+  const network = bridge === undefined ? '--bridge=none' : `--bip=${bridge}`;
+  const flags = ['--storage-driver', 'vfs', '--iptables=false', network];
   // In a container of a test machine gVisor finds no network namespace of its own.
   const gvisor = await findGvisor().catch(() => undefined);
   const args = ['--network=none', '--host-uds=open', `--platform=${gvisor?.platform}`];

@@ -38,6 +38,17 @@ describe('parseRunArguments', () => {
     });
   });
 
+  test('finds the image that a worker of programs cannot run', () => {
+    const line = '--docker-image box:1 --task-id T --server-root-url http://x';
+    expect(parse(line)).not.toHaveProperty('arguments.missingImage');
+    expect(parse(`${line} --without-images --stop-with-parent`)).toMatchObject({
+      arguments: { missingImage: 'box:1', unknown: [], stopWithParent: true },
+    });
+    expect(parse('--task-id T --server-root-url http://x --without-images')).not.toHaveProperty(
+      'arguments.missingImage',
+    );
+  });
+
   test('takes missing values from the environment', () => {
     expect(parse('--sandboxed', { TASK_ID: 'T', WARP_SERVER_ROOT_URL: 'http://x' })).toMatchObject({ ok: true });
   });

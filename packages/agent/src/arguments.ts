@@ -6,6 +6,8 @@ export interface RunArguments {
   unknown: string[];
   /** True: standard input is a pipe of the parent, and the run ends with the parent. */
   stopWithParent: boolean;
+  /** Container image that the run must be in but is not, because its worker starts programs of its machine. */
+  missingImage?: string;
 }
 
 export type ParsedArguments = { ok: true; arguments: RunArguments } | { ok: false; message: string };
@@ -26,6 +28,8 @@ export function parseRunArguments(
   let serverRoot = env.WARP_SERVER_ROOT_URL;
   const unknown: string[] = [];
   let stopWithParent = false;
+  let image: string | undefined;
+  let hasNoImages = false;
   for (let index = 0; index < argv.length; index++) {
     const [flag = '', inline] = splitOnce(argv[index] ?? '');
     const next = argv[index + 1];
@@ -34,7 +38,11 @@ export function parseRunArguments(
     const takesNext = inline === undefined && hasNext;
     if (flag === '--task-id') taskId = value;
     else if (flag === '--server-root-url') serverRoot = value;
-    else if (flag === '--stop-with-parent') {
+    else if (flag === '--docker-image') image = value;
+    else if (flag === '--without-images') {
+      hasNoImages = true;
+      continue;
+    } else if (flag === '--stop-with-parent') {
       stopWithParent = true;
       continue;
     } else if (withoutValue.has(flag)) continue;
@@ -50,7 +58,11 @@ export function parseRunArguments(
       message: `--server-root-url must be an http:// or https:// URL (it is ${JSON.stringify(serverRoot)})`,
     };
   }
-  return { ok: true, arguments: { taskId, serverRoot: serverRoot.replace(/\/+$/, ''), unknown, stopWithParent } };
+  const missing = hasNoImages && image !== undefined ? { missingImage: image } : {};
+  return {
+    ok: true,
+    arguments: { taskId, serverRoot: serverRoot.replace(/\/+$/, ''), unknown, stopWithParent, ...missing },
+  };
 }
 
 function splitOnce(argument: string): [string, string | undefined] {

@@ -75,12 +75,17 @@ async function run(argv: readonly string[], token: string): Promise<number> {
     process.stderr.write(`agent: ${parsed.ok ? 'RUNYARD_RUN_TOKEN is missing' : parsed.message}\n`);
     return 2;
   }
-  const { taskId, serverRoot, unknown, stopWithParent } = parsed.arguments;
+  const { taskId, serverRoot, unknown, stopWithParent, missingImage } = parsed.arguments;
   for (const flag of unknown) process.stderr.write(`agent: warning: unknown flag ${flag} is ignored\n`);
 
   const unredacted = serviceClient({
     connection: connectToService({ serverRoot, relaySocket: given.RUNYARD_RELAY_SOCKET || undefined, token }),
   });
+
+  if (missingImage !== undefined) {
+    const message = `The environment of the run has the docker_image ${missingImage}, and this worker runs agents as programs of its machine. Name a worker that runs containers in config.worker_host, or an environment without an image.`;
+    return await reportFault({ code: 'environment_setup_failed', message }, unredacted);
+  }
 
   // The request must be sent before the loading of the other modules takes the processor, so that the service answers meanwhile.
   const secrets = grantedSecrets(tmpdir());
@@ -134,12 +139,17 @@ async function reportCrash(error: unknown, client: ServiceClient): Promise<numbe
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   process.stderr.write(`agent: ${text}\n`);
   const message = `The agent program failed: ${error instanceof Error ? error.message : String(error)}. This is a fault of Runyard; the worker's log has the details. Run again.`;
+  return await reportFault({ code: 'agent_process_failed', message }, client);
+}
+
+/** Reports why the run cannot be done, if the service answers within a few seconds. Returns the exit code. */
+async function reportFault(
+  error: { readonly code: 'agent_process_failed' | 'environment_setup_failed'; readonly message: string },
+  client: ServiceClient,
+): Promise<number> {
   const signal = AbortSignal.timeout(5_000);
   try {
-    await client.finishTask(
-      { success: false, summary: message, error: { code: 'agent_process_failed', message } },
-      { signal },
-    );
+    await client.finishTask({ success: false, summary: error.message, error }, { signal });
   } catch {
     // The worker still sees the exit code.
   }

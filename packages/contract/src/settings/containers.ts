@@ -1,6 +1,12 @@
-import { list, matching, type Setting, whole } from './setting.ts';
+import { readImageName } from '../image-names.ts';
+import { list, matching, type ReadText, type Setting, whole } from './setting.ts';
 
-/** Settings of sandboxes that are containers (`RUNYARD_SANDBOX=docker`). */
+const imageName: ReadText<string> = (text) => {
+  const read = readImageName(text);
+  return read.ok ? { value: text } : { problem: read.problem };
+};
+
+/** Settings of sandboxes that are containers (`RUNYARD_SANDBOX=docker`, and those of other workers). */
 export const containerSettings = {
   RUNYARD_DOCKER_HOST: {
     read: matching(/^unix:\/\/\//, 'must be a Unix socket, such as unix:///var/run/docker.sock'),
@@ -28,10 +34,22 @@ export const containerSettings = {
       'Registries, comma-separated, whose images runs may use. The engine connects to them with the network of the worker’s machine. Every image of them that the engine has is open to all teams of the worker.',
     usedBy: ['worker'],
   },
+  RUNYARD_DOCKER_CONFIG: {
+    read: matching(/^\//, 'must be an absolute path'),
+    description:
+      'File with credentials for image registries in the format of Docker’s `config.json` (`auths`), read for each pull. Every team of the worker may then use the private images that they open. Programs for credentials (`credsStore`, `credHelpers`) are not started.',
+    usedBy: ['worker'],
+  },
   RUNYARD_DOCKER_IMAGE_MB: {
     read: whole(16, 10485760),
     default: '10240',
     description: 'Largest size of an image, packed and unpacked.',
     usedBy: ['worker'],
+  },
+  RUNYARD_SIDECAR_IMAGE: {
+    read: imageName,
+    description:
+      'Image with the agent for workers of `oz-agent-worker` in docker or kubernetes mode, in a registry that they reach: `bin/build-sidecar-image` makes it. Where it is set, such workers take runs whose environment names an image.',
+    usedBy: ['service'],
   },
 } as const satisfies Record<string, Setting<unknown>>;

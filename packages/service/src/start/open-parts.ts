@@ -134,6 +134,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),
+    sidecarImage: settings.RUNYARD_SIDECAR_IMAGE,
     freeSpace,
     databaseProblem: () => embedded?.problem() ?? null,
   };

@@ -8,8 +8,17 @@ function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']):
   return config;
 }
 
-/** Returns the message that gives an execution to a worker. */
-export function assignmentMessage(assignment: Assignment, additionalArguments: string[]): TaskAssignment {
+/**
+ * Returns the message that gives an execution to a worker. `sidecarImage` is for workers that mount the agent into containers. Where such a
+ * worker runs agents without one, the agent learns the image that it is not in from its arguments.
+ */
+export function assignmentMessage(
+  assignment: Assignment,
+  additionalArguments: string[],
+  sidecarImage?: string,
+): TaskAssignment {
+  const { image } = assignment;
+  const imageArguments = sidecarImage === undefined || image === null ? [] : ['--docker-image', image];
   const shape = runnerOf(assignment.config)?.instance_shape;
   const allowedHosts = allowedHostsOf(assignment.network);
   return {
@@ -29,9 +38,10 @@ export function assignmentMessage(assignment: Assignment, additionalArguments: s
         agent_conversation_id: assignment.conversationId,
       },
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
-      additional_oz_args: additionalArguments,
-      ...(assignment.image === null ? {} : { docker_image: assignment.image }),
+      additional_oz_args: [...additionalArguments, ...imageArguments],
+      ...(image === null ? {} : { docker_image: image }),
       ...(shape ? { instance_shape: shape } : {}),
+      ...(sidecarImage === undefined ? {} : { sidecar_image: sidecarImage }),
       ...(assignment.limits ? { limits: assignment.limits } : {}),
       ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     },

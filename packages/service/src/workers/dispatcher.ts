@@ -23,11 +23,12 @@ export interface Dispatcher {
 const isOfSamePool = (one: OpenConnection, other: OpenConnection): boolean =>
   one.teamId === other.teamId && (other.teamId === null || one.workerId === other.workerId);
 
-/** Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. */
+/** Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. `sidecarImage` has the agent for public workers. */
 export function makeDispatcher(
   deps: ExecutionDeps,
   connections: OpenConnections,
   agentArguments: (assignment: Assignment) => string[],
+  sidecarImage?: string,
 ): Dispatcher {
   let isStopped = false;
 
@@ -50,7 +51,8 @@ export function makeDispatcher(
       await requeue(deps.db, { runId, executionId, args: { assignment_id: assignmentId } });
       return false;
     }
-    connection.send(assignmentMessage(assignment, agentArguments(assignment)));
+    const sidecar = connection.instanceId === null ? sidecarImage : undefined;
+    connection.send(assignmentMessage(assignment, agentArguments(assignment), sidecar));
     await evictBeyondLimit(deps, connection);
     return true;
   }

@@ -14,18 +14,20 @@ interface WorkerDeps {
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
+  /** See `HubOptions`. */
+  readonly sidecarImage?: string | undefined;
 }
 
 /** `authenticate` returns the owner of an `Authorization` header; null: 401. */
 export function workersDomain(
-  { executionDeps: deps, keyWatch, serviceInstanceId }: WorkerDeps,
+  { executionDeps: deps, keyWatch, serviceInstanceId, sidecarImage }: WorkerDeps,
   authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,
 ): Domain {
   let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
   return {
     name: 'workers',
     routes: async (app: FastifyInstance) => {
-      const hub = openHub(deps, { serviceInstanceId });
+      const hub = openHub(deps, { serviceInstanceId, sidecarImage });
       const closeSockets = serveWorkerSockets(app.server, { hub, log: deps.log, authenticate, keyWatch });
       opened = { hub, closeSockets };
     },

@@ -65,9 +65,14 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 
 /**
  * Greets a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs
- * what lost connections of its name, in its team and pool, held. Throws `ConnectionEnded`.
+ * what lost connections of its name, in its team and pool, held. It does not tell whether it runs containers: `runsImages` is assumed. Throws
+ * `ConnectionEnded`.
  */
-export async function greetPublicWorker(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
+export async function greetPublicWorker(
+  deps: ExecutionDeps,
+  connection: OpenConnection,
+  runsImages: boolean,
+): Promise<void> {
   const adopted = await deps.db.transaction(async (tx) => {
     await lockOwnConnection(tx, connection.id);
     return await adoptOfPublicWorker(tx, {
@@ -77,5 +82,6 @@ export async function greetPublicWorker(deps: ExecutionDeps, connection: OpenCon
   });
   for (const { id, runId } of adopted)
     connection.executions.set(id, { runId, assignmentId: null, idle: false, leaving: false });
+  connection.runsImages = runsImages;
   connection.ready = true;
 }

@@ -53,13 +53,15 @@ export interface HubOptions {
   readonly serviceInstanceId: string;
   /** Returns the run's arguments for the agent. */
   readonly agentArguments?: (assignment: Assignment) => string[];
+  /** Image with the agent for public workers, which then take runs with an image; absent: they start a program of their machine. */
+  readonly sidecarImage?: string | undefined;
 }
 
 /** Opens the hub. It assigns work on notices; its owner also calls `dispatch` from a slow poll. */
 export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   const connections = new Map<string, OpenConnection>();
   let closing = false;
-  const dispatcher = makeDispatcher(deps, connections, options.agentArguments ?? (() => []));
+  const dispatcher = makeDispatcher(deps, connections, options.agentArguments ?? (() => []), options.sidecarImage);
   const { dispatchSoon } = dispatcher;
   const orders = makeOrders(deps, connections, dispatchSoon);
 
@@ -94,7 +96,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       let greetedAsPublic: Promise<void> | null = null;
       const greetAsPublic = () => {
         clearTimeout(helloWait);
-        greetedAsPublic ??= greetPublicWorker(deps, connection).then(dispatchSoon);
+        greetedAsPublic ??= greetPublicWorker(deps, connection, options.sidecarImage !== undefined).then(dispatchSoon);
         return greetedAsPublic;
       };
       // Our worker sends its hello at once; the public one sends nothing until it has work.

@@ -60,3 +60,43 @@ test('gives a run with an image to the worker that runs images, and shows a boun
   expect(run.rows).toEqual([{ state: 'FAILED', status_message: 'no such image', error_code: 'invalid_request' }]);
   await hub.close();
 });
+
+test.each([
+  ['with the image of its agent', 'registry.test/agent:1'],
+  ['never where the service has no image of its agent', undefined],
+])('gives a run with an image to a public worker %s', async (_, sidecarImage) => {
+  const hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8', sidecarImage });
+  const keyId = await insertWorkerKey(t.deps.db, t.teamId);
+  const assigned: { task_id: string; docker_image?: string; sidecar_image?: string; additional_oz_args?: string[] }[] =
+    [];
+  const workerId = `public-${sidecarImage === undefined ? 'without' : 'with'}`;
+  const connection = await hub.connect({
+    workerId,
+    teamId: t.teamId,
+    keyId,
+    send: (message) => void (message.type === 'task_assignment' && assigned.push(message.data as (typeof assigned)[0])),
+    end: () => {},
+  });
+  const withImage = await t.newRun({
+    workerHost: workerId,
+    environmentId: 'boxesBoxesBoxesBoxes22',
+    config: { environment_id: 'boxesBoxesBoxesBoxes22' },
+  });
+  const plain = await t.newRun({ workerHost: workerId });
+  // Its first message greets it, before which nothing is assigned.
+  await connection.message({ type: 'task_claimed', data: { task_id: plain, worker_id: workerId } });
+  await hub.dispatch();
+  const seen = assigned.map(({ task_id, docker_image, sidecar_image, additional_oz_args }) => ({
+    task_id,
+    docker_image,
+    sidecar_image,
+    additional_oz_args,
+  }));
+  const image = { docker_image: 'box:1', additional_oz_args: ['--docker-image', 'box:1'] };
+  const expected = [
+    ...(sidecarImage === undefined ? [] : [{ task_id: withImage, ...image, sidecar_image: sidecarImage }]),
+    { task_id: plain, docker_image: undefined, additional_oz_args: [], sidecar_image: sidecarImage },
+  ];
+  expect(seen).toEqual(expected);
+  await hub.close();
+});

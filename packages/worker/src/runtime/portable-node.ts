@@ -102,15 +102,26 @@ export async function portableChanges(
  * `inside`.
  */
 export async function placePortableNode(folder: string, inside: string): Promise<void> {
-  const node = path.join(folder, 'node');
   const ofAgent = path.join(folder, agentNode);
   await mkdir(path.dirname(ofAgent), { recursive: true, mode: 0o755 });
-  await copyFile(process.execPath, node, constants.COPYFILE_FICLONE);
-  await makePortable(node, inside);
-  await chmod(node, 0o755);
+  const node = await copyNode(folder, inside);
   await copyFile(node, ofAgent, constants.COPYFILE_FICLONE);
   await chmod(ofAgent, 0o111);
   await placeLibraries([folder, path.dirname(ofAgent)]);
+}
+
+/** Places this process's Node and its libraries in a folder that containers see as `inside`. */
+export async function placeOneNode(folder: string, inside: string): Promise<void> {
+  await copyNode(folder, inside);
+  await placeLibraries([folder]);
+}
+
+async function copyNode(folder: string, inside: string): Promise<string> {
+  const node = path.join(folder, 'node');
+  await copyFile(process.execPath, node, constants.COPYFILE_FICLONE);
+  await makePortable(node, inside);
+  await chmod(node, 0o755);
+  return node;
 }
 
 /** Changes the program `file` so that it starts in every file system where its folder is `inside`. */

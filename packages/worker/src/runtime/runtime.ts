@@ -43,7 +43,7 @@ export interface RuntimeRequest {
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands for shells and scripts inside. */
-const commands = ['report-artifact', 'child-run', 'pull-request'] as const;
+export const agentCommands = ['report-artifact', 'child-run', 'pull-request'] as const;
 
 /** Returns a script that finds the runtime from its own path. */
 const commandScript = (name: string): string =>
@@ -84,7 +84,8 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     } else await placePortableNode(making, request.portableIn);
     await mkdir(path.join(making, 'bin'), { mode: 0o755 });
     await symlink('../node', path.join(making, 'bin/node'));
-    for (const name of commands) await writeFile(path.join(making, 'bin', name), commandScript(name), { mode: 0o755 });
+    for (const name of agentCommands)
+      await writeFile(path.join(making, 'bin', name), commandScript(name), { mode: 0o755 });
     const cache = path.join(making, 'agent/cache');
     await mkdir(cache, { mode: 0o755 });
     if (request.rehearse !== undefined) {

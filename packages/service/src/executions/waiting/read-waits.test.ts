@@ -33,6 +33,8 @@ test('names the image that no connected worker can run', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();
   await change(`UPDATE executions SET image = 'box:1' WHERE run_id = $1`, runId);
+  expect(await waitOf(runId)).toMatch(/docker_image box:1, .* oz-agent-worker, .* RUNYARD_SIDECAR_IMAGE/);
+  await change(`UPDATE worker_connections SET sandbox = '{"features": []}'`);
   expect(await waitOf(runId)).toMatch(/no connected worker can run container images, .* docker_image box:1/);
   await change(`UPDATE worker_connections SET sandbox = '{"features": ["images"]}'`);
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');

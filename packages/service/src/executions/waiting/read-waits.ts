@@ -37,6 +37,7 @@ const readFacts = defineStatement({
       FROM (SELECT DISTINCT pool FROM waiting WHERE state = 'QUEUED') p, LATERAL (
         SELECT count(*) FILTER (WHERE NOT c.draining)::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
           count(*) FILTER (WHERE NOT c.draining AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
+          count(*) FILTER (WHERE NOT c.draining AND c.sandbox IS NULL)::int AS public_workers,
           coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE NOT c.draining), 0)::int AS slots
         FROM worker_connections c WHERE ${servesPool('c', 'p.pool', '$1')}
       ) c
@@ -44,7 +45,7 @@ const readFacts = defineStatement({
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds,
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
       team.team_taken, team.team_limit, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
-      w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
+      w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
       step.kind AS step_kind, step.name AS step_name, w.idle_until
     FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
       SELECT v.payload->>'kind' AS kind, v.payload->>'name' AS name, v.event_type FROM run_events v
@@ -64,6 +65,7 @@ const readFacts = defineStatement({
     leaving_workers: integer,
     image: nullable(text()),
     image_workers: integer,
+    public_workers: integer,
     slots: integer,
     slots_taken: integer,
     worker_id: nullable(text()),

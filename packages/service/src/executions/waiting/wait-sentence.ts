@@ -20,6 +20,8 @@ export interface WaitFacts {
   readonly image: string | null;
   /** Those of `workers` that can run container images. */
   readonly image_workers: number;
+  /** Those of `workers` that do not say how they run agents, as oz-agent-worker. */
+  readonly public_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;
   readonly slots_taken: number;
@@ -71,12 +73,14 @@ function queueSentence(facts: WaitFacts): string {
       ? 'The run waits: no worker is connected. Start one with bin/runyard worker.'
       : `The run waits: no worker with the name ${pool} is connected (config.worker_host).`;
   }
-  if (facts.image !== null && facts.image_workers === 0)
+  if (facts.image !== null && facts.image_workers + facts.public_workers === 0)
     return `The run waits: no connected worker can run container images, and its environment has the docker_image ${facts.image}. Start a worker with RUNYARD_SANDBOX=docker, or create the run with another environment.`;
   if (facts.team_taken >= team_limit)
     return `The run waits: the team's limit is reached (${team_limit} ${team_limit === 1 ? 'run' : 'runs'} at once).`;
   if (facts.slots_taken >= slots)
     return `The run waits for a free slot: ${workers === 1 ? 'the connected worker has' : `the ${workers} connected workers have`} ${slots}, and all are taken.`;
+  if (facts.image !== null && facts.image_workers === 0)
+    return `The run waits: its environment has the docker_image ${facts.image}, and the connected worker is oz-agent-worker, which takes such runs only where the service has RUNYARD_SIDECAR_IMAGE.`;
   return 'The run waits for a worker to take it.';
 }
 

@@ -44,6 +44,8 @@ export interface ServiceDeps {
   readonly conversationReads: BodyBudget;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
+  /** Image with the agent for public workers in docker and kubernetes mode. */
+  readonly sidecarImage?: string | undefined;
   /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
   readonly admitModelRequest?: AdmitModelRequest;
   readonly webhooks: WebhookDirectory;

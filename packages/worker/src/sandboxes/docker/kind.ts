@@ -20,6 +20,7 @@ import { containerLabels, containerName, listSandboxes, removeContainer } from '
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxBackend } from '../sandbox.ts';
 import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
+import { readCredentials } from './images/credentials.ts';
 import { openImages } from './images/images.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
@@ -106,6 +107,7 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
     facts,
     registries: settings.RUNYARD_DOCKER_REGISTRIES,
     maxBytes: settings.RUNYARD_DOCKER_IMAGE_MB * megabyte,
+    credentialsFor: (registry) => readCredentials(settings.RUNYARD_DOCKER_CONFIG, registry),
     labels: containerLabels(state.owner),
     newContainerName: () => containerName(state.owner, `check-${process.pid}-${++checks}`),
   });

@@ -63,6 +63,8 @@ export async function prepareContainer(
     const problems: string[] = [];
     const attempt = (what: string, work: Promise<unknown> | undefined): Promise<unknown> =>
       work?.catch((error: Error) => problems.push(`${what}: ${error.message}`)) ?? Promise.resolve();
+    // If the removal fails, the container still ends.
+    if (isMade) kill('kill');
     await attempt('container', isMade ? removeContainer(engine, name) : undefined);
     await running?.ended;
     isOver = true;

@@ -25,6 +25,8 @@ export interface EngineRequest {
   readonly json?: object;
   /** Content of a tar archive. */
   readonly tar?: Uint8Array;
+  /** Credentials for a registry, as the header `X-Registry-Auth` has them. */
+  readonly registryAuth?: string | undefined;
   readonly signal?: AbortSignal;
   /** Milliseconds until the answer begins; 0: any time. Default: a minute. */
   readonly answerMs?: number;
@@ -56,7 +58,7 @@ export interface Engine {
 export function openEngine(address: EngineAddress): Engine {
   const { socketPath, version } = address;
   const send = (method: string, path: string, request: EngineRequest = {}): ClientRequest => {
-    const { query, json, tar, signal } = request;
+    const { query, json, tar, registryAuth, signal } = request;
     const body = json === undefined ? tar : Buffer.from(JSON.stringify(json));
     const sent = http.request({
       socketPath,
@@ -65,6 +67,7 @@ export function openEngine(address: EngineAddress): Engine {
       agent: false,
       headers: {
         host: 'docker',
+        ...(registryAuth === undefined ? {} : { 'x-registry-auth': registryAuth }),
         ...(body === undefined
           ? {}
           : { 'content-type': tar ? 'application/x-tar' : 'application/json', 'content-length': body.length }),

@@ -51,6 +51,7 @@ function open(): Images {
     },
     registries: ['ghcr.io'],
     maxBytes: 1000,
+    credentialsFor: async () => undefined,
     labels: {},
     newContainerName: () => 'check',
   });

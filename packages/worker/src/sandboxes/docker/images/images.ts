@@ -3,6 +3,7 @@
 import { type ImageName, readImageName } from '@runyard/contract/image-names';
 import type { Engine, EngineFacts } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
+import type { RegistryCredentials } from './credentials.ts';
 import { type FoundImage, findImage, findLink } from './find.ts';
 import { type PullProgress, pullImage, tooLarge } from './pull.ts';
 
@@ -12,6 +13,8 @@ export interface ImagesRequest {
   /** Registries whose images may be used. */
   readonly registries: readonly string[];
   readonly maxBytes: number;
+  /** Returns the operator's credentials for a registry, read again for each pull. */
+  readonly credentialsFor: (registry: string) => Promise<RegistryCredentials | undefined>;
   /** Labels of containers by which the next worker removes them. */
   readonly labels: Readonly<Record<string, string>>;
   readonly newContainerName: () => string;
@@ -46,16 +49,19 @@ export function openImages(request: ImagesRequest): Images {
   const startPull = (name: ImageName): Pull => {
     const stop = new AbortController();
     const watchers = new Set<PullWatcher>();
-    const done = pullImage({
-      engine,
-      name,
-      maxBytes,
-      rootFolder: facts.rootFolder,
-      signal: stop.signal,
-      onProgress: (progress) => {
-        for (const watcher of watchers) watcher.progress(progress);
-      },
-    }).finally(() => forget(name, started));
+    const work = async (): Promise<void> =>
+      await pullImage({
+        engine,
+        name,
+        maxBytes,
+        rootFolder: facts.rootFolder,
+        credentials: await request.credentialsFor(name.registry),
+        signal: stop.signal,
+        onProgress: (progress) => {
+          for (const watcher of watchers) watcher.progress(progress);
+        },
+      });
+    const done = work().finally(() => forget(name, started));
     done.catch(() => {});
     const started: Pull = { done, watchers, stop };
     pulls.set(name.full, started);

@@ -12,12 +12,14 @@ let folder = '';
 let server: Server;
 let answer: (response: ServerResponse) => void = () => {};
 let asked = '';
+let askedWith: unknown;
 let closed: Promise<unknown> | undefined;
 
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-pull-'));
   server = createServer((request, response) => {
     asked = request.url ?? '';
+    askedWith = request.headers['x-registry-auth'];
     closed = once(response, 'close');
     answer(response);
   });
@@ -114,6 +116,13 @@ test('ignores the bytes that other programs write meanwhile, and stops when the 
   };
   await expect(pull(1000, undefined, { spaceOf })).rejects.toMatchObject({ reason: 'image_no_space' });
   await closed;
+});
+
+test('sends credentials in their header, and removes them from what a registry says', async () => {
+  answer = (response) => response.end(line({ error: 'denied: hunter2 is wrong' }));
+  const credentials = { header: 'SEALED', secrets: ['hunter2'] };
+  await expect(pull(1000, undefined, { credentials })).rejects.toThrow(/denied: \[removed\] is wrong/);
+  expect(askedWith).toBe('SEALED');
 });
 
 test('reports an engine that goes away in the middle', async () => {

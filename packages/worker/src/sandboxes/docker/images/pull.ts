@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { ImageName } from '@runyard/contract/image-names';
 import { type Engine, EngineError } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
+import type { RegistryCredentials } from './credentials.ts';
 import { isNearlyFull, readSpace, type Space } from './space.ts';
 
 /** How far a pull is. */
@@ -20,6 +21,8 @@ export interface PullRequest {
   readonly rootFolder: string;
   readonly onProgress: (progress: PullProgress) => void;
   readonly signal: AbortSignal;
+  /** Of the operator, for the image's registry. */
+  readonly credentials?: RegistryCredentials | undefined;
   /** Replaced in tests. */
   readonly spaceOf?: (folder: string) => Promise<Space | undefined>;
 }
@@ -40,6 +43,8 @@ const longestLine = 1024 * 1024;
 /** Pulls an image. Rejects with a `SandboxError` that says why there is none. The engine stops the pull when its request is aborted. */
 export async function pullImage(request: PullRequest): Promise<void> {
   const { engine, name, maxBytes, signal } = request;
+  const withoutSecrets = (text: string): string =>
+    (request.credentials?.secrets ?? []).reduce((rest, secret) => rest.replaceAll(secret, '[removed]'), text);
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
   const spaceOf = request.spaceOf ?? readSpace;
@@ -56,12 +61,13 @@ export async function pullImage(request: PullRequest): Promise<void> {
     const answer = await engine.stream('POST', '/images/create', {
       query: { fromImage: name.full },
       signal: either,
+      registryAuth: request.credentials?.header,
       answerMs: 0,
     });
     const parts = new Map<string, { current: number; total: number }>();
     for await (const line of linesOf(answer)) {
       spokeAt = performance.now();
-      if (line.error !== undefined) throw refusal(name, line.error);
+      if (line.error !== undefined) throw refusal(name, withoutSecrets(line.error));
       const { current = 0, total = 0 } = line.progressDetail ?? {};
       if (line.id === undefined || line.status !== 'Downloading' || total <= 0) continue;
       parts.set(line.id, { current, total });
@@ -75,7 +81,7 @@ export async function pullImage(request: PullRequest): Promise<void> {
     if (stop.signal.aborted) throw stop.signal.reason;
     if (signal.aborted) throw signal.reason;
     if (error instanceof SandboxError) throw error;
-    if (error instanceof EngineError) throw refusal(name, error.message);
+    if (error instanceof EngineError) throw refusal(name, withoutSecrets(error.message));
     throw failed('image_not_pulled', name, (error as Error).message);
   } finally {
     clearInterval(watch);
@@ -109,7 +115,7 @@ function refusal(name: ImageName, text: string): SandboxError {
     return failed(
       'image_no_access',
       name,
-      `its registry wants credentials, or does not have it. Check the name; a private image must be pulled on the worker's machine by its operator (${said})`,
+      `its registry wants credentials, or does not have it. Check the name; the operator of the worker gives credentials with RUNYARD_DOCKER_CONFIG (${said})`,
     );
   if (/manifest unknown|not found|name unknown|\b404\b/i.test(text))
     return failed('image_not_found', name, `its registry does not have it; check name and tag (${said})`);

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { prepareContainer } from './prepare.ts';
+
+let folder = '';
+let server: Server;
+/** Statuses of the next answers to a kill; then 204, which ends the container. */
+let failures: number[];
+let kills: string[];
+let removalStatus: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-kill-'));
+  failures = [];
+  kills = [];
+  removalStatus = 204;
+  const ended = Promise.withResolvers<void>();
+  server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '', 'http://engine');
+    const step = url.pathname.split('/').at(-1);
+    if (step === 'json') {
+      const State = { Status: 'exited', Pid: 0, ExitCode: 137, OOMKilled: false, Error: '' };
+      return void response.end(JSON.stringify({ State }));
+    }
+    if (step === 'kill') {
+      kills.push(url.searchParams.get('signal') ?? '');
+      const status = failures.shift() ?? 204;
+      if (status === 204) ended.resolve();
+      return void response.writeHead(status).end();
+    }
+    if (request.method === 'DELETE') return void response.writeHead(removalStatus).end();
+    if (step === 'wait') await ended.promise;
+    response.writeHead(step === 'create' ? 201 : 200).end('{}');
+  });
+  server.on('upgrade', (_, socket) => {
+    socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n');
+    socket.on('error', () => {});
+    void ended.promise.then(() => socket.end());
+  });
+  server.listen(path.join(folder, 'd.sock'));
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+const prepare = () =>
+  prepareContainer(
+    {
+      engine: { socketPath: path.join(folder, 'd.sock'), version: '1.41' },
+      readsPrograms: false,
+      stateRoot: folder,
+      owner: 'owner',
+      ownUsers: false,
+      disks: { ok: false, reason: 'a test' },
+      nofile: 1024,
+      log: { warn: () => {} },
+    },
+    {},
+    {
+      id: 'one',
+      executionId: 'execution',
+      image: { id: 'sha256:1', env: [], volumes: [] },
+      limits: { memoryMb: 64, processes: 16, tmpMb: 16, diskMb: 16 },
+      runtime: folder,
+    },
+  );
+
+test('kills a container again until its engine has done it', async () => {
+  failures = [500, 503];
+  const sandbox = await prepare();
+  const running = await sandbox.run(['/node'], {});
+  sandbox.kill('kill');
+  expect(await running.ended).toMatchObject({ exitCode: 137 });
+  expect(kills).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL']);
+  await sandbox.dispose();
+});
+
+test('does not repeat SIGTERM, nor a kill of a container that has ended', async () => {
+  failures = [500, 409];
+  const sandbox = await prepare();
+  const running = await sandbox.run(['/node'], {});
+  sandbox.kill('terminate');
+  while (kills.length < 1) await new Promise((resolve) => setImmediate(resolve));
+  sandbox.kill('kill');
+  while (kills.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  // The end of the container, which the answer 409 reports.
+  sandbox.kill('kill');
+  await running.ended;
+  await sandbox.dispose();
+  expect(kills).toEqual(['SIGTERM', 'SIGKILL', 'SIGKILL']);
+});
+
+test('ends a container that cannot be removed', async () => {
+  removalStatus = 500;
+  const sandbox = await prepare();
+  const running = await sandbox.run(['/node'], {});
+  await sandbox.dispose();
+  await running.ended;
+  expect(kills).toEqual(['SIGKILL']);
+});

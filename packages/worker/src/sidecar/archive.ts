@@ -1,0 +1,86 @@
+/**
+ * An image as one file, which is an OCI image layout (github.com/opencontainers/image-spec) and has the list of older engines too, so that `docker
+ * load`, `podman load`, `skopeo` and `crane` read it. No engine is needed to make it.
+ */
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { type TarEntry, tarOf } from './tar.ts';
+
+export interface ImageRequest {
+  readonly entries: readonly TarEntry[];
+  /** Such as `amd64`. */
+  readonly architecture: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Name and tag. */
+  readonly name: string;
+  /** False: the layer stays as it is, for tests. */
+  readonly compress: boolean;
+}
+
+export interface ImageArchive {
+  /** The archive of the image's files. */
+  readonly layer: Buffer;
+  /** The configuration of the image, as JSON. */
+  readonly config: Buffer;
+  /** Digest of the image's manifest, by which registries name it. */
+  readonly digest: string;
+  /** Bytes of the archive. */
+  pieces(): Iterable<Uint8Array>;
+}
+
+const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+const json = (value: object): Buffer => Buffer.from(JSON.stringify(value));
+const blobFile = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
+/** A time that is the same for each build: it is part of the digest. */
+const created = '1970-01-01T00:00:00Z';
+
+/** Makes the archive of an image with one layer. Equal requests give equal bytes. */
+export function imageArchive({ entries, architecture, labels, name, compress }: ImageRequest): ImageArchive {
+  const files = Buffer.concat([...tarOf(entries)]);
+  const layer = compress ? gzipSync(files, { level: 9 }) : files;
+  const config = json({
+    created,
+    architecture,
+    os: 'linux',
+    config: { Env: ['PATH=/bin'], Cmd: ['/bin/sh'], Labels: labels },
+    rootfs: { type: 'layers', diff_ids: [digestOf(files)] },
+    history: [{ created, created_by: 'bin/build-sidecar-image' }],
+  });
+  const part = (mediaType: string, bytes: Uint8Array) => ({ mediaType, digest: digestOf(bytes), size: bytes.length });
+  const ociType = (what: string): string => `application/vnd.oci.image.${what}`;
+  const manifestType = ociType('manifest.v1+json');
+  const manifest = json({
+    schemaVersion: 2,
+    mediaType: manifestType,
+    config: part(ociType('config.v1+json'), config),
+    layers: [part(ociType(`layer.v1.tar${compress ? '+gzip' : ''}`), layer)],
+    annotations: labels,
+  });
+  const index = json({
+    schemaVersion: 2,
+    mediaType: ociType('index.v1+json'),
+    manifests: [
+      {
+        ...part(manifestType, manifest),
+        platform: { architecture, os: 'linux' },
+        annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
+      },
+    ],
+  });
+  const ofEngines = json([
+    { Config: blobFile(digestOf(config)), RepoTags: [name], Layers: [blobFile(digestOf(layer))] },
+  ]);
+  const file = (path: string, bytes: Uint8Array): TarEntry => ({ name: path, mode: 0o644, content: { bytes } });
+  return {
+    layer,
+    config,
+    digest: digestOf(manifest),
+    pieces: () =>
+      tarOf([
+        file('oci-layout', json({ imageLayoutVersion: '1.0.0' })),
+        file('index.json', index),
+        file('manifest.json', ofEngines),
+        ...[config, manifest, layer].map((bytes) => file(blobFile(digestOf(bytes)), bytes)),
+      ]),
+  };
+}

@@ -1,0 +1,53 @@
+#!/agent/bin/busybox sh
+# Starts the agent in a container of oz-agent-worker, which mounts the content of the sidecar image at /agent and starts this script with
+# the agent's arguments. Needs nothing of the container's own image. docs/other-workers.md describes it.
+set -eu
+
+# The first environment of a process stays readable in /proc/PID/environ. So the script moves the run token into a pipe and starts
+# again without the variable.
+if [ -n "${RUNYARD_RUN_TOKEN:-}" ]; then
+  exec 4<<END
+$RUNYARD_RUN_TOKEN
+END
+  unset RUNYARD_RUN_TOKEN
+  export RUNYARD_RUN_TOKEN_FD=4
+  exec /agent/entrypoint.sh "$@"
+fi
+
+# Variables of the image that would change the agent's program.
+unset LD_PRELOAD LD_AUDIT NODE_OPTIONS
+
+# Images that are made from nothing have no folder for temporary files.
+temporary=${TMPDIR:-/tmp}
+[ -d "$temporary" ] || /agent/bin/busybox mkdir -p -m 1777 "$temporary"
+
+# Working folder and home of the run alone are kept for a continuation. Files that the image or a setup command has put into the working
+# folder are not the run's: then the agent makes a home of its own, and nothing is kept.
+make_folder() { /agent/bin/busybox mktemp -d "$temporary/run.XXXXXX"; }
+if ! [ -w . ]; then
+  folder=$(make_folder)
+  /agent/bin/busybox mkdir "$folder/workspace" "$folder/home"
+  cd "$folder/workspace"
+  export HOME="$folder/home" RUNYARD_RUN_FOLDERS=own
+elif [ -z "$(/agent/bin/busybox ls -A .)" ]; then
+  HOME=$(make_folder)
+  export HOME RUNYARD_RUN_FOLDERS=own
+fi
+
+PATH=/agent/commands:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin} LANG=${LANG:-C.UTF-8} TERM=dumb \
+  /agent/node --disable-sigusr1 /agent/program/main.mjs "$@" </dev/null &
+agent=$!
+exec 4<&-
+
+# This process is the first one of its container: it must wait for the processes that others leave behind, and pass on SIGTERM.
+signalled=
+trap 'signalled=1; kill -TERM "$agent" 2>/dev/null || :' TERM INT HUP
+status=0
+wait "$agent" || status=$?
+while [ "$signalled" ]; do
+  signalled=
+  again=0
+  wait "$agent" || again=$?
+  [ "$again" = 127 ] || status=$again
+done
+exit "$status"

@@ -1,0 +1,7 @@
+#!/bin/busybox sh
+# `sh` of the sidecar image. The shell of BusyBox prefers its own `tar` to the one of the image, but a function to both.
+tar() { /bin/tar "$@"; }
+[ "${1:-}" = -c ] || exec /bin/busybox sh "$@"
+script=$2
+shift 2
+eval "$script"
