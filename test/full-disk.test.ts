@@ -85,7 +85,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
       expect((await ask('GET', '/api/v1/agent/runs')).body.runs.length).toBeGreaterThanOrEqual(2);
       expect((await ask('GET', '/readyz')).body.degraded).toContain('is full');
       expect(await system.run(running)).toMatchObject({ state: 'INPROGRESS', session_id: session });
-      await sleep(100);
+      await sleep(400);
     }
     expect([system.service(), system.worker()].map((child) => child.exitCode ?? child.signalCode)).toEqual([
       null,

@@ -1,7 +1,8 @@
 /**
  * The OpenAPI document and the service agree: Schemathesis makes requests from the document, good ones and bad ones, and
  * compares what comes back with it. The seed is fixed, so that a failure is found again. It sends some of the cases that it makes of
- * the document (`schemathesis/hooks.py`); with SCHEMATHESIS_ALL_CASES=1 in the environment it sends all of them, which takes minutes.
+ * the document (`schemathesis/hooks.py`); with SCHEMATHESIS_ALL_CASES=1 in the environment (`bin/test-long`) it sends all of them, which takes
+ * minutes.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,8 +15,14 @@ import { startTestService, type TestService } from '../packages/service/test/ser
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
 const { SCHEMATHESIS_ALL_CASES = '' } = process.env;
-/** Requests by chance for each operation. */
-const examples = SCHEMATHESIS_ALL_CASES === '1' ? 6 : 3;
+/**
+ * Requests by chance for each operation, beside the many of the coverage phase. The examples of the document are sent as they stand by
+ * `docs-examples.test.ts`; the phase of examples fills their gaps by chance.
+ */
+const amount =
+  SCHEMATHESIS_ALL_CASES === '1'
+    ? { examples: 6, phases: 'examples,coverage,fuzzing,stateful' }
+    : { examples: 1, phases: 'coverage,fuzzing,stateful' };
 const seed = 4180;
 
 /** A stream without an end, and the key that all other requests need. */
@@ -73,7 +80,7 @@ warnings = false
 hooks = ${toml(path.join(import.meta.dirname, 'schemathesis/hooks.py'))}
 [phases.stateful]
 max-steps = 4
-generation.max-examples = 4
+generation.max-examples = 3
 [auth.openapi.apiKey]
 bearer = ${toml(service.key)}
 [auth.openapi.runToken]
@@ -92,7 +99,16 @@ test('gives schemathesis no answer that the OpenAPI document does not declare', 
     .start(
       [
         ...['-m', 'schemathesis.cli', '--config-file', file, 'run', `${service.baseUrl}/api/v1/openapi.json`],
-        ...['--checks', 'all', '--max-examples', String(examples), '--seed', String(seed)],
+        ...[
+          '--checks',
+          'all',
+          '--phases',
+          amount.phases,
+          '--max-examples',
+          String(amount.examples),
+          '--seed',
+          String(seed),
+        ],
         ...['--generation-allow-x00', 'false', '--generation-database', 'none', '--no-color'],
         ...leftOut.flatMap((name) => ['--exclude-operation-id', name]),
       ],

@@ -65,10 +65,10 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
         }).catch(() => null);
         if (response?.status === 202) {
           answered.set(id, ((await response.json()) as { delivery_id: string }).delivery_id);
-          await delay(40);
+          await delay(120);
           break;
         }
-        await delay(20);
+        await delay(50);
       }
     }
   });

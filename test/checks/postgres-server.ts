@@ -62,6 +62,8 @@ export async function startPostgresServer(bin: string): Promise<PostgresServer> 
       'listen_addresses=127.0.0.1',
       '-c',
       'fsync=off',
+      '-c',
+      'autovacuum=off',
     ];
     const redirected = ['sh', '-c', 'exec "$@" >"$0" 2>&1', log, ...server];
     child = spawn('sh', ['-c', guard, 'guard', ...redirected], {

@@ -2,11 +2,11 @@
 import { createClient } from '@runyard/client';
 import type { LiveEvent } from '@runyard/contract/live-events';
 import type { RunItem } from '@runyard/contract/runs';
-import { beforeEach, expect, test } from 'vitest';
-import type { FakeConversation } from './fakes/models/turns.ts';
-import { describeSystemWithModels } from './support/describe-system.ts';
-import { runKinds } from './support/run-kinds.ts';
-import { eventually } from './support/system.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { FakeConversation } from '../fakes/models/turns.ts';
+import type { FakeModels } from '../fakes/models.ts';
+import { runKinds } from '../support/run-kinds.ts';
+import { eventually, type System } from '../support/system.ts';
 
 /** A model that runs the command of the user's latest message, not one of the earlier record. */
 function obedient(conversation: FakeConversation) {
@@ -17,96 +17,104 @@ function obedient(conversation: FakeConversation) {
     : { text: ['Done.'] };
 }
 
-describeSystemWithModels('failed setups', { env: { RUNYARD_WORKER_SLOTS: '2' } }, (system, models) => {
-  beforeEach(() => models.script(obedient));
+export const describeDebugWindow = (system: System, models: FakeModels) =>
+  describe('failed setups', () => {
+    beforeEach(() => models.script(obedient));
 
-  const environment = (minutes: number, command: string) => ({
-    config: { name: 'Broken', failure_session_retention_minutes: minutes, setup_commands: [command] },
+    const environment = (minutes: number, command: string) => ({
+      config: { name: 'Broken', failure_session_retention_minutes: minutes, setup_commands: [command] },
+    });
+    const conversation = async (runId: string) =>
+      JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => ''));
+    const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
+
+    test.each(runKinds)(
+      'runs follow-ups in the failed sandbox while the run stays FAILED, and tries again after the window ($kind)',
+      async ({ config, say }) => {
+        const { uid } = await system.call<{ uid: string }>(
+          'POST',
+          '/agent/environments',
+          environment(5, 'echo left-$((40+1)) > file; exit 5'),
+          201,
+        );
+        const runId = await system.createRun(say('echo task-$((40+2))'), {
+          config: { ...config, environment_id: uid },
+        });
+        const failed = await system.untilEnded(runId);
+        expect(failed).toMatchObject({
+          state: 'FAILED',
+          status_message: { error_code: 'environment_setup_failed' },
+          is_sandbox_running: true,
+        });
+        await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('cat file; echo seen-$((1+1))') });
+        await eventually('the answer', async () => (await conversation(runId)).includes('seen-2'));
+        const after = await system.until(
+          runId,
+          (run) => until(run) > until(failed) && Date.parse(until(run)) < Date.now() + 301_000,
+        );
+        expect(after).toMatchObject({
+          state: 'FAILED',
+          status_message: { message: failed.status_message?.message, error_code: 'environment_setup_failed' },
+          session_id: failed.session_id,
+          is_sandbox_running: true,
+        });
+        expect(await conversation(runId)).toContain('left-41');
+
+        // The environment is repaired; the window is closed by another one that leaves no time.
+        await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
+        await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo bye-$((1+2))') });
+        await system.until(runId, (run) => run.is_sandbox_running === false);
+        expect((await system.run(runId)).state).toBe('FAILED');
+        await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo further-$((1+3))') });
+        const done = await system.until(runId, (run) => run.state === 'SUCCEEDED');
+        expect(done.session_id).not.toBe(failed.session_id);
+        expect(await conversation(runId)).toMatch(/seen-2.*task-42/s);
+      },
+      60_000,
+    );
+
+    test.each(runKinds)(
+      'shows questions from the window, runs approved actions, and sends both to readers of the stream ($kind)',
+      async ({ config, say }) => {
+        const { uid } = await system.call<{ uid: string }>(
+          'POST',
+          '/agent/environments',
+          environment(5, 'exit 5'),
+          201,
+        );
+        const runId = await system.createRun(say('echo task-$((40+2))'), {
+          config: { ...config, environment_id: uid, approval_policy: 'ask' },
+        });
+        const failed = await system.untilEnded(runId);
+        const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
+        let lastEventId = '';
+        /** The events that a reader gets when it connects again after its last id, until the stream ends. */
+        const rest = async () => {
+          const events: LiveEvent[] = [];
+          for await (const { id, event } of client.streamRunEvents(runId, { lastEventId })) {
+            lastEventId = id;
+            events.push(event);
+          }
+          return JSON.stringify(events);
+        };
+        expect(await rest()).toContain('FAILED');
+        await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo seen-$((1+1))') });
+        expect(await rest()).toContain('"type":"blocked"');
+        const asking = await system.run(runId);
+        expect(asking).toMatchObject({
+          state: 'FAILED',
+          status_message: { message: failed.status_message?.message, error_code: 'environment_setup_failed' },
+          blocked_on: { kind: 'permission', title: 'echo seen-$((1+1))' },
+        });
+        expect(until(asking) > until(failed)).toBe(true);
+        expect(await conversation(runId)).not.toContain('seen-2');
+        const answer = { decision: 'approve', request_id: asking.blocked_on?.request_id };
+        await system.call('POST', `/agent/runs/${runId}/followups`, answer);
+        expect(await rest()).toContain('seen-2');
+        const after = await system.run(runId);
+        expect(after).toMatchObject({ state: 'FAILED', session_id: failed.session_id, is_sandbox_running: true });
+        expect(after).not.toHaveProperty('blocked_on');
+      },
+      60_000,
+    );
   });
-  const conversation = async (runId: string) =>
-    JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(() => ''));
-  const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
-
-  test.each(runKinds)(
-    'runs follow-ups in the failed sandbox while the run stays FAILED, and tries again after the window ($kind)',
-    async ({ config, say }) => {
-      const { uid } = await system.call<{ uid: string }>(
-        'POST',
-        '/agent/environments',
-        environment(5, 'echo left-$((40+1)) > file; exit 5'),
-        201,
-      );
-      const runId = await system.createRun(say('echo task-$((40+2))'), { config: { ...config, environment_id: uid } });
-      const failed = await system.untilEnded(runId);
-      expect(failed).toMatchObject({
-        state: 'FAILED',
-        status_message: { error_code: 'environment_setup_failed' },
-        is_sandbox_running: true,
-      });
-      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('cat file; echo seen-$((1+1))') });
-      await eventually('the answer', async () => (await conversation(runId)).includes('seen-2'));
-      const after = await system.until(
-        runId,
-        (run) => until(run) > until(failed) && Date.parse(until(run)) < Date.now() + 301_000,
-      );
-      expect(after).toMatchObject({
-        state: 'FAILED',
-        status_message: { message: failed.status_message?.message, error_code: 'environment_setup_failed' },
-        session_id: failed.session_id,
-        is_sandbox_running: true,
-      });
-      expect(await conversation(runId)).toContain('left-41');
-
-      // The environment is repaired; the window is closed by another one that leaves no time.
-      await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
-      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo bye-$((1+2))') });
-      await system.until(runId, (run) => run.is_sandbox_running === false);
-      expect((await system.run(runId)).state).toBe('FAILED');
-      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo further-$((1+3))') });
-      const done = await system.until(runId, (run) => run.state === 'SUCCEEDED');
-      expect(done.session_id).not.toBe(failed.session_id);
-      expect(await conversation(runId)).toMatch(/seen-2.*task-42/s);
-    },
-    60_000,
-  );
-
-  test.each(runKinds)(
-    'shows questions from the window, runs approved actions, and sends both to readers of the stream ($kind)',
-    async ({ config, say }) => {
-      const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', environment(5, 'exit 5'), 201);
-      const runId = await system.createRun(say('echo task-$((40+2))'), {
-        config: { ...config, environment_id: uid, approval_policy: 'ask' },
-      });
-      const failed = await system.untilEnded(runId);
-      const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
-      let lastEventId = '';
-      /** The events that a reader gets when it connects again after its last id, until the stream ends. */
-      const rest = async () => {
-        const events: LiveEvent[] = [];
-        for await (const { id, event } of client.streamRunEvents(runId, { lastEventId })) {
-          lastEventId = id;
-          events.push(event);
-        }
-        return JSON.stringify(events);
-      };
-      expect(await rest()).toContain('FAILED');
-      await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo seen-$((1+1))') });
-      expect(await rest()).toContain('"type":"blocked"');
-      const asking = await system.run(runId);
-      expect(asking).toMatchObject({
-        state: 'FAILED',
-        status_message: { message: failed.status_message?.message, error_code: 'environment_setup_failed' },
-        blocked_on: { kind: 'permission', title: 'echo seen-$((1+1))' },
-      });
-      expect(until(asking) > until(failed)).toBe(true);
-      expect(await conversation(runId)).not.toContain('seen-2');
-      const answer = { decision: 'approve', request_id: asking.blocked_on?.request_id };
-      await system.call('POST', `/agent/runs/${runId}/followups`, answer);
-      expect(await rest()).toContain('seen-2');
-      const after = await system.run(runId);
-      expect(after).toMatchObject({ state: 'FAILED', session_id: failed.session_id, is_sandbox_running: true });
-      expect(after).not.toHaveProperty('blocked_on');
-    },
-    60_000,
-  );
-});

@@ -1,161 +1,162 @@
 /** Runs in real sandboxes use the tools of real MCP servers: programs in the sandbox, and a server over HTTP behind the gateway. */
 import { fileURLToPath } from 'node:url';
 import type { McpServer } from '@runyard/contract/mcp-servers';
-import { afterAll, describe, expect, test } from 'vitest';
-import { bundledMcpServer, type HttpMcpServer, startHttpMcpServer } from './fakes/mcp-servers.ts';
-import type { FakeConversation, FakeToolCall } from './fakes/models/turns.ts';
-import { startCommand } from './support/command-line.ts';
-import { describeSystemWithModels } from './support/describe-system.ts';
-import { oneModel } from './support/run-kinds.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bundledMcpServer, type HttpMcpServer, startHttpMcpServer } from '../fakes/mcp-servers.ts';
+import type { FakeConversation, FakeToolCall } from '../fakes/models/turns.ts';
+import type { FakeModels } from '../fakes/models.ts';
+import { startCommand } from '../support/command-line.ts';
+import { oneModel } from '../support/run-kinds.ts';
+import type { System } from '../support/system.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const authorization = 'Bearer credential-of-the-team-7731';
 const variable = 'variable-of-the-team-5120';
-let remote: HttpMcpServer | undefined;
-afterAll(() => remote?.close());
 
-const options = async () => {
-  remote = await startHttpMcpServer(authorization);
-  return { env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8' } };
-};
-
-describeSystemWithModels('MCP servers', options, (system, models) => {
-  const bundles = Promise.all([bundledMcpServer('everything'), bundledMcpServer('filesystem')]);
-  const attachments = async () => {
-    const [everything, filesystem] = await bundles;
-    const file = (file_name: string, bytes: Buffer) => ({
-      file_name,
-      mime_type: 'text/javascript',
-      data: bytes.toString('base64'),
+export const describeMcp = (system: System, models: FakeModels) =>
+  describe('MCP servers', () => {
+    let remote: HttpMcpServer | undefined;
+    beforeAll(async () => {
+      remote = await startHttpMcpServer(authorization);
     });
-    return [file('everything.mjs', everything), file('filesystem.mjs', filesystem)];
-  };
-  const everything = { command: 'node', args: ['attachments/everything.mjs', 'stdio'] };
-  const filesystem = { command: 'node', args: ['attachments/filesystem.mjs', '/workspace'] };
+    afterAll(() => remote?.close());
 
-  /** A model that makes these calls one after another, and then says what it got. */
-  const calls = (...toolCalls: FakeToolCall[]) =>
-    models.script(({ turn, toolResults }: FakeConversation) => {
-      const call = toolCalls[turn];
-      return call ? { toolCalls: [call] } : { text: [`The last result: ${toolResults.join()}`] };
-    });
-  const run = async (mcp_servers: object, more: object = {}) => {
-    const config = { ...oneModel, mcp_servers, ...more };
-    return await system.createRun('Use your tools.', { config, attachments: await attachments() });
-  };
-  const read = async (runId: string, what: string) => {
-    const headers = { authorization: `Bearer ${system.key}` };
-    const answer = await fetch(`${system.baseUrl()}/api/v1/agent/runs/${runId}/${what}`, { headers });
-    expect(answer.status).toBe(200);
-    return await answer.text();
-  };
-  const store = (server: object) => system.call<McpServer>('POST', '/agent/mcp-servers', server, 201);
-
-  test('gives oz the tools of programs in the sandbox', async () => {
-    const before = models.requests.length;
-    calls(
-      { name: 'mcp__every__echo', input: { message: 'ping-41' } },
-      { name: 'mcp__files__write_file', input: { path: '/workspace/made.txt', content: 'by a tool' } },
-      { name: 'shell', input: { command: 'cat made.txt' } },
-      { name: 'mcp__every__get-tiny-image', input: {} },
-    );
-    const runId = await run({ every: everything, files: filesystem });
-    const ended = await system.untilEnded(runId);
-    expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
-    const requests = models.requests.slice(before);
-    expect(requests[0]?.conversation?.toolNames).toEqual(
-      expect.arrayContaining(['shell', 'mcp__every__echo', 'mcp__files__write_file']),
-    );
-    expect(requests.map(({ conversation }) => conversation?.toolResults.join()).join('\n')).toMatch(
-      /Echo: ping-41[\s\S]*by a tool[\s\S]*image\/png of \d+ bytes, in the next message/,
-    );
-    expect(JSON.stringify(requests.at(-1)?.body), 'the image itself').toContain('iVBORw0KGgoAAAANSUhEUgAAABQ');
-    expect(await read(runId, 'conversation')).toContain('every.echo');
-    expect(await read(runId, 'timeline')).toContain('mcp_server');
-  }, 120_000);
-
-  test('reaches stored servers: HTTP with the headers of the team, a program with its variables', async () => {
-    const http = await store({ name: 'Remote', url: remote?.url, headers: { Authorization: authorization } });
-    const program = await store({ name: 'Program', ...everything, env: { TEAM_KEY: variable } });
-    calls(
-      { name: 'mcp__far__echo', input: { message: 'ping-42' } },
-      { name: 'shell', input: { command: 'env; cat /proc/*/environ | tr "\\0" "\\n"; cat /proc/*/cmdline' } },
-      { name: 'mcp__near__get-env', input: {} },
-    );
-    const runId = await run({ far: { warp_id: http.id }, near: { id: program.id } });
-    const ended = await system.untilEnded(runId);
-    expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
-    const conversation = await read(runId, 'conversation');
-    expect(conversation).toContain('Echo: ping-42');
-    expect(conversation, 'the program has its variable').toMatch(/TEAM_KEY\\+":\s*\\+"«redacted»/);
-    expect(remote?.admitted.length).toBeGreaterThan(0);
-    for (const headers of remote?.admitted ?? []) expect(JSON.stringify(headers)).not.toContain('ryr_');
-    for (const what of ['conversation', 'timeline', 'transcript'])
-      for (const value of ['credential-of-the-team', variable])
-        expect(await read(runId, what), what).not.toContain(value);
-  }, 120_000);
-
-  test('asks a person before a tool acts, and does not call it where the policy denies', async () => {
-    calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
-    const asking = await run({ every: everything }, { approval_policy: 'ask', idle_timeout_minutes: 5 });
-    const blocked = await system.until(asking, ({ state }) => state === 'BLOCKED');
-    expect(blocked.blocked_on).toMatchObject({
-      kind: 'permission',
-      title: 'every: echo {"message":"ping-43"}',
-      action: { category: 'integration' },
-    });
-    await system.call('POST', `/agent/runs/${asking}/followups`, { decision: 'approve' });
-    expect((await system.untilEnded(asking)).state).toBe('SUCCEEDED');
-    expect(await read(asking, 'conversation')).toContain('Echo: ping-43');
-    const denied = await run({ every: everything }, { approval_policy: 'auto-deny' });
-    await system.untilEnded(denied);
-    expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
-  }, 120_000);
-
-  test('is managed with bin/runyard mcp, whose command lines hold no secrets', async () => {
-    const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
-    const mcp = async (args: readonly string[], input = '') => {
-      const command = startCommand(['bin/runyard', 'mcp', ...args], { cwd: root, env, input });
-      expect(await command.exited, command.output()).toBe(0);
-      return command.output();
+    const bundles = Promise.all([bundledMcpServer('everything'), bundledMcpServer('filesystem')]);
+    const attachments = async () => {
+      const [everything, filesystem] = await bundles;
+      const file = (file_name: string, bytes: Buffer) => ({
+        file_name,
+        mime_type: 'text/javascript',
+        data: bytes.toString('base64'),
+      });
+      return [file('everything.mjs', everything), file('filesystem.mjs', filesystem)];
     };
-    const values = JSON.stringify({ authorization });
-    const made = await mcp(['create', 'By hand', '--url', remote?.url ?? '', '--values', '-', '--json'], values);
-    const { id } = JSON.parse(made) as McpServer;
-    await mcp(['update', id, '--name', 'Renamed']);
-    const list = await mcp(['list']);
-    expect(list).toMatch(/Renamed.*authorization/);
-    expect(made + list + (await mcp(['get', id]))).not.toContain('credential-of-the-team');
-    expect(await mcp(['delete', id])).toBe(`${id} is deleted\n`);
-  }, 60_000);
+    const everything = { command: 'node', args: ['attachments/everything.mjs', 'stdio'] };
+    const filesystem = { command: 'node', args: ['attachments/filesystem.mjs', '/workspace'] };
 
-  describe('a server that cannot be used', () => {
-    test.each([
-      [
-        'a program that fails',
-        { command: 'sh', args: ['-c', 'echo no licence >&2; exit 4'] },
-        /exited with code 4.*no licence/s,
-      ],
-      ['an address that is not allowed', { url: 'http://169.254.169.254/mcp' }, /169\.254\.169\.254 is not public/],
-      [
-        'a credential that is refused',
-        { url: 'REMOTE', headers: { authorization: 'wrong' } },
-        /refused the stored headers with status 401/,
-      ],
-    ])(
-      'fails the run with its name: %s',
-      async (_, server, message) => {
-        const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
-        const ended = await system.untilEnded(await run({ broken: given }));
-        expect(ended).toMatchObject({
-          state: 'FAILED',
-          status_message: {
-            error_code: 'environment_setup_failed',
-            message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
-          },
-        });
-      },
-      60_000,
-    );
+    /** A model that makes these calls one after another, and then says what it got. */
+    const calls = (...toolCalls: FakeToolCall[]) =>
+      models.script(({ turn, toolResults }: FakeConversation) => {
+        const call = toolCalls[turn];
+        return call ? { toolCalls: [call] } : { text: [`The last result: ${toolResults.join()}`] };
+      });
+    const run = async (mcp_servers: object, more: object = {}) => {
+      const config = { ...oneModel, mcp_servers, ...more };
+      return await system.createRun('Use your tools.', { config, attachments: await attachments() });
+    };
+    const read = async (runId: string, what: string) => {
+      const headers = { authorization: `Bearer ${system.key}` };
+      const answer = await fetch(`${system.baseUrl()}/api/v1/agent/runs/${runId}/${what}`, { headers });
+      expect(answer.status).toBe(200);
+      return await answer.text();
+    };
+    const store = (server: object) => system.call<McpServer>('POST', '/agent/mcp-servers', server, 201);
+
+    test('gives oz the tools of programs in the sandbox', async () => {
+      const before = models.requests.length;
+      calls(
+        { name: 'mcp__every__echo', input: { message: 'ping-41' } },
+        { name: 'mcp__files__write_file', input: { path: '/workspace/made.txt', content: 'by a tool' } },
+        { name: 'shell', input: { command: 'cat made.txt' } },
+        { name: 'mcp__every__get-tiny-image', input: {} },
+      );
+      const runId = await run({ every: everything, files: filesystem });
+      const ended = await system.untilEnded(runId);
+      expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
+      const requests = models.requests.slice(before);
+      expect(requests[0]?.conversation?.toolNames).toEqual(
+        expect.arrayContaining(['shell', 'mcp__every__echo', 'mcp__files__write_file']),
+      );
+      expect(requests.map(({ conversation }) => conversation?.toolResults.join()).join('\n')).toMatch(
+        /Echo: ping-41[\s\S]*by a tool[\s\S]*image\/png of \d+ bytes, in the next message/,
+      );
+      expect(JSON.stringify(requests.at(-1)?.body), 'the image itself').toContain('iVBORw0KGgoAAAANSUhEUgAAABQ');
+      expect(await read(runId, 'conversation')).toContain('every.echo');
+      expect(await read(runId, 'timeline')).toContain('mcp_server');
+    }, 120_000);
+
+    test('reaches stored servers: HTTP with the headers of the team, a program with its variables', async () => {
+      const http = await store({ name: 'Remote', url: remote?.url, headers: { Authorization: authorization } });
+      const program = await store({ name: 'Program', ...everything, env: { TEAM_KEY: variable } });
+      calls(
+        { name: 'mcp__far__echo', input: { message: 'ping-42' } },
+        { name: 'shell', input: { command: 'env; cat /proc/*/environ | tr "\\0" "\\n"; cat /proc/*/cmdline' } },
+        { name: 'mcp__near__get-env', input: {} },
+      );
+      const runId = await run({ far: { warp_id: http.id }, near: { id: program.id } });
+      const ended = await system.untilEnded(runId);
+      expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
+      const conversation = await read(runId, 'conversation');
+      expect(conversation).toContain('Echo: ping-42');
+      expect(conversation, 'the program has its variable').toMatch(/TEAM_KEY\\+":\s*\\+"«redacted»/);
+      expect(remote?.admitted.length).toBeGreaterThan(0);
+      for (const headers of remote?.admitted ?? []) expect(JSON.stringify(headers)).not.toContain('ryr_');
+      for (const what of ['conversation', 'timeline', 'transcript'])
+        for (const value of ['credential-of-the-team', variable])
+          expect(await read(runId, what), what).not.toContain(value);
+    }, 120_000);
+
+    test('asks a person before a tool acts, and does not call it where the policy denies', async () => {
+      calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
+      const asking = await run({ every: everything }, { approval_policy: 'ask', idle_timeout_minutes: 5 });
+      const blocked = await system.until(asking, ({ state }) => state === 'BLOCKED');
+      expect(blocked.blocked_on).toMatchObject({
+        kind: 'permission',
+        title: 'every: echo {"message":"ping-43"}',
+        action: { category: 'integration' },
+      });
+      await system.call('POST', `/agent/runs/${asking}/followups`, { decision: 'approve' });
+      expect((await system.untilEnded(asking)).state).toBe('SUCCEEDED');
+      expect(await read(asking, 'conversation')).toContain('Echo: ping-43');
+      const denied = await run({ every: everything }, { approval_policy: 'auto-deny' });
+      await system.untilEnded(denied);
+      expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
+    }, 120_000);
+
+    test('is managed with bin/runyard mcp, whose command lines hold no secrets', async () => {
+      const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
+      const mcp = async (args: readonly string[], input = '') => {
+        const command = startCommand(['bin/runyard', 'mcp', ...args], { cwd: root, env, input });
+        expect(await command.exited, command.output()).toBe(0);
+        return command.output();
+      };
+      const values = JSON.stringify({ authorization });
+      const made = await mcp(['create', 'By hand', '--url', remote?.url ?? '', '--values', '-', '--json'], values);
+      const { id } = JSON.parse(made) as McpServer;
+      await mcp(['update', id, '--name', 'Renamed']);
+      const list = await mcp(['list']);
+      expect(list).toMatch(/Renamed.*authorization/);
+      expect(made + list + (await mcp(['get', id]))).not.toContain('credential-of-the-team');
+      expect(await mcp(['delete', id])).toBe(`${id} is deleted\n`);
+    }, 60_000);
+
+    describe('a server that cannot be used', () => {
+      test.each([
+        [
+          'a program that fails',
+          { command: 'sh', args: ['-c', 'echo no licence >&2; exit 4'] },
+          /exited with code 4.*no licence/s,
+        ],
+        ['an address that is not allowed', { url: 'http://169.254.169.254/mcp' }, /169\.254\.169\.254 is not public/],
+        [
+          'a credential that is refused',
+          { url: 'REMOTE', headers: { authorization: 'wrong' } },
+          /refused the stored headers with status 401/,
+        ],
+      ])(
+        'fails the run with its name: %s',
+        async (_, server, message) => {
+          const given = 'url' in server && server.url === 'REMOTE' ? { ...server, url: remote?.url } : server;
+          const ended = await system.untilEnded(await run({ broken: given }));
+          expect(ended).toMatchObject({
+            state: 'FAILED',
+            status_message: {
+              error_code: 'environment_setup_failed',
+              message: expect.stringMatching(new RegExp(`MCP server broken failed: .*${message.source}`, 's')),
+            },
+          });
+        },
+        60_000,
+      );
+    });
   });
-});

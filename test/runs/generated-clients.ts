@@ -5,13 +5,13 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeSystem } from './support/describe-system.ts';
-import { installNpmPackages, type NpmPackages } from './support/npm-packages.ts';
-import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installNpmPackages, type NpmPackages } from '../support/npm-packages.ts';
+import { installPythonPackages, type PythonPackages } from '../support/python-packages.ts';
+import type { System } from '../support/system.ts';
 
 const run = promisify(execFile);
-const source = path.join(import.meta.dirname, 'generated-clients');
+const source = path.join(import.meta.dirname, '../generated-clients');
 const limitMs = 300_000;
 
 /** Makes artifacts of all types, whose schemas are the variants of a union. */
@@ -54,89 +54,90 @@ function namesIn(document: string): { readonly operations: string[]; readonly mo
   };
 }
 
-describeSystem('a generated client', {}, (system) => {
-  let node: NpmPackages;
-  let python: PythonPackages;
-  let pythonFolder: string;
-  let document: string;
-  const env = () => ({
-    PATH: process.env.PATH ?? '',
-    RUNYARD_URL: `${system.baseUrl()}/api/v1`,
-    RUNYARD_API_KEY: system.key,
-    PROMPT: prompt,
-  });
+export const describeGeneratedClients = (system: System) =>
+  describe('a generated client', () => {
+    let node: NpmPackages;
+    let python: PythonPackages;
+    let pythonFolder: string;
+    let document: string;
+    const env = () => ({
+      PATH: process.env.PATH ?? '',
+      RUNYARD_URL: `${system.baseUrl()}/api/v1`,
+      RUNYARD_API_KEY: system.key,
+      PROMPT: prompt,
+    });
 
-  beforeAll(async () => {
-    const answer = await fetch(`${system.baseUrl()}/api/v1/openapi.json`);
-    document = await answer.text();
-    pythonFolder = await mkdtemp(path.join(tmpdir(), 'runyard-generated-'));
-    [node, python] = await Promise.all([
-      installNpmPackages(source),
-      installPythonPackages(path.join(source, 'requirements.txt'), 11),
-    ]);
-  }, limitMs);
-  afterAll(async () => {
-    if (node?.kind === 'ready') await node.remove();
-    if (python?.kind === 'ready') await python.remove();
-    await rm(pythonFolder, { recursive: true, force: true });
-  });
+    beforeAll(async () => {
+      const answer = await fetch(`${system.baseUrl()}/api/v1/openapi.json`);
+      document = await answer.text();
+      pythonFolder = await mkdtemp(path.join(tmpdir(), 'runyard-generated-'));
+      [node, python] = await Promise.all([
+        installNpmPackages(source),
+        installPythonPackages(path.join(source, 'requirements.txt'), 11),
+      ]);
+    }, limitMs);
+    afterAll(async () => {
+      if (node?.kind === 'ready') await node.remove();
+      if (python?.kind === 'ready') await python.remove();
+      await rm(pythonFolder, { recursive: true, force: true });
+    });
 
-  test('of openapi-python-client creates, reads and lists', { timeout: limitMs }, async ({ skip }) => {
-    if (python.kind === 'missing') return skip(python.reason);
-    const cwd = pythonFolder;
-    await cp(source, cwd, { recursive: true });
-    await writeFile(path.join(cwd, 'openapi.json'), document);
-    await python.start(
-      [
-        ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json'],
-        ...['--meta', 'none', '--output-path', 'client', '--config', 'python.yaml'],
-      ],
-      { cwd },
-    );
-    // It leaves out what it cannot read, and goes on.
-    const { operations, models } = namesIn(document);
-    expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
-    expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));
-    const read = await python.start([path.join(cwd, 'drive.py')], { cwd, env: env() });
-    expect(JSON.parse(read)).toEqual({ ...expected, environment: 'python' });
-  });
+    test('of openapi-python-client creates, reads and lists', { timeout: limitMs }, async ({ skip }) => {
+      if (python.kind === 'missing') return skip(python.reason);
+      const cwd = pythonFolder;
+      await cp(source, cwd, { recursive: true });
+      await writeFile(path.join(cwd, 'openapi.json'), document);
+      await python.start(
+        [
+          ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json'],
+          ...['--meta', 'none', '--output-path', 'client', '--config', 'python.yaml'],
+        ],
+        { cwd },
+      );
+      // It leaves out what it cannot read, and goes on.
+      const { operations, models } = namesIn(document);
+      expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
+      expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));
+      const read = await python.start([path.join(cwd, 'drive.py')], { cwd, env: env() });
+      expect(JSON.parse(read)).toEqual({ ...expected, environment: 'python' });
+    });
 
-  const generators = [
-    { name: 'openapi-typescript', arguments: ['openapi.json', '--output', 'openapi-typescript.d.ts'] },
-    { name: 'openapi-ts', arguments: ['--input', 'openapi.json', '--output', 'hey-api', '--no-log-file'] },
-  ];
-  const drivers = [
-    { generator: 'openapi-typescript', driver: 'openapi-typescript' },
-    { generator: '@hey-api/openapi-ts', driver: 'hey-api' },
-  ];
+    const generators = [
+      { name: 'openapi-typescript', arguments: ['openapi.json', '--output', 'openapi-typescript.d.ts'] },
+      { name: 'openapi-ts', arguments: ['--input', 'openapi.json', '--output', 'hey-api', '--no-log-file'] },
+    ];
+    const drivers = [
+      { generator: 'openapi-typescript', driver: 'openapi-typescript' },
+      { generator: '@hey-api/openapi-ts', driver: 'hey-api' },
+    ];
 
-  /**
-   * Generates both clients once, and compiles them with their drivers: the types of each must fit. The repository's compiler needs a
-   * quarter of the time of the one that the generators come with.
-   */
-  let compiling: Promise<void> | undefined;
-  const compile = async (folder: string): Promise<void> => {
-    const start = (command: string, args: readonly string[]) => run(command, [...args], { cwd: folder, env: env() });
-    await writeFile(path.join(folder, 'openapi.json'), document);
-    for (const each of generators) await start(path.join(folder, 'node_modules/.bin', each.name), each.arguments);
-    await start(path.resolve(import.meta.dirname, '../node_modules/.bin/tsc'), []).catch(
-      (error: { stdout?: string }) => {
-        throw new Error(error.stdout);
+    /**
+     * Generates both clients once, and compiles them with their drivers: the types of each must fit. The repository's compiler needs a
+     * quarter of the time of the one that the generators come with.
+     */
+    let compiling: Promise<void> | undefined;
+    const compile = async (folder: string): Promise<void> => {
+      const start = (command: string, args: readonly string[]) => run(command, [...args], { cwd: folder, env: env() });
+      await writeFile(path.join(folder, 'openapi.json'), document);
+      for (const each of generators) await start(path.join(folder, 'node_modules/.bin', each.name), each.arguments);
+      await start(path.resolve(import.meta.dirname, '../../node_modules/.bin/tsc'), []).catch(
+        (error: { stdout?: string }) => {
+          throw new Error(error.stdout);
+        },
+      );
+    };
+
+    test.for(drivers)(
+      'of $generator compiles, creates, reads and lists',
+      { timeout: limitMs },
+      async ({ driver }, { skip }) => {
+        if (node.kind === 'missing') return skip(node.reason);
+        compiling ??= compile(node.folder);
+        await compiling;
+        const { stdout } = await run(process.execPath, [path.join(node.folder, `built/drive-${driver}.js`)], {
+          env: env(),
+        });
+        expect(JSON.parse(stdout)).toEqual({ ...expected, environment: driver });
       },
     );
-  };
-
-  test.for(drivers)(
-    'of $generator compiles, creates, reads and lists',
-    { timeout: limitMs },
-    async ({ driver }, { skip }) => {
-      if (node.kind === 'missing') return skip(node.reason);
-      compiling ??= compile(node.folder);
-      await compiling;
-      const { stdout } = await run(process.execPath, [path.join(node.folder, `built/drive-${driver}.js`)], {
-        env: env(),
-      });
-      expect(JSON.parse(stdout)).toEqual({ ...expected, environment: driver });
-    },
-  );
-});
+  });

@@ -28,7 +28,7 @@ export async function setup(): Promise<() => Promise<void>> {
   }
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-test-postgres-'));
   const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog });
-  await commitWithoutWaiting(server.url);
+  await saveWork(server.url);
   process.env.TEST_DATABASE_URL = server.url;
   return async () => {
     await server.stop();
@@ -37,12 +37,17 @@ export async function setup(): Promise<() => Promise<void>> {
   };
 }
 
-/** Lets no commit wait for the disk: nothing stops the server in the middle of the tests. */
-async function commitWithoutWaiting(server: string): Promise<void> {
+/**
+ * Lets no commit wait for the disk: nothing stops the server in the middle of the tests. Lets no autovacuum look through the databases of
+ * the tests, of which each process has several: a test that needs statistics makes them.
+ */
+async function saveWork(server: string): Promise<void> {
   const client = new pg.Client({ connectionString: server });
   await client.connect();
   try {
     await client.query('ALTER ROLE ALL SET synchronous_commit = off');
+    await client.query('ALTER SYSTEM SET autovacuum = off');
+    await client.query('SELECT pg_reload_conf()');
   } finally {
     await client.end();
   }

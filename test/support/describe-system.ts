@@ -14,7 +14,7 @@ const startLimitMs = 150_000;
 const stopLimitMs = 60_000;
 
 /** Values that exist only when the tests run, for closures that are made before. */
-function later<T extends object>(get: () => T | undefined): T {
+export function later<T extends object>(get: () => T | undefined): T {
   return new Proxy({} as T, {
     get: (_, name) => {
       const there = get();

@@ -109,11 +109,12 @@ async function runtimeFolder(dataDir: string): Promise<string> {
   return path.join((await chooseStateRoot(workerFolder)).folder, 'runtime');
 }
 
-/** Puts the agent's runtime that `keepRuntime` kept under this name into a data folder. Its stamp tells the worker whether it is the right one. */
+/** Puts the agent's runtime that `keepRuntime` kept under this name into a data folder without one. Its stamp tells the worker whether it is the right one. */
 export async function giveRuntime(dataDir: string, name = 'runtime'): Promise<void> {
   const made = placeOf(name);
   if (made === undefined || !existsSync(made)) return;
   const folder = await runtimeFolder(dataDir);
+  if (existsSync(folder)) return;
   // Linked, because it holds Node twice. Between file systems, the worker makes its own.
   await copyTree(made, folder, '-l').catch(() => rm(folder, { recursive: true, force: true }));
 }

@@ -65,7 +65,7 @@ export interface System {
 const startLimitMs = 120_000;
 
 /** Each request of a poll takes processor time from the program that the test waits for. */
-const longestPauseMs = 200;
+const longestPauseMs = 400;
 
 /**
  * Polls until `probe` gives something; throws with `what` after `timeoutMs`. A pause is a fifth of the time so far, so that short waits

@@ -78,9 +78,13 @@ export function testFolder(): string {
 function testBin(workspace: string): string {
   const bin = join(workspace, '.bin');
   mkdirSync(bin, { recursive: true });
+  // The agent takes the variable away from what it starts; here each command would compile all of its modules.
+  const cache = Object.entries(compiledCode())
+    .map(([name, folder]) => `export ${name}='${folder}'\n`)
+    .join('');
   for (const name of ['report-artifact', 'child-run', 'pull-request']) {
     const shim = join(bin, name);
-    writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${main}' ${name} "$@"\n`);
+    writeFileSync(shim, `#!/bin/sh\n${cache}exec '${process.execPath}' '${main}' ${name} "$@"\n`);
     chmodSync(shim, 0o755);
   }
   return bin;

@@ -66,6 +66,12 @@ export function workerEnvironment(
   };
 }
 
+/** Of a worker process on a busy machine. */
+const startLimitMs = 60_000;
+
+/** Name under which a test run keeps the agent's runtime. */
+const runtimeName = (agentEntry: string, sandbox: string): string => `runtime-${path.basename(agentEntry)}-${sandbox}`;
+
 /** Starts a worker with a fake service; disposing of it ends both and removes the data folder. */
 export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
   const service = options.service ?? (await startFakeWorkerService());
@@ -73,7 +79,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}): Promise<
   const parsed = parseSettings(workerEnvironment(service, dataDir, options.settings));
   if (!parsed.ok) throw new Error(parsed.problems.join('; '));
   const agentEntry = options.agentEntry ?? fixtureAgent;
-  const runtime = `runtime-${path.basename(agentEntry)}-${parsed.settings.RUNYARD_SANDBOX}`;
+  const runtime = runtimeName(agentEntry, parsed.settings.RUNYARD_SANDBOX);
   await giveRuntime(dataDir, runtime);
   const worker = await startWorker(parsed.settings, { log: pino({ level: 'silent' }), agentEntry });
   await service.waitFor('worker_hello');
@@ -104,17 +110,23 @@ export async function spawnTestWorker(
 ): Promise<WorkerProcess> {
   const hellos = (): number => service.messages.filter(({ type }) => type === 'worker_hello').length;
   const before = hellos();
+  const environment = workerEnvironment(service, dataDir, settings);
+  const parsed = parseSettings(environment);
+  if (!parsed.ok) throw new Error(parsed.problems.join('; '));
+  const runtime = runtimeName(fixtureAgent, parsed.settings.RUNYARD_SANDBOX);
+  await giveRuntime(dataDir, runtime);
   const child = spawn(process.execPath, [workerProcess], {
-    env: { ...workerEnvironment(service, dataDir, settings), PATH: process.env.PATH ?? '', ...compiledCode() },
+    env: { ...environment, PATH: process.env.PATH ?? '', ...compiledCode() },
     stdio: 'ignore',
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   await Promise.race([
-    until(() => hellos() > before),
+    until(() => hellos() > before, startLimitMs),
     exited.then((code) => {
       throw new Error(`the worker ended with exit code ${code}`);
     }),
   ]);
+  await keepRuntime(dataDir, runtime);
   return {
     process: child,
     exited,
@@ -125,12 +137,13 @@ export async function spawnTestWorker(
   };
 }
 
-/** Waits until `holds` does. Rejects after `limitMs`. */
+/** Waits until `holds` does: a look at all processes takes long, so the pauses grow to 100 ms. Rejects after `limitMs`. */
 export async function until(holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
-  const deadline = performance.now() + limitMs;
+  const startedAt = performance.now();
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error('it did not come true in time');
-    await sleep(10);
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs > limitMs) throw new Error('it did not come true in time');
+    await sleep(Math.min(Math.max(waitedMs / 5, 10), 100));
   }
 }
 

@@ -1,0 +1,32 @@
+/** Runs without a language model, on one system: the suites of `runs/`, none of which changes what another one looks at. */
+import { afterAll } from 'vitest';
+import type { FakeGitHost } from './fakes/git-host.ts';
+import { describeArtifacts } from './runs/artifacts.ts';
+import { describeEndToEnd } from './runs/end-to-end.ts';
+import { describeGeneratedClients } from './runs/generated-clients.ts';
+import { describePrivateRepositories, startPrivateHost } from './runs/private-repositories.ts';
+import { describeSchedulesCommandLine } from './runs/schedules-command-line.ts';
+import { endCommands } from './support/command-line.ts';
+import { describeSystem, later } from './support/describe-system.ts';
+
+let host: FakeGitHost | undefined;
+afterAll(async () => {
+  endCommands();
+  await host?.close();
+});
+
+const options = async () => {
+  host = await startPrivateHost();
+  return { env: { RUNYARD_CODE_HOST_URL: host.template } };
+};
+
+describeSystem('runs', options, (system) => {
+  describeEndToEnd(system);
+  describeArtifacts(system);
+  describePrivateRepositories(
+    system,
+    later(() => host),
+  );
+  describeSchedulesCommandLine(system);
+  describeGeneratedClients(system);
+});
