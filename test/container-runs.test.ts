@@ -13,7 +13,7 @@ import { eventually, killHard, type System, startSystem } from './support/system
 
 const started = await startTestEngine();
 const name = typeof started === 'string' ? `runs in containers (skipped: ${started})` : 'runs in containers';
-const limitMs = 120_000;
+const limitMs = 300_000;
 
 describe.skipIf(typeof started === 'string')(name, () => {
   const engine = started as TestEngine;

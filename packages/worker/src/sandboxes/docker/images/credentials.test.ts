@@ -17,6 +17,7 @@ const write = (content: object | string) =>
   writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
 const read = async (registry: string) => {
   const found = await readCredentials(file, registry);
+  if (found !== undefined) expect(found.header).toMatch(/^(?:[\w-]{4})*(?:[\w-]{2}==|[\w-]{3}=)?$/);
   return found && JSON.parse(Buffer.from(found.header, 'base64url').toString());
 };
 

@@ -57,7 +57,8 @@ export async function readCredentials(
   const { identitytoken } = entry;
   const value = { username, password, serveraddress: registry, ...(identitytoken ? { identitytoken } : {}) };
   return {
-    header: Buffer.from(JSON.stringify(value)).toString('base64url'),
+    // Engines ignore the header without its padding, which base64url of Node leaves out.
+    header: Buffer.from(JSON.stringify(value)).toString('base64').replaceAll('+', '-').replaceAll('/', '_'),
     secrets: [entry.auth, password, identitytoken ?? ''].filter((secret) => secret !== ''),
   };
 }
