@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { thisProcess } from '@runyard/contract/process-identity';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Addressed } from './channels.ts';
 import type { LineHandlers } from './lines.ts';
 import type { Order, Report } from './messages.ts';
@@ -8,6 +11,7 @@ import { superviseSandbox } from './supervised.ts';
 
 const exit = { exitCode: 0, outOfMemory: false, outputTail: '' };
 const launch = { args: [], env: {}, runToken: 'token' };
+const stateRoot = mkdtempSync(path.join(os.tmpdir(), 'runyard-supervised-'));
 const log = { info: () => {}, warn: () => {} };
 
 interface PlayedSupervisor {
@@ -52,13 +56,14 @@ function playPlaces() {
   const hold = (place: Place, id: string) =>
     superviseSandbox({
       ...place,
-      folder: `/nowhere/${id}`,
-      traces: { id, stateRoot: '/nowhere', label: `no-such-label-${id}`, variable: `NO_SUCH=${id}` },
+      folder: path.join(stateRoot, id),
+      traces: { id, stateRoot, label: `no-such-label-${id}`, variable: `NO_SUCH=${id}` },
       log,
     });
   return { places, supervisors, hold };
 }
 
+afterAll(() => rmSync(stateRoot, { recursive: true }));
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
