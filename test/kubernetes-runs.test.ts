@@ -3,12 +3,8 @@ import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
-import {
-  type Scenario,
-  silentLog,
-  startTestCluster,
-  type TestCluster,
-} from '../packages/worker/test/kubernetes/test-cluster.ts';
+import { silentLog } from '../packages/worker/test/kubernetes/silent-log.ts';
+import { type Scenario, startTestCluster, type TestCluster } from '../packages/worker/test/kubernetes/test-cluster.ts';
 import { workerEnvironment } from '../packages/worker/test/worker.ts';
 import { type System, sandboxProblem, startSystem } from './support/system.ts';
 
@@ -52,7 +48,7 @@ describe.skipIf(problem !== null)(name, () => {
     const commands = [
       'echo made > made.txt && report-artifact made.txt',
       'id -un; ls /run/runyard; grep -rs ryr_ /run /agent/start.mjs /proc/[0-9]*/environ || echo no token',
-      'cat /agent/agent/node > /dev/null || echo unreadable',
+      'cat /agent/node > /dev/null || echo unreadable',
       'touch /agent/x || echo read-only',
     ];
     const runId = await system.createRun(commands.map(sh).join('\n\n'));

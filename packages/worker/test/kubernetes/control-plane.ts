@@ -80,7 +80,6 @@ export async function startControlPlane(programs: string): Promise<ControlPlane>
       `http://127.0.0.1:${peerPort}`,
       '--initial-cluster',
       `default=http://127.0.0.1:${peerPort}`,
-      '--unsafe-no-fsync',
     );
     start(
       'cluster',

@@ -3,15 +3,11 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
-import { pino } from 'pino';
 import { type Exchange, startMemoryCluster } from '../../../../test/fakes/cluster.ts';
 import { makeAgentFolder } from './agent-folder.ts';
 import { kubeconfig, startControlPlane } from './control-plane.ts';
 import { type Kubelet, startKubelet } from './kubelet.ts';
 import { startRecorder } from './recorder.ts';
-
-/** For workers in the process of a test. */
-export const silentLog = pino({ level: 'silent' });
 
 /** Folder with the programs of a real cluster; absent: there is none. */
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;

@@ -148,7 +148,7 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
     name: 'agent',
     image,
     ...pullPolicy(ground),
-    command: [`${places.agent}/agent/node`, '--disable-sigusr1', `${places.agent}/start.mjs`],
+    command: [`${places.agent}/node`, '--disable-sigusr1', `${places.agent}/start.mjs`],
     args: args.map(escaped),
     workingDir: places.workspace,
     env: Object.entries(variables).map(([name, value]) => ({ name, value: escaped(value) })),

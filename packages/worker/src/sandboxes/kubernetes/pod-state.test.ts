@@ -31,7 +31,7 @@ test('tells memory, disk, eviction and deadline apart', () => {
 });
 
 test('says that the agent is for another architecture than the node', () => {
-  const terminated = { exitCode: 128, reason: 'StartError', message: 'exec /agent/agent/node: exec format error' };
+  const terminated = { exitCode: 128, reason: 'StartError', message: 'exec /agent/node: exec format error' };
   expect(read({ phase: 'Failed', containerStatuses: ended(terminated) })).toMatchObject({
     hasStarted: false,
     verdict: { reason: 'image_wrong_architecture' },

@@ -27,11 +27,11 @@ export const placing = {
 const starter = `
 import { openSync, unlinkSync } from 'node:fs';
 for (const name of Object.keys(process.env)) if (/^(?:LD_|NODE_|OPENSSL_|SSL_|GLIBC_|UV_)/.test(name)) delete process.env[name];
-process.env.PATH = ['${places.agent}/bin', process.env.PATH || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
+process.env.PATH = ['${places.agent}/commands', process.env.PATH || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
 const file = '${places.token}/token';
 process.env.RUNYARD_RUN_TOKEN_FD = String(openSync(file, 'r'));
 unlinkSync(file);
-await import('./agent/main.mjs');
+await import('./program/main.mjs');
 `;
 
 /**
@@ -43,15 +43,16 @@ export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');
 const from = '${places.agent}';
 const to = '${placing.target}';
-for (const name of ['node', 'agent/main.mjs']) {
+for (const name of ['node', 'program/main.mjs']) {
   if (fs.existsSync(from + '/' + name)) continue;
   console.error('the image of the agent has no ' + from + '/' + name);
   process.exit(3);
 }
-const own = from + '/agent/node';
-fs.cpSync(from, to, { recursive: true, verbatimSymlinks: true, filter: (file) => file !== own });
-fs.copyFileSync(from + '/node', to + '/agent/node');
-fs.chmodSync(to + '/agent/node', ${isReadable ? '0o555' : '0o111'});
+// In the image, the folder is a link to its root, which holds more than the agent.
+for (const entry of fs.readdirSync(from + '/', { withFileTypes: true }))
+  if (entry.isFile() || ['program', 'commands', 'bin'].includes(entry.name))
+    fs.cpSync(from + '/' + entry.name, to + '/' + entry.name, { recursive: true, verbatimSymlinks: true });
+fs.chmodSync(to + '/node', ${isReadable ? '0o555' : '0o111'});
 fs.writeFileSync(to + '/start.mjs', ${JSON.stringify(starter)}, { mode: 0o644 });
 fs.mkdirSync(to + '/etc');
 for (const [name, text] of Object.entries(${JSON.stringify(userFiles(agentUser, agentUser))})) fs.writeFileSync(to + '/etc/' + name, text, { mode: 0o644 });

@@ -1,0 +1,4 @@
+import { pino } from 'pino';
+
+/** For workers in the process of a test. */
+export const silentLog = pino({ level: 'silent' });
