@@ -134,7 +134,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     // One run works, its parent waits, and one more may begin while the first continues.
     expect(most).toBeLessThanOrEqual(4);
     expect((await Promise.all(runIds.map(below))).map((runs) => runs.length)).toEqual([2, 2, 2]);
-  }, 120_000);
+  });
 
   test('rejects a run that may not start others, with the reason', async () => {
     const runId = await system.createRun(runbook('child-run start "Do it."'));

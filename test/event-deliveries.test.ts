@@ -21,11 +21,11 @@ const start = async (): Promise<System> =>
 beforeAll(async () => {
   database = await createTestDatabase();
   system = await start();
-}, 150_000);
+});
 afterAll(async () => {
   await system?.stop();
   await database?.drop();
-}, 60_000);
+});
 beforeEach(async () => {
   receiver = await startFakeWebhookReceiver();
 });

@@ -17,13 +17,13 @@ beforeAll(async () => {
   for (let i = 0; i < 2; i += 1) services.push(await startService({ databaseUrl: database.url, key }));
   proxy = await openCuttingProxy(services[0]?.origin ?? '');
   client = new OzAPI({ apiKey: key, baseURL: `${proxy.url}/api/v1`, maxRetries: 5 });
-}, 120_000);
+});
 afterAll(async () => {
   await proxy?.close();
   for (const service of services) await service.stop();
   services = [];
   await database?.drop();
-}, 60_000);
+});
 
 let prompt = '';
 beforeEach(({ task }) => {
@@ -50,7 +50,7 @@ test('creates one run where three answers are lost and each repeat reaches anoth
   }
   const { run_id } = await asked;
   expect(await created()).toEqual([run_id]);
-}, 60_000);
+});
 
 test('creates as many runs as it is called, with the same prompt', async () => {
   const made = [];
@@ -83,4 +83,4 @@ test('creates one run where its process is killed with the create in the databas
   await blocker.end();
   const { run_id } = await asked;
   expect(await created()).toEqual([run_id]);
-}, 90_000);
+});

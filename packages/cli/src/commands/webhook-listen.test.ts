@@ -186,14 +186,14 @@ describe('a delivery', () => {
       async () => {
         await send(other, { body: '"other"' });
         const { delivery_id: first } = (await send(webhook, { body: '"first"' })).body;
-        await expect.poll(() => got.length, { timeout: 20_000 }).toBe(1);
+        await expect.poll(() => got.length, { timeout: 30_000 }).toBe(1);
         // Its id is older than that of the first, as if its transaction had taken longer.
         const late = `${first.slice(0, -12)}000000000000`;
         await service.deps.db.query(
           `INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, payload) VALUES ('${late}', $1, 'ACCEPTED', 6, '"late"')`,
           [webhook.uid],
         );
-        await expect.poll(() => got.length, { timeout: 20_000 }).toBe(2);
+        await expect.poll(() => got.length, { timeout: 30_000 }).toBe(2);
         await service.request('POST', `${base}/${webhook.uid}/deliveries/${before}/replay`);
       },
       { count: 3 },

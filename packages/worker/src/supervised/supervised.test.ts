@@ -109,7 +109,7 @@ test('loses all sandboxes of a supervisor that died, and none of another', async
   const last = sandboxes.at(-1)?.prepare({}, 60);
   other.say(ids.at(-1) ?? '', { type: 'prepared', workspace: '/last' });
   expect(await last).toBe('/last');
-}, 30_000);
+});
 
 test('rejects the start of a sandbox whose agent ended while it waited', async () => {
   const { places, supervisors, hold } = playPlaces();

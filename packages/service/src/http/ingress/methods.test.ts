@@ -67,7 +67,7 @@ describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
   });
 });
 
-test('connections that only wait for a next request keep no sender out', { timeout: 60_000 }, async () => {
+test('connections that only wait for a next request keep no sender out', async () => {
   const webhook = await create();
   const at = { ...webhook, url: webhook.url.replace(service.baseUrl, origins.senders) };
   const { server } = ingress;
@@ -83,7 +83,7 @@ test('connections that only wait for a next request keep no sender out', { timeo
       (answer) => answer.status,
       () => 0,
     );
-  await expect.poll(status, { timeout: 20_000 }).toBe(202);
+  await expect.poll(status, { timeout: 30_000 }).toBe(202);
   server.maxConnections = Number.POSITIVE_INFINITY;
   for (const socket of idle) socket.destroy();
 });
