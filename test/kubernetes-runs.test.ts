@@ -6,7 +6,7 @@ import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
 import { silentLog } from '../packages/worker/test/kubernetes/silent-log.ts';
 import { type Scenario, startTestCluster, type TestCluster } from '../packages/worker/test/kubernetes/test-cluster.ts';
 import { workerEnvironment } from '../packages/worker/test/worker.ts';
-import { type System, sandboxProblem, startSystem } from './support/system.ts';
+import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 const problem = process.getuid?.() === 0 ? sandboxProblem : 'only root can start containers of several users';
 const name = problem === null ? 'runs in pods' : `runs in pods (skipped: ${problem})`;
