@@ -6,7 +6,7 @@ import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
 import { silentLog } from '../packages/worker/test/kubernetes/silent-log.ts';
 import { type Scenario, startTestCluster, type TestCluster } from '../packages/worker/test/kubernetes/test-cluster.ts';
 import { workerEnvironment } from '../packages/worker/test/worker.ts';
-import { type System, sandboxProblem, startSystem } from './support/system.ts';
+import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 const problem = process.getuid?.() === 0 ? sandboxProblem : 'only root can start containers of several users';
 const name = problem === null ? 'runs in pods' : `runs in pods (skipped: ${problem})`;
@@ -56,13 +56,13 @@ describe.skipIf(problem !== null)(name, () => {
     expect(run, JSON.stringify(run.status_message)).toMatchObject({ state: 'SUCCEEDED' });
     const conversation = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`));
     for (const text of ['agent', 'no token', 'unreadable', 'read-only']) expect(conversation).toContain(text);
-    expect(JSON.stringify(await system.call('GET', `/agent/runs/${runId}/timeline`))).toContain('kubernetes');
     expect(JSON.stringify(run)).toContain('made.txt');
   });
 
-  test('cancels a run', async () => {
+  test('names the backend in the timeline, and cancels a run', async () => {
     const runId = await system.createRun(sh('sleep 300'));
-    await system.until(runId, ({ state }) => state === 'INPROGRESS', 120_000);
+    const timeline = async () => JSON.stringify(await system.call('GET', `/agent/runs/${runId}/timeline`));
+    await eventually('the backend in the timeline', async () => (await timeline()).includes('kubernetes'), 120_000);
     await system.call('POST', `/agent/runs/${runId}/cancel`, {});
     expect(await system.untilEnded(runId, 120_000)).toMatchObject({ state: 'CANCELLED' });
   });

@@ -118,7 +118,7 @@ const late = ({ startSeconds }: JobRequest, why: string): SandboxVerdict => ({
 });
 
 /** Tokens of runs and keys of the service. */
-const secrets = /\b(?:ryr|ryk|ryw)_[A-Za-z0-9_-]{8,}/g;
+const secrets = /\bry[a-z]_[A-Za-z0-9_-]{8,}/g;
 
 /** Returns the end of the output of a pod: of the agent, or of the container that places it. The agent has removed the run's own secrets from it. */
 async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string> {
