@@ -54,6 +54,16 @@ describe('a delivery', () => {
     expect(bytes.headers.get('content-disposition')).toContain('attachment');
   });
 
+  test('gives the bytes of a range, and 416 for one beyond its end', async () => {
+    const webhook = await create();
+    const { delivery_id: id } = (await send(webhook, { body: '{"a":1}' })).body;
+    const ask = (range: string) =>
+      service.request('GET', `${base}/${webhook.uid}/deliveries/${id}/payload`, { headers: { range } });
+    const part = await ask('bytes=1-3');
+    expect([part.status, part.text, part.headers.get('content-range')]).toEqual([206, '"a"', 'bytes 1-3/7']);
+    expect((await ask('bytes=7-')).status).toBe(416);
+  });
+
   test('that was refused has no body to read, and one of another webhook is not found', async () => {
     const [webhook, other] = [await create(), await create()];
     const { delivery_id: id } = (await send(webhook)).body;
