@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded } from '../test/support/run-kinds.ts';
-import type { System } from '../test/support/system.ts';
+import { eventually, type System } from '../test/support/system.ts';
 import { processesBelow } from './processes.ts';
 import { memoryOf } from './report.ts';
 
@@ -11,7 +11,7 @@ export interface RunCosts {
   readonly all: number;
   readonly service: number;
   readonly worker: number;
-  /** Supervisors, bwrap and agents. */
+  /** Supervisors, bwrap and agents; for containers those of the engine too. */
   readonly sandbox: number;
   readonly postgres: number;
   readonly perSecond: number;
@@ -62,22 +62,38 @@ const wholeTime = (pid: number): number => {
   }
 };
 
-/** Returns the processor times so far. Those of ended processes are with their parents, so none is counted twice. */
-function spent(system: System) {
+/** Returns the processor time in milliseconds of the whole machine without this process, which creates the runs. */
+function timeOfMachine(): number {
+  const [user = 0, nice = 0, kernel = 0, , , interrupts = 0, soft = 0] = readFileSync('/proc/stat', 'utf8')
+    .replace(/^cpu\s+/, '')
+    .split(' ', 7)
+    .map(Number);
+  const { user: ownUser, system: ownKernel } = process.cpuUsage();
+  return (user + nice + kernel + interrupts + soft) * tickMs - (ownUser + ownKernel) / 1000;
+}
+
+/**
+ * Returns the processor times so far. Those of ended processes are with their parents, so none is counted twice. `inContainers`: the sandboxes
+ * took all that the other programs did not, because no process of this system is a parent of containers and of what starts them.
+ */
+function spent(system: System, inContainers: boolean) {
   const service = system.service().pid ?? 0;
   const worker = system.worker().pid ?? 0;
   const times = timesOf(worker);
-  return {
+  const others = {
     service: timesOf(service).own,
     worker: times.own,
-    sandbox: times.children + sum(descendants([worker]).map(wholeTime)),
     postgres: sum(processesBelow(system.dataDir, 'postgres').map(wholeTime)),
   };
+  const sandbox = inContainers
+    ? timeOfMachine() - sum(Object.values(others))
+    : times.children + sum(descendants([worker]).map(wholeTime));
+  return { ...others, sandbox };
 }
 
-/** Creates the runs at once and waits for the end of the last one. */
-export async function runCosts(system: System, runs: number): Promise<RunCosts> {
-  const before = spent(system);
+/** Creates the runs at once and waits for the end of the last one. `inContainers`: nothing else may run on the machine. */
+export async function runCosts(system: System, runs: number, inContainers = false): Promise<RunCosts> {
+  const before = spent(system, inContainers);
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
   // The queue is in order, so the last run is one of the last to end. Asked rarely, because answers take processor time too.
@@ -85,10 +101,45 @@ export async function runCosts(system: System, runs: number): Promise<RunCosts> 
   const seconds = (performance.now() - began) / 1000;
   // The last sandboxes are removed, and the pool is filled.
   await delay(1000);
-  const after = spent(system);
+  const after = spent(system, inContainers);
   const of = (name: keyof typeof after) => (after[name] - before[name]) / runs;
   const costs = { service: of('service'), worker: of('worker'), sandbox: of('sandbox'), postgres: of('postgres') };
   return { ...costs, all: sum(Object.values(costs)), perSecond: runs / seconds };
+}
+
+const pssOf = (pids: Iterable<number>): number =>
+  sum(
+    [...pids].map((pid) => {
+      try {
+        return memoryOf(pid).pssMb;
+      } catch {
+        return 0;
+      }
+    }),
+  );
+
+/**
+ * Returns the proportional memory in MB that a run adds while it sleeps. `holders` lists processes besides the worker that hold sandboxes; it is
+ * asked before and during the run.
+ */
+export async function memoryOfRun(system: System, holders: () => number[] = () => []): Promise<number> {
+  const worker = system.worker().pid ?? 0;
+  const now = () => pssOf([...holders(), ...descendants([worker, ...holders()])]);
+  // The pool is full, and the agent has read its modules.
+  const settleMs = 3000;
+  await delay(settleMs);
+  const before = now();
+  const runId = await system.createRun('```sh\nsleep 600\n```');
+  const hasStarted = async () => {
+    const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
+    return events.some((event) => event.event_type === 'agent_started');
+  };
+  await eventually('start of the agent', hasStarted);
+  await delay(settleMs);
+  const added = now() - before;
+  await system.call('POST', `/agent/runs/${runId}/cancel`);
+  await system.until(runId, (run) => run.is_sandbox_running === false);
+  return added;
 }
 
 /** Memory of a waiting sandbox in MB. */
@@ -111,7 +162,7 @@ export async function memoryOfWaiting(system: System, count: number): Promise<Wa
     );
   while (waiting().length < count) await delay(200);
   await delay(2000);
-  const pss = (pids: Iterable<number>) => sum([...pids].map((pid) => memoryOf(pid).pssMb)) / count;
+  const pss = (pids: Iterable<number>) => pssOf(pids) / count;
   const agents = waiting();
   const own = new Set<number>();
   const supervisors = new Set<number>();

@@ -5,11 +5,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { type System, startSystem } from '../test/support/system.ts';
+import { withDockerSystem } from './docker-system.ts';
 import { percentile, report } from './report.ts';
-import { memoryOfWaiting, type RunCosts, runCosts } from './run-costs.ts';
+import { memoryOfRun, memoryOfWaiting, type RunCosts, runCosts } from './run-costs.ts';
 
 const count = Number(process.env.BENCH_RUNS ?? 60);
-const gvisorCount = Math.ceil(count / 4);
+/** Runs of gVisor and of containers, which take longer. */
+const slowerCount = Math.ceil(count / 4);
 /** The first runs warm the caches of the programs. */
 const warmUp = 5;
 /** Time for a run to end and for the pool to be filled again. */
@@ -17,6 +19,7 @@ const restMs = 600;
 /** Waiting sandboxes whose memory is measured. */
 const waitingAtOnce = 4;
 const manyRuns = Number(process.env.BENCH_MANY_RUNS ?? 100);
+const slowerManyRuns = Math.ceil(manyRuns / 4);
 
 interface Timeline {
   events: { event_type: string; occurred_at: string; payload?: { spawn_ms?: number } }[];
@@ -69,57 +72,91 @@ async function withSystems<T>(envs: readonly Record<string, string>[], work: (sy
 const warmEnv = { RUNYARD_SANDBOX: 'bubblewrap', RUNYARD_WARM_SANDBOXES: '1' };
 const coldEnv = { RUNYARD_SANDBOX: 'bubblewrap', RUNYARD_WARM_SANDBOXES: '0' };
 
-const { warm, cold, costs, alone } = await withSystems([warmEnv, coldEnv], async (systems) => {
-  const [warm = noSamples(), cold = noSamples()] = await measure(systems, count);
+/** Results of one kind of sandbox. */
+interface Column {
+  readonly samples: Samples;
+  readonly costs: RunCosts;
+  /** Memory of a run at work, MB. */
+  readonly memory: number;
+}
+
+const { warm, cold, alone } = await withSystems([warmEnv, coldEnv], async (systems) => {
+  const samples = await measure(systems, count);
   const [system] = systems as [System];
   const alone = await memoryOfWaiting(system, 1);
-  const costs: RunCosts[] = [];
-  for (const each of systems) costs.push(await runCosts(each, manyRuns));
-  return { warm, cold, costs, alone };
+  const columns: Column[] = [];
+  for (const [index, each] of systems.entries())
+    columns.push({
+      samples: samples[index] ?? noSamples(),
+      memory: await memoryOfRun(each),
+      costs: await runCosts(each, manyRuns),
+    });
+  const [warm, cold] = columns;
+  return { warm, cold, alone };
 });
 const severalEnv = { ...warmEnv, RUNYARD_WARM_SANDBOXES: String(waitingAtOnce) };
 const waiting = await withSystems([severalEnv], ([system]) => memoryOfWaiting(system as System, waitingAtOnce));
-const gvisor = (await findGvisor())
-  ? await withSystems([{ RUNYARD_SANDBOX: 'gvisor' }], (systems) => measure(systems, gvisorCount))
-  : [];
 
-const numbers = (sample: number[] = []): string[] =>
-  sample.length === 0 ? ['', ''] : [percentile(sample, 0.5).toFixed(0), percentile(sample, 0.99).toFixed(0)];
-const latency = (name: string, sample: keyof Samples, goal: string) => [
-  name,
-  ...numbers(warm[sample]),
-  goal,
-  ...numbers(cold[sample]),
-  ...numbers(gvisor[0]?.[sample]),
-];
-const cost = (name: string, of: keyof RunCosts, goal: string, digits = 0) => [
-  name,
-  costs[0]?.[of].toFixed(digits) ?? '',
-  '',
-  goal,
-  costs[1]?.[of].toFixed(digits) ?? '',
-  '',
-  '',
-  '',
-];
+/** Measures a slower kind of sandbox, with fewer runs. `holders`: the processes that hold its containers. */
+async function measureSlower(system: System, holders?: () => number[]): Promise<Column> {
+  const [samples = noSamples()] = await measure([system], slowerCount);
+  const memory = await memoryOfRun(system, holders);
+  return { samples, memory, costs: await runCosts(system, slowerManyRuns, holders !== undefined) };
+}
+
+const gvisor = (await findGvisor())
+  ? await withSystems([{ RUNYARD_SANDBOX: 'gvisor' }], ([system]) => measureSlower(system as System))
+  : 'runsc is not installed';
+const docker = await withDockerSystem(measureSlower);
+
+const columns = [warm, cold, gvisor, docker].map((each) => (typeof each === 'string' ? undefined : each));
+const goalAfterWarm = <T>(cells: readonly T[], goal: T): T[] => cells.toSpliced(2, 0, goal);
+const latency = (name: string, of: keyof Samples, goal: string) => {
+  const cells = columns.flatMap((column) =>
+    column ? [0.5, 0.99].map((share) => percentile(column.samples[of], share).toFixed(0)) : ['', ''],
+  );
+  return [name, ...goalAfterWarm(cells, goal)];
+};
+/** A row with one number for each kind of sandbox. */
+const single = (name: string, goal: string, of: (column: Column) => number, digits = 0) => {
+  const cells = columns.flatMap((column) => [column ? of(column).toFixed(digits) : '', '']);
+  return [name, ...goalAfterWarm(cells, goal)];
+};
+const cost = (name: string, of: keyof RunCosts, goal = '', digits = 0) =>
+  single(name, goal, ({ costs }) => costs[of], digits);
+/** A row about sandboxes that wait, which only bubblewrap has. */
+const ofWaiting = (name: string, mb: number, goal = '', cold: string | number = '') => {
+  const cells = [Math.round(mb), '', cold, ...Array<string>(5).fill('')];
+  return [name, ...goalAfterWarm(cells, goal)];
+};
+const unmeasured = Object.entries({ gVisor: gvisor, docker }).flatMap(([kind, result]) =>
+  typeof result === 'string' ? [` Sandboxes of ${kind} could not be measured: ${result}.`] : [],
+);
 report(
   'From create to work',
-  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${gvisorCount} runs of gVisor; embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind, created at once: processor time of each program for one run, and runs of a second. The time of supervisors and agents includes that of the sandboxes which are made ready. The memory of a waiting sandbox is the sum of the proportional memory (PSS) of its processes and of its share of the supervisor, while nothing else runs.`,
-  ['until', 'warm p50', 'warm p99', 'goal p50/p99', 'cold p50', 'cold p99', 'gVisor p50', 'gVisor p99'],
+  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${slowerCount} runs of gVisor and ${slowerCount} in containers of an engine that is started for them (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs); embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind (gVisor and docker: ${slowerManyRuns}), created at once: processor time of each program for one run, and runs of a second. The time of supervisors and agents includes that of the sandboxes which are made ready; with docker it is the time of the whole machine without that of the other programs and of the client, and so includes the engine. The memory of a run at work is the proportional memory (PSS) that a run which sleeps adds, without the programs of the engine that all containers share. The memory of a waiting sandbox is the sum of the proportional memory of its processes and of its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
+  [
+    'until',
+    ...goalAfterWarm(
+      ['warm', 'cold', 'gVisor', 'docker'].flatMap((kind) => [`${kind} p50`, `${kind} p99`]),
+      'goal p50/p99',
+    ),
+  ],
   [
     latency('sandbox spawned', 'spawned', ''),
     latency('… of which in the worker', 'inWorker', ''),
     latency('agent at work on the prompt', 'atWork', '40 / 120'),
     latency('run ended (one `true`)', 'ended', ''),
     cost('processor time of a run, ms', 'all', '120'),
-    cost('… service', 'service', ''),
-    cost('… worker', 'worker', ''),
-    cost('… supervisor and agent', 'sandbox', ''),
-    cost('… PostgreSQL', 'postgres', ''),
+    cost('… service', 'service'),
+    cost('… worker', 'worker'),
+    cost('… supervisor and agent', 'sandbox'),
+    cost('… PostgreSQL', 'postgres'),
     cost('runs of a second', 'perSecond', '15', 1),
-    [`memory of one of ${waitingAtOnce} waiting sandboxes, MB`, Math.round(waiting.all), '', '40', 0, '', '', ''],
-    ['… agent', Math.round(waiting.agent), '', '', '', '', '', ''],
-    ['… share of the supervisor', Math.round(waiting.supervisor), '', '', '', '', '', ''],
-    ['memory of the only waiting sandbox, with its supervisor, MB', Math.round(alone.all), '', '', 0, '', '', ''],
+    single('memory of a run at work, MB', '', ({ memory }) => memory),
+    ofWaiting(`memory of one of ${waitingAtOnce} waiting sandboxes, MB`, waiting.all, '40', 0),
+    ofWaiting('… agent', waiting.agent),
+    ofWaiting('… share of the supervisor', waiting.supervisor),
+    ofWaiting('memory of the only waiting sandbox, with its supervisor, MB', alone.all, '', 0),
   ],
 );

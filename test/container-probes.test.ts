@@ -118,11 +118,12 @@ describe.skipIf(typeof started === 'string')(
     };
 
     test('is not started by a worker whose engine has not the runtime of the settings', async () => {
-      const { ok, reasons } = await probeRuntime('absent');
+      const { ok, reasons, about } = await probeRuntime('absent');
       expect({ ok, reasons }).toEqual({
         ok: false,
         reasons: [expect.stringMatching(/no runtime absent \(RUNYARD_DOCKER_RUNTIME\), only .*runc/)],
       });
+      expect(about?.[0]).toMatch(/^engine \d+\.\d+\.\S+, runtime absent, cgroup version [12]$/);
     });
 
     test.runIf(hasGvisor)('gets a kernel of its own by the runtime runsc', async () => {

@@ -4,6 +4,7 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProcesses } from '../packages/worker/src/state/processes.ts';
+import { readWaitingFile } from '../packages/worker/src/waiting-file.ts';
 import { bubblewrapFeatures, spawnTestWorker, temporaryDataDir, until } from '../packages/worker/test/worker.ts';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from './fakes/worker-service.ts';
 import { lookForToken, sendSignal, startVictim } from './support/agent-attacks.ts';
@@ -86,6 +87,9 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
     }
     expect(sandboxes.size, 'each run had a sandbox of its own, which is gone').toBe(3);
     expect(await findProcesses('cmdline', `4719.${process.pid}`)).toEqual([]);
+    const told = () => readWaitingFile(probe.it.dataDir)?.pool;
+    await until(async () => (told()?.taken ?? 0) >= 3);
+    expect(told()?.wanted).toBe(2);
   });
 
   test('is not known to the agents that wait, which have no token, file, descriptor or network', async () => {

@@ -21,6 +21,7 @@ import { lockDataFolder } from './state/data-folder-lock.ts';
 import { removeTree } from './state/remove-tree.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
 import { openSupervisors, type Supervisors } from './supervised/supervisors.ts';
+import { keepWaitingFile } from './waiting-file.ts';
 
 /** Longest wait for the service to confirm the last messages before the worker ends. */
 const lastWordsMs = 5000;
@@ -128,6 +129,12 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       throw new WorkerRefused(error.message, { cause: error });
     });
 
+    const stopTelling =
+      backend.waiting &&
+      keepWaitingFile(lock.folder, backend.waiting, (error) =>
+        log.warn({ error: error.message }, 'doctor cannot see the waiting sandboxes'),
+      );
+
     let settle: (end: { exitCode: 0 | 2 }) => void = () => {};
     const drained = new Promise<{ exitCode: 0 | 2 }>((resolve) => {
       settle = resolve;
@@ -201,6 +208,7 @@ export async function startWorker(settings: Settings, context: WorkerContext): P
       ending ??= (async () => {
         executions.drain();
         await connection.close();
+        stopTelling?.();
         await backend.close();
         await opened.letGo();
         served?.close();

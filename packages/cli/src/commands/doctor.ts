@@ -6,6 +6,7 @@ import { checkDataFolder, checkGit, checkListening, checkNode } from '../doctor/
 import { checkModels } from '../doctor/models.ts';
 import { checkContentPolicy, checkModelCatalogue } from '../doctor/operator-files.ts';
 import { checkSandbox } from '../doctor/sandbox.ts';
+import { checkWaitingSandboxes } from '../doctor/waiting-sandboxes.ts';
 import { harmlessJson } from '../live/harmless.ts';
 
 /** Prints what was found and how to fix problems. Exit code 0 if runs can work, else 1. */
@@ -25,6 +26,7 @@ export async function doctor(context: Context, options: { readonly json?: true }
     checkDataFolder(context),
     listening,
     ...sandbox,
+    ...checkWaitingSandboxes(context),
     ...harnesses,
     ...models,
     ...catalogue,

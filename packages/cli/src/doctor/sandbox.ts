@@ -1,6 +1,7 @@
 import { findBubblewrap } from '@runyard/worker/find-bubblewrap';
 import { probeSandbox } from '@runyard/worker/probe-sandbox';
 import type { Context } from '../context.ts';
+import { harmlessLine } from '../live/harmless.ts';
 import { installCommand, withoutSandbox } from '../sandbox-tool.ts';
 import type { Finding } from './finding.ts';
 
@@ -8,8 +9,9 @@ const name = 'sandbox';
 
 /** Starts a sandbox as a worker would, and reports how well it isolates and which features are missing, each with its reason. */
 export async function checkSandbox(context: Context): Promise<Finding[]> {
-  const { ok, reasons, level } = await probeSandbox(context.settings);
-  if (!ok) return [{ name, level: 'bad', detail: reasons.join('\n'), fix: await fix(context) }];
+  const { ok, reasons, level, about = [] } = await probeSandbox(context.settings);
+  const facts = about.map((detail): Finding => ({ name: '  about', level: 'fact', detail: harmlessLine(detail) }));
+  if (!ok) return [{ name, level: 'bad', detail: reasons.join('\n'), fix: await fix(context) }, ...facts];
   if (level.backend === 'none') {
     return [
       {
@@ -22,6 +24,7 @@ export async function checkSandbox(context: Context): Promise<Finding[]> {
   }
   return [
     { name, level: 'good', detail: `${level.backend}: ${level.features.join(', ')}` },
+    ...facts,
     ...level.missing.map(
       ({ feature, reason }): Finding => ({ name: '  without', level: 'fact', detail: `${feature}: ${reason}` }),
     ),

@@ -14,6 +14,8 @@ export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;
   readonly reasons: readonly string[];
+  /** Facts about the programs behind the sandboxes, for a person; absent: the level says all. */
+  readonly about?: readonly string[];
 }
 
 /** Settings of the backend `docker`. */

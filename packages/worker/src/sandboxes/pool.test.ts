@@ -76,6 +76,15 @@ test('gives each item once, and refills after a pause', async () => {
   expect(pool.takeReady()?.number).toBe(2);
 });
 
+test('counts what is ready, what was taken, and what failed', async () => {
+  const pool = await full(2);
+  expect(pool.counts()).toEqual({ wanted: 2, ready: 2, taken: 0, failed: 0 });
+  pool.takeReady();
+  made[1]?.end();
+  await settle();
+  expect(pool.counts()).toEqual({ wanted: 2, ready: 0, taken: 1, failed: 1, failure: 'it ended while it waited' });
+});
+
 test('makes nothing ahead of time with size 0', async () => {
   const pool = open(0);
   await vi.advanceTimersByTimeAsync(10_000);

@@ -8,12 +8,26 @@ interface Pooled {
   dispose(): Promise<void>;
 }
 
+/** The state of a pool, for a person. */
+export interface PoolCounts {
+  /** Items that it is meant to keep ready. */
+  readonly wanted: number;
+  readonly ready: number;
+  /** Ready items that were taken since it was opened. */
+  readonly taken: number;
+  /** Items that could not be made, or ended unused, since it was opened. */
+  readonly failed: number;
+  /** Why the last of them failed; absent: none did. */
+  readonly failure?: string;
+}
+
 /** Keeps sandboxes ready, so that an assignment waits for no part of their preparation. Each is taken once at most. */
 export interface Pool<T extends Pooled> {
   /** Returns a ready sandbox, waits for the one that is being made, or makes one. The pool is refilled a moment later. */
   take(): Promise<T>;
   /** Returns a ready sandbox, or undefined. The pool is refilled a moment later. */
   takeReady(): T | undefined;
+  counts(): PoolCounts;
   /** Removes the sandboxes that wait, and makes no more ahead of time. `take` still makes them. */
   close(): Promise<void>;
 }
@@ -42,6 +56,9 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   let making: Making<T> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
+  let taken = 0;
+  let failed = 0;
+  let failure: string | undefined;
   let closed = false;
   let filling = Promise.resolve();
 
@@ -52,6 +69,8 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
 
   const fail = (reason: string): void => {
     failures += 1;
+    failed += 1;
+    failure = reason;
     onFailure(reason);
     fillIn(backoffMs(pauses, failures));
   };
@@ -88,6 +107,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       ready.delete(item);
       if (item.isAlive()) {
         failures = 0;
+        taken += 1;
         return item;
       }
       void item.dispose();
@@ -98,6 +118,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   startToFill();
   return {
     takeReady,
+    counts: () => ({ wanted: size, ready: ready.size, taken, failed, ...(failure === undefined ? {} : { failure }) }),
     async take() {
       const item = takeReady();
       if (item !== undefined) return item;

@@ -1,6 +1,7 @@
 import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/worker-protocol';
 import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
+import type { PoolCounts } from './pool.ts';
 
 /** A file that the sandbox holds before its agent starts. */
 export interface SandboxFile {
@@ -125,6 +126,8 @@ export interface SandboxBackend {
   forget?(executionId: string): Promise<void>;
   /** Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: it keeps none. */
   drain?(): void;
+  /** Returns the state of its pool of sandboxes in which an agent waits. Absent: it has no such pool. */
+  waiting?(): PoolCounts;
   /** Releases what the backend itself holds: sandboxes in its pool, locks. Created sandboxes are disposed of by their owner. */
   close(): Promise<void>;
 }

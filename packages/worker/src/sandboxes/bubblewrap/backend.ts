@@ -55,6 +55,7 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
       }
     },
     drain: () => void drain(),
+    waiting: waiting.counts,
     close: drain,
   };
 }

@@ -19,6 +19,7 @@ import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } fro
 import { containerLabels, containerName, listSandboxes, removeContainer } from '../engine/names.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxBackend } from '../sandbox.ts';
+import { aboutEngine } from './about-engine.ts';
 import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
 import { readCredentials } from './images/credentials.ts';
 import { openImages } from './images/images.ts';
@@ -40,7 +41,8 @@ export const docker: BackendKind = {
       await placePortableNode(runtime, inside.runtime);
       const state = { folder, owner: path.basename(folder), because: '' };
       const ground = await makeGround({ state, harnessDir: undefined, settings, log: { warn: () => {} } }, engine);
-      return await probeContainers({ engine, facts, ground, limits, runtime });
+      const result = await probeContainers({ engine, facts, ground, limits, runtime });
+      return { ...result, about: aboutEngine(facts, settings.RUNYARD_DOCKER_RUNTIME) };
     } catch (error) {
       return unavailable('docker', (error as Error).message);
     } finally {

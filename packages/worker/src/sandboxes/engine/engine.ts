@@ -160,6 +160,8 @@ export interface EngineFacts {
   readonly defaultRuntime: string;
   readonly hasMemoryLimit: boolean;
   readonly hasProcessLimit: boolean;
+  /** `1` or `2`; empty if the engine does not say. */
+  readonly cgroupVersion: string;
   /** Folder of its images. */
   readonly rootFolder: string;
 }
@@ -195,6 +197,7 @@ export async function findEngine(socketPath: string): Promise<{ engine: Engine; 
       defaultRuntime: text('DefaultRuntime'),
       hasMemoryLimit: info.MemoryLimit === true,
       hasProcessLimit: info.PidsLimit === true,
+      cgroupVersion: text('CgroupVersion'),
       rootFolder: text('DockerRootDir'),
     },
   };

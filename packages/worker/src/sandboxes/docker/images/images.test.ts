@@ -43,6 +43,7 @@ function open(): Images {
       name: 'engine',
       architecture: 'x86_64',
       securityOptions: [],
+      cgroupVersion: '1',
       runtimes: [],
       defaultRuntime: '',
       hasMemoryLimit: true,

@@ -1,0 +1,26 @@
+/** A system whose runs are in containers of a real engine, which is started for it. */
+import path from 'node:path';
+import { startTestEngine } from '../test/support/container-engine.ts';
+import { type System, startSystem } from '../test/support/system.ts';
+import { processesBelow } from './processes.ts';
+
+/** Gives the system to `work`, and a list of the processes that hold its containers. Returns why there is no engine where none starts. */
+export async function withDockerSystem<T>(
+  work: (system: System, holders: () => number[]) => Promise<T>,
+): Promise<T | string> {
+  const started = await startTestEngine();
+  if (typeof started === 'string') return started;
+  await using engine = started;
+  const image = 'box:1';
+  await engine.makeImage(image, await engine.makeRoot());
+  const system = await startSystem({
+    env: { RUNYARD_SANDBOX: 'docker', RUNYARD_DOCKER_HOST: engine.host, RUNYARD_DOCKER_IMAGE: image },
+  });
+  // They work in a folder of their container, below that of the engine.
+  const folder = path.dirname(engine.host.slice('unix://'.length));
+  try {
+    return await work(system, () => processesBelow(folder, 'containerd-shim'));
+  } finally {
+    await system.stop();
+  }
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { EngineFacts } from '../engine/engine.ts';
+import { aboutEngine } from './about-engine.ts';
+
+const facts: EngineFacts = {
+  name: 'engine 28.0.1',
+  architecture: 'x86_64',
+  securityOptions: [],
+  runtimes: ['runc', 'runsc'],
+  defaultRuntime: 'runc',
+  hasMemoryLimit: true,
+  hasProcessLimit: true,
+  cgroupVersion: '1',
+  rootFolder: '/var/lib/docker',
+};
+
+test('names version, runtime and cgroup version of the engine, and what was never tested', () => {
+  expect(aboutEngine(facts)).toEqual([
+    'engine 28.0.1, runtime runc, cgroup version 1',
+    'never tested: rootless engines, which are refused; engines with cgroup version 2',
+  ]);
+  const [engine, untested] = aboutEngine({ ...facts, cgroupVersion: '2' }, 'runsc');
+  expect(engine).toBe('engine 28.0.1, runtime runsc, cgroup version 2');
+  expect(untested).toContain('cgroup version 2, as this one is');
+});
+
+test('says that it does not know of an engine that tells too little', () => {
+  const [engine] = aboutEngine({ ...facts, defaultRuntime: '', cgroupVersion: '' });
+  expect(engine).toBe('engine 28.0.1, runtime unknown, cgroup version unknown');
+});

@@ -1,0 +1,43 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { keepWaitingFile, readWaitingFile } from './waiting-file.ts';
+
+const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-waiting-'));
+const folder = path.join(dataDir, 'worker');
+await mkdir(folder);
+afterAll(() => rm(dataDir, { recursive: true }));
+const onFault = (error: Error) => {
+  throw error;
+};
+
+test('tells the state of the pool while the worker runs, and nothing after it', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  let pool = { wanted: 1, ready: 0, taken: 0, failed: 0 };
+  const stop = keepWaitingFile(folder, () => pool, onFault);
+  expect(readWaitingFile(dataDir)).toMatchObject({ pid: process.pid, pool });
+  pool = { wanted: 1, ready: 1, taken: 3, failed: 0 };
+  vi.advanceTimersByTime(5000);
+  expect(readWaitingFile(dataDir)?.pool).toEqual(pool);
+  stop();
+  vi.useRealTimers();
+  expect(readWaitingFile(dataDir)).toBeUndefined();
+});
+
+test('trusts neither the file of a dead worker nor a damaged one', async () => {
+  keepWaitingFile(folder, () => ({ wanted: 1, ready: 1, taken: 0, failed: 0 }), onFault);
+  const file = path.join(folder, 'waiting.json');
+  const text = await readFile(file, 'utf8');
+  expect(readWaitingFile(dataDir)).toBeDefined();
+  for (const damaged of [
+    text.replace(`"pid":${process.pid}`, '"pid":999999999'),
+    text.replace('"ready":1', '"ready":"1"'),
+    text.replace('"ready":1', '"failure":1,"ready":1'),
+    text.slice(0, -4),
+  ]) {
+    expect(damaged).not.toBe(text);
+    await writeFile(file, damaged);
+    expect(readWaitingFile(dataDir), damaged).toBeUndefined();
+  }
+});
