@@ -7,6 +7,8 @@ import { eventually, type System } from '../support/system.ts';
 
 const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
 const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
+const minuteMs = 60_000;
+
 export const describeSchedulesCommandLine = (system: System) =>
   describe('the schedules commands', () => {
     const call = (...args: string[]) =>
@@ -32,9 +34,9 @@ export const describeSchedulesCommandLine = (system: System) =>
     const read = async (id: string): Promise<ScheduledAgentItem> => JSON.parse((await call('get', id)).output);
 
     test('fires at its time, and its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
+      const firstTime = Math.ceil(Date.now() / minuteMs) * minuteMs;
       const id = await create('--cron', '* * * * *', '--overlap', 'skip');
       expect(id).toMatch(uuid);
-      const { history } = await read(id);
       const { runs } = await eventually(
         'the run of the schedule',
         async () => {
@@ -48,7 +50,7 @@ export const describeSchedulesCommandLine = (system: System) =>
       );
       await call('pause', id);
       const [{ run_id: runId, created_at } = { run_id: '', created_at: '' }] = runs.slice(-1);
-      expect(Date.parse(created_at)).toBeGreaterThanOrEqual(Date.parse(history?.next_run ?? ''));
+      expect(Date.parse(created_at)).toBeGreaterThanOrEqual(firstTime);
       const run = await system.untilEnded(runId, 60_000);
       expect(run).toMatchObject({
         state: 'SUCCEEDED',

@@ -185,15 +185,17 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
         })
       ).run_id,
     run: (runId) => call<RunItem>('GET', `/agent/runs/${runId}`),
-    until: (runId, accept, timeoutMs) =>
-      eventually(
-        `what is awaited of run ${runId}`,
-        async () => {
-          const run = await system.run(runId).catch(() => null);
-          return run && accept(run) ? run : null;
-        },
-        timeoutMs,
-      ),
+    until: async (runId, accept, timeoutMs) => {
+      let seen: RunItem | null = null;
+      const probe = async () => {
+        seen = await system.run(runId).catch(() => null);
+        return seen && accept(seen) ? seen : null;
+      };
+      return await eventually(`what is awaited of run ${runId}`, probe, timeoutMs).catch((error: Error) => {
+        error.message += `; the run is ${JSON.stringify([seen?.state, seen?.status_message])}`;
+        throw error;
+      });
+    },
     untilEnded: (runId, timeoutMs) => system.until(runId, hasEnded, timeoutMs),
     logs: () => readFile(path.join(dataDir, 'programs.log'), 'utf8'),
     stop: async () => {

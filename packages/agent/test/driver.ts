@@ -65,7 +65,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
       prompt: (loaded) => [{ type: 'text', text: loaded ? 'Go on.' : 'Do it.' }],
       load,
       images,
-      onStarted: () => emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
+      onStarted: async () => void emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),
       onEnded: () => emitted.push({ type: 'turn_finished', step_id: 'step' }),
     });
   const of = <T extends AgentEventBody['type']>(type: T) =>

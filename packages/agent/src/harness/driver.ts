@@ -43,8 +43,8 @@ export interface Turn {
   load?: string | undefined;
   /** Images that follow the prompt, if the harness takes images. */
   images: readonly PromptImage[];
-  /** Called immediately before the prompt is sent. */
-  onStarted: () => void;
+  /** Called before the prompt is sent, which waits until this resolves. */
+  onStarted: () => Promise<void>;
   /** Called when every event of the turn was emitted, with the end of the last message; only after `onStarted`. */
   onEnded: (summary: string) => void;
 }
@@ -108,7 +108,8 @@ export function driveHarness(options: DriverOptions): Driver {
   async function prompt(turn: Turn): Promise<HarnessOutcome> {
     const { sessionId, loaded, skipped, notLoaded } = await session.open(turn);
     stepId = turn.stepId;
-    turn.onStarted();
+    const begun = turn.onStarted();
+    begun.catch(() => {});
     for (const server of skipped) updates.notice('mcp_server_skipped', server);
     if (notLoaded !== undefined) updates.notice('session_not_loaded', { reason: notLoaded });
     const takesImages = (await session.initialised).agentCapabilities?.promptCapabilities?.image === true;
@@ -117,7 +118,9 @@ export function driveHarness(options: DriverOptions): Driver {
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
     const blocks = [...turn.prompt(loaded), ...images.blocks];
-    await check?.begin();
+    await Promise.all([begun, check?.begin()]);
+    if (cancelled) return { kind: 'cancelled' };
+    if (interrupted) return { kind: 'interrupted', summary: '' };
     link.beginTurn?.();
     const response = await answers('session/prompt', link.prompt({ sessionId, prompt: blocks }));
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };

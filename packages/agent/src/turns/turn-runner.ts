@@ -10,7 +10,10 @@ export interface TurnInput {
   readonly message: string;
   readonly prompt: Turn['prompt'];
   readonly attachments: readonly WrittenAttachment[];
-  /** Called before the turn begins in the conversation. */
+  /**
+   * Called in the first turn, before it begins in the conversation. The harness gets the prompt when the service has stored that the
+   * agent is at work: before, the service repeats the launch of a sandbox that is lost, and so would repeat what the agent did.
+   */
   readonly onStarted?: () => void;
   /** Session of an earlier process that the harness should load. */
   readonly load?: string | undefined;
@@ -45,13 +48,14 @@ export function turnRunner(options: TurnsOptions): TurnRunner {
         prompt,
         load,
         images: attachments.flatMap(({ image }) => image ?? []),
-        onStarted: () => {
+        onStarted: async () => {
           onStarted?.();
           const event = { type: 'turn_started' as const, step_id: stepId, prompt: message };
           reporter.emit(event);
           record.add(event);
           for (const [name, data] of openingNotices.splice(0)) notice(name, data);
           approvals.startTurn(stepId);
+          if (onStarted !== undefined) await reporter.flush();
         },
         onEnded: (summary) =>
           reporter.emit({ type: 'turn_finished', step_id: stepId, ...(summary === '' ? {} : { summary }) }),
