@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually, isRunning } from '../test/agent.ts';
 import { agent, ended, fake, of, sh, start } from '../test/run.ts';
 
@@ -13,6 +16,25 @@ describe('a service in trouble', () => {
     await ended();
     expect(fake.output(of('action')[0]!.action_id)).toBe('1\n2\n3\n4\n5\n6\n7\n8\n');
     expect(fake.finished[0]?.success).toBe(true);
+  });
+
+  test('has stored that the agent is at work before anything of the prompt is done', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'runyard-trouble-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'made');
+    const isMade: boolean[] = [];
+    await start(sh(`touch ${file}`), {
+      prepare: (fake) => {
+        fake.fault = ({ path }) => {
+          if (!path.endsWith('/events') || isMade.length === 4) return undefined;
+          isMade.push(existsSync(file));
+          return { status: 503 };
+        };
+      },
+    });
+    await ended();
+    expect(isMade).toEqual([false, false, false, false]);
+    expect(existsSync(file)).toBe(true);
   });
 
   test('stores nothing twice if acknowledgements are lost', async () => {
