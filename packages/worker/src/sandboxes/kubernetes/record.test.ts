@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openSecret, proofOf, readRecord } from './record.ts';
 
 const record = JSON.stringify({
@@ -25,10 +25,14 @@ test('believes only the record that the same data folder wrote for this Job', ()
   expect(readRecord('secret', {})).toBeUndefined();
 });
 
-test('makes the secret of a data folder once', async () => {
+test('makes the secret of a data folder once, and takes no part of one', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-secret-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  // Left by a worker that died while it wrote.
+  await writeFile(path.join(folder, 'kubernetes-secret.new'), 'ab');
   const secret = openSecret(folder);
   expect(secret).toMatch(/^[0-9a-f]{64}$/);
   expect(openSecret(folder)).toBe(secret);
-  await rm(folder, { recursive: true });
+  await writeFile(path.join(folder, 'kubernetes-secret'), '');
+  expect(() => openSecret(folder)).toThrow('is damaged');
 });

@@ -1,11 +1,13 @@
 /** The record of an execution at its Job, which tells the next worker what runs there. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { V1Job } from '@kubernetes/client-node';
 import { z } from 'zod';
 import type { SandboxSpecification } from '../sandbox.ts';
-import { proofAnnotation, recordAnnotation } from './names.ts';
+import { ownerLabel, proofAnnotation, recordAnnotation } from './names.ts';
+
+const secretBytes = 32;
 
 const PodRecord = z.object({
   execution: z.object({ task_id: z.string(), execution_id: z.string() }),
@@ -27,15 +29,22 @@ export const recordOf = (specification: SandboxSpecification, assignedAt: number
   assigned_at: assignedAt,
 });
 
-/** Returns the secret of a data folder, which no pod can see. It is made once. */
+/**
+ * Returns the secret of a data folder, which no pod can see. It is made once; the caller holds the lock of the data folder. A worker that
+ * dies meanwhile leaves a whole file or none: with a part of the secret, others could forge proofs and labels.
+ */
 export function openSecret(stateRoot: string): string {
   const file = path.join(stateRoot, 'kubernetes-secret');
-  try {
-    writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx', flush: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  if (!existsSync(file)) {
+    writeFileSync(`${file}.new`, randomBytes(secretBytes).toString('hex'), { mode: 0o600, flush: true });
+    renameSync(`${file}.new`, file);
   }
-  return readFileSync(file, 'utf8');
+  const secret = readFileSync(file, 'utf8');
+  if (secret.length !== 2 * secretBytes)
+    throw new Error(
+      `${file} is damaged: delete it, and the Jobs with the label ${ownerLabel} that no other worker has`,
+    );
+  return secret;
 }
 
 /**
