@@ -32,10 +32,12 @@ export interface Cluster {
   createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;
   /** Adds annotations and lets the pod of a Job start. */
   release(name: string, uid: string, annotations: Readonly<Record<string, string>>): Promise<void>;
-  readJob(name: string): Promise<V1Job | undefined>;
   listJobs(selector: string): Promise<V1Job[]>;
   listPods(selector: string): Promise<V1Pod[]>;
-  /** Deletes a Job with its pods and Secret. The pod has a second to end, unless `isPatient`: then it has the time of its specification. The Job is there until its pods are gone. Does nothing if there is no such Job. */
+  /**
+   * Deletes a Job with its pods and Secret; a pod has the time of its specification to end, unless `deletePod` gave it less. The Job is
+   * there until its pods are gone. Does nothing if there is no such Job.
+   */
   deleteJob(name: string, uid: string | undefined): Promise<void>;
   /** Asks a pod to end within this time. */
   deletePod(name: string, uid: string | undefined, graceSeconds: number): Promise<void>;
@@ -67,7 +69,7 @@ const connectionMs = 10 * 60_000;
 const logLines = 200;
 const logBytes = 1024 * 1024;
 
-/** What the worker does in its namespace; docs/isolation.md has a Role of it. */
+/** Rights that the worker needs in its namespace: API group, resource, subresource, verbs. docs/isolation.md lists them as a Role. */
 const rights = [
   ['batch', 'jobs', '', ['create', 'get', 'list', 'patch', 'delete']],
   ['', 'pods', '', ['list', 'delete']],
@@ -123,7 +125,6 @@ export function openCluster({ config: file, namespace }: ClusterAddress): Cluste
       ];
       await ask(batch.patchNamespacedJob({ name, namespace, body }));
     },
-    readJob: (name) => unlessGone(ask(batch.readNamespacedJob({ name, namespace }))),
     listJobs: async (labelSelector) => (await ask(batch.listNamespacedJob({ namespace, labelSelector }))).items,
     listPods: async (labelSelector) => (await ask(core.listNamespacedPod({ namespace, labelSelector }))).items,
     async deleteJob(name, uid) {

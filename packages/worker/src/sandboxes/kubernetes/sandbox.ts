@@ -2,7 +2,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { lastPart } from '@runyard/contract/shorten';
 import type { SandboxExit, SandboxVerdict } from '../sandbox.ts';
-import { type Cluster, ClusterError } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import type { Look } from './look.ts';
 import { readLostJob, readPod } from './pod-state.ts';
 
@@ -130,6 +130,6 @@ async function tailOf(cluster: Cluster, pod: V1Pod | undefined): Promise<string>
     const text = await cluster.logOf(name, began ? 'agent' : 'place-agent');
     return lastPart(text.replaceAll('\u0000', '').replaceAll(secrets, '[redacted]'), keptCharacters);
   } catch (error) {
-    return error instanceof ClusterError ? `(the log of the pod cannot be read: ${error.message})` : '';
+    return `(the log of the pod cannot be read: ${(error as Error).message})`;
   }
 }
