@@ -1,4 +1,4 @@
-/** Bounds the concurrent uploads of a sandbox over all service processes. */
+/** Bounds the concurrent uploads of a sandbox, and other slow work for it, over all service processes. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Statement } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
@@ -30,10 +30,10 @@ const giveBack: Statement = {
   text: 'DELETE FROM upload_leases WHERE name = $1 AND holder = $2',
 };
 
-/** Uploads that share a bound, such as the workspaces of an execution or the artifacts of a run. */
-export interface UploadKind {
+/** Work that shares a bound, such as the uploads of an execution's workspace or the pull requests of a run. */
+export interface LeasedWork {
   readonly name: string;
-  /** The largest number of concurrent uploads. */
+  /** The largest number at the same time. */
   readonly most: number;
 }
 
@@ -43,7 +43,7 @@ export interface UploadKind {
  */
 export async function oneUpload<T>(
   db: Database,
-  kind: UploadKind,
+  kind: LeasedWork,
   body: AsyncIterable<Uint8Array>,
   work: (body: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<T | 'busy'> {
@@ -61,7 +61,7 @@ export async function oneUpload<T>(
 /** Runs `work` while it holds a lease. `busy`: all leases of the kind are taken. `isLost`: the database was away for so long that another one may have got it. */
 export async function whileLeased<T>(
   db: Database,
-  kind: UploadKind,
+  kind: LeasedWork,
   work: (isLost: () => boolean) => Promise<T>,
 ): Promise<T | 'busy'> {
   const holder = randomUUID();
@@ -85,7 +85,7 @@ export async function whileLeased<T>(
   }
 }
 
-async function takeOne(db: Database, kind: UploadKind, holder: string): Promise<string | undefined> {
+async function takeOne(db: Database, kind: LeasedWork, holder: string): Promise<string | undefined> {
   for (let place = 0; place < kind.most; place += 1) {
     const name = `${kind.name}/${place}`;
     if ((await db.query(take, [name, holder])).length > 0) return name;

@@ -1,5 +1,4 @@
 /** Takes a delivery: the checks in the order of completions.md, and one transaction that writes it, alone or with others. */
-
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';

@@ -5,7 +5,7 @@ import type { KnownWebhook } from './directory.ts';
 /** Headers by their names in small letters. */
 export type KeptHeaders = Readonly<Record<string, string>>;
 
-/** What a header may hold to be kept: all of them together stay small beside the row. */
+/** Values that are kept: printable ASCII, and short, so that all headers of a delivery stay small beside its payload. */
 const kept = /^[\x20-\x7e]{1,200}$/;
 
 /**
