@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { approvalPolicies, workerLossPolicies } from '@runyard/contract/choices';
+import { presetTypes } from '@runyard/contract/harness-presets/preset';
 import { type RunState, runStates } from '@runyard/contract/run-states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
@@ -85,7 +86,14 @@ program
   .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
   .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
   .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
-  .option('--harness <type>', 'what drives the agent (oz)')
+  .option(
+    '--harness <type>',
+    `program that works on the prompt: oz (built in), ${presetTypes.join(', ')}; or acp or command, with --harness-command`,
+  )
+  .option(
+    '--harness-command <line>',
+    'shell command that starts the program in the sandbox; with command, the program reads the prompt from standard input',
+  )
   .addOption(
     new Option(
       '--approval <policy>',

@@ -72,6 +72,15 @@ test('turns options into the request of the contract', () => {
   });
 });
 
+test('starts the program of a harness by a shell command', () => {
+  const request = buildRunRequest('go', { harness: 'command', harnessCommand: 'tr a-z A-Z' }, noInput);
+  expect(RunAgentRequest.parse(request).config?.harness).toEqual({
+    type: 'command',
+    command: ['sh', '-c', 'tr a-z A-Z'],
+  });
+  expect(() => buildRunRequest('go', { harnessCommand: 'tr a-z A-Z' }, noInput)).toThrow('needs --harness');
+});
+
 test('puts the limits of a run into its configuration', () => {
   const request = buildRunRequest('go', { maxCost: '1.5', maxTurns: '20', maxMinutes: '30' }, noInput);
   expect(request.config).toMatchObject({ max_cost_usd: 1.5, max_turns: 20, max_duration_minutes: 30 });

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { overLimit } from '@runyard/contract/byte-size';
-import type { RunBudget, WorkerLossPolicy } from '@runyard/contract/config';
+import type { AmbientAgentConfig, RunBudget, WorkerLossPolicy } from '@runyard/contract/config';
 import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly secret?: readonly string[];
   readonly refresh?: true;
   readonly harness?: string;
+  /** Shell command that starts the harness. */
+  readonly harnessCommand?: string;
   /** Skill to follow, as config.skill_spec. */
   readonly skill?: string;
   /** The policy for the agent's permission requests. */
@@ -59,7 +61,7 @@ export function buildRunRequest(
     ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
     ...(options.refresh ? { refresh_environment: true } : {}),
     ...(options.skill ? { skill_spec: options.skill } : {}),
-    ...(options.harness ? { harness: { type: options.harness } } : {}),
+    ...harness(options),
     ...limit('max_cost_usd', '--max-cost', options.maxCost),
     ...limit('max_turns', '--max-turns', options.maxTurns),
     ...limit('max_duration_minutes', '--max-minutes', options.maxMinutes),
@@ -85,6 +87,13 @@ function readPrompt(source: string, readStandardInput: () => string): string {
   // A single word with a slash or a file extension is a mistyped file name, not a prompt.
   if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
   return source;
+}
+
+function harness({ harness: type, harnessCommand: line }: RunOptions): Pick<AmbientAgentConfig, 'harness'> {
+  if (line !== undefined && type === undefined)
+    throw new Failure('--harness-command needs --harness, for example --harness acp', 2);
+  if (type === undefined) return {};
+  return { harness: { type, ...(line === undefined ? {} : { command: ['sh', '-c', line] }) } };
 }
 
 function limit(member: keyof RunBudget, option: string, text: string | undefined): RunBudget {

@@ -15,9 +15,15 @@ function compact(value: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {
     if (clearing.has(key)) return member === undefined ? [] : [[key, member === '' ? null : member]];
     if (member === undefined || member === null) return [];
-    return [[key, key === 'harness' ? compact(member as Record<string, unknown>) : member]];
+    return [[key, key === 'harness' ? toHarness(member as Record<string, unknown>) : member]];
   });
   return Object.fromEntries(entries);
+}
+
+/** Writes the alias `claude-code` as `claude`, the name that runs know. */
+function toHarness(harness: Record<string, unknown>): Record<string, unknown> {
+  const members = compact(harness);
+  return members.type === 'claude-code' ? { ...members, type: 'claude' } : members;
 }
 
 export function toFactory({ schemaVersion: _version, ...file }: z.output<typeof FactoryFile>): DefinedFactory {

@@ -13,6 +13,7 @@ import {
   webhook,
   withFiles,
 } from '../../test/definition-files.ts';
+import { presetTypes } from '../harness-presets/preset.ts';
 
 describe('takes', () => {
   test.each<[string, Files]>([
@@ -91,6 +92,15 @@ describe('takes', () => {
   ])('%s', (_name, files) => {
     expect(faultsOf(files)).toEqual([]);
   });
+});
+
+test('reads the harness claude-code as claude, and knows every harness that needs no command', () => {
+  const read = readFilesOf(agent('harness:\n  type: claude-code\n'));
+  expect(read).toMatchObject({ ok: true, definition: { agents: [{ harness: { type: 'claude' } }] } });
+  for (const type of presetTypes)
+    expect(faultsOf(agent(`harness:\n  type: ${type.slice(0, -1)}\n`)).join()).toMatch(
+      type.length > 4 ? `did you mean ${type}?` : '',
+    );
 });
 
 test('keeps triggers of other providers, and says that they never fire', () => {

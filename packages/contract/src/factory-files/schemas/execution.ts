@@ -1,5 +1,6 @@
 /** Keys that say how runs are executed: in agentDefaults, and as overrides in agents and automations. */
 import { z } from 'zod';
+import { presetTypes } from '../../harness-presets/preset.ts';
 import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
 import { NonBlank, Text, Uid22 } from '../../primitives.ts';
 import { makeSpelling } from '../../spelling.ts';
@@ -70,7 +71,8 @@ const HarnessAuth = strictObject({
     else: { not: { required: ['secretName'] } },
   });
 
-const knownHarnesses = ['oz', 'builtin', 'claude', 'claude-code', 'codex', 'gemini', 'opencode', 'acp'];
+/** Harnesses that a definition can name. `acp` and `command` need a command, for which the files have no key. */
+const knownHarnesses = ['oz', 'builtin', ...presetTypes, 'claude-code'];
 const harnessSpelling = makeSpelling(knownHarnesses);
 const HarnessType = z
   .string()
