@@ -158,6 +158,17 @@ test('a failed setup step shows the end of its output, and the same step is not 
   expect(draw(step, told)).toBe('  ✗ setup npm ci  exit 1 · 2.3 s\n  │ no lockfile\n');
 });
 
+test('the start of a program is told as that of a harness', () => {
+  const step = {
+    type: 'setup_step_finished',
+    step_id: 'x',
+    kind: 'harness',
+    name: 'command',
+    duration_ms: 25,
+  } as const;
+  expect(draw(agent(step))).toBe('  ✓ harness command  25 ms\n');
+});
+
 test('warns about a run without isolation', () => {
   expect(draw(ready({ backend: 'none', spawn_ms: 3 }))).toContain('no isolation');
 });

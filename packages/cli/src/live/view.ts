@@ -79,7 +79,8 @@ export function createLiveView(colours: Colours): LiveView {
     const failed = event.error !== undefined || (event.exit_code ?? 0) !== 0;
     const mark = failed ? colours.red('✗') : colours.green('✓');
     const exit = event.exit_code === undefined ? '' : `exit ${event.exit_code} · `;
-    const head = `${margin}${mark} ${colours.dim('setup')} ${harmlessLine(event.name)}  ${colours.dim(exit + formatDuration(event.duration_ms))}`;
+    const label = event.kind === 'harness' ? 'harness' : 'setup';
+    const head = `${margin}${mark} ${colours.dim(label)} ${harmlessLine(event.name)}  ${colours.dim(exit + formatDuration(event.duration_ms))}`;
     const why = failed ? [event.error ?? '', event.output_tail ?? ''].filter(Boolean).join('\n') : '';
     return line(head) + (why ? flow(event.step_id, `${harmless(why).trimEnd()}\n`, outputMargin) : '');
   }
@@ -220,7 +221,7 @@ export function createLiveView(colours: Colours): LiveView {
               occurred_at: event.occurred_at,
               type: 'setup_step_finished',
               step_id: payload.step_id,
-              kind: 'setup_command',
+              kind: payload.kind === 'harness' ? 'harness' : 'setup_command',
               name: payload.name,
               duration_ms: payload.duration_ms,
               ...(typeof payload.exit_code === 'number' ? { exit_code: payload.exit_code } : {}),
