@@ -5,7 +5,7 @@ import { resolveRunId, shortIds } from './run-id.ts';
 
 type Query = NonNullable<Parameters<Client['listRuns']>[0]>['query'];
 
-/** Stands for the list of the API: newest first, within the times of the query, in pages. */
+/** Imitates the list of the API: newest first, within the times of the query, in pages. */
 function fakeList(ids: readonly string[], parents: Readonly<Record<string, string>> = {}) {
   const queries: Query[] = [];
   const createdAt = (id: string) => new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toISOString();

@@ -26,7 +26,7 @@ function bodyOf({ payload, delivery, event }: SimulationOptions) {
   };
 }
 
-/** Prints `+` and the automation where a run would start, `-` and why where none would, and the prompt of the run. */
+/** Prints each automation: `+` and the prompt where a run would start, `-` and the reason where none would. */
 function show(
   context: Context,
   { automation_id: uid, name, matched, reason, refusals = [], run }: SimulatedStart,

@@ -14,7 +14,7 @@ afterEach(() => {
 const waiting = { state: 'QUEUED', status_message: { message: 'no worker\u001b[2J is connected' } } as RunItem;
 const begun = { state: 'INPROGRESS' } as RunItem;
 
-/** Lets `readings` be what the service answers, one after the other, and returns what was written. */
+/** Makes the service answer with `readings`, one after the other, and returns the text that was written. */
 async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings.length): Promise<string> {
   let written = '';
   const out = (text: string) => {

@@ -86,7 +86,7 @@ test('gives the claim to one of many processes that try at once over a stale cla
   });
   await Promise.all(lines.map((next) => next()));
   for (const child of children) child.stdin.write('go\n');
-  // All of them still live while they answer: a claim is judged by its holder's life.
+  // All holders are alive when they answer, because a claim is valid only while its holder lives.
   const answers = await Promise.all(lines.map((next) => next()));
   for (const child of children) child.stdin.end();
   await Promise.all(children.map((child) => new Promise((resolve) => child.once('exit', resolve))));

@@ -57,7 +57,7 @@ export async function startInBackground(
       throw new Failure('stopped; no run was created', interruptedCode);
     }
     if (claim?.origin) return { ...claim, origin: claim.origin };
-    // Our process may have ended because another one was first; then there is a claim.
+    // This process may have ended because another one started first. Then the data folder has a claim.
     if (ended && !claim) {
       throw new Failure(
         `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,
