@@ -1,4 +1,4 @@
-/** Brings the automations of a factory to their definition. */
+/** Changes the automations of a factory to match their definition. */
 import { CreateAutomationRequest } from '@runyard/contract/automations';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
@@ -24,7 +24,7 @@ export interface AutomationsToApply {
   readonly uids: Readonly<Record<string, string>>;
 }
 
-/** Adds a fault for each automation that the API would refuse by its members alone. */
+/** Adds a fault for each automation whose members the API would refuse. */
 export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
   for (const automation of definition.automations) {
     const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation));
