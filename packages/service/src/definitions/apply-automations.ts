@@ -16,7 +16,7 @@ import type { CheckDeps } from './check-configs.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
 
-/** Input of the apply of automations. `uids`: those of the definition before. */
+/** Input of the apply of automations. `uids`: the UIDs that the earlier definition had. */
 export interface AutomationsToApply {
   readonly factoryUid: string;
   readonly definition: FactoryDefinition;

@@ -32,7 +32,7 @@ const siteUrl = service.baseUrl + gatewayPathOf({ owner: 'acme', repo: 'site' })
 
 const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
 
-/** Starts a run and clones the repository as it would. */
+/** Starts a run and clones the repository as the run would. */
 async function clone(config: object = {}) {
   const started = await startRun(config);
   const work = await mkdtemp(path.join(folder, 'work-'));
