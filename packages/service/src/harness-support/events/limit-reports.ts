@@ -4,7 +4,7 @@ import type { EventRow } from './event-rows.ts';
 
 const inMb = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
 
-/** Returns the rows that report a full conversation: one for the timeline, and one for the conversation where a step is known. */
+/** Returns the rows that report a full conversation: one for the timeline, and one for the conversation if a step is known. */
 export function fullConversationRows(
   { eventBytes }: RunLimits,
   { occurredAt, stepId }: { readonly occurredAt: string; readonly stepId: string | undefined },
@@ -20,7 +20,7 @@ export function fullConversationRows(
   return [timeline, { occurred_at: occurredAt, event: notice }];
 }
 
-/** Returns what reports a full transcript: a row of the timeline, and the last line of the transcript. */
+/** Returns the two reports of a full transcript: a row of the timeline, and the last line of the transcript. */
 export function fullTranscriptReport(
   { transcriptBytes }: RunLimits,
   occurredAt: string,

@@ -42,7 +42,7 @@ const taken: AgentEventBody = { type: 'follow_up_taken', follow_up_id: 'f' };
 const request = { request_id: 'q', kind: 'question' as const, title: 'Which?' };
 const blocked: AgentEventBody = { type: 'blocked', step_id: 's', request: { ...request, resume: { id: 1 } } } as never;
 
-/** Shows an action in one word or a few, and rows by the type of their events. */
+/** Shows an action in a few words, and rows by the type of their events. */
 function summary(action: EventAction): string {
   switch (action.kind) {
     case 'store_events':

@@ -1,4 +1,4 @@
-/** Secrets that a run was granted: only its sandbox gets them, and nothing that it tells holds them. */
+/** Secrets that a run was granted. Only its sandbox gets them, and nothing that it sends to the service contains them. */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
@@ -50,7 +50,7 @@ async function filesOf(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
 }
 
-/** Rows, blobs and lines of the log that hold a planted text. */
+/** Returns the rows, blobs and lines of the log that contain a planted text. */
 async function leaks(): Promise<string[]> {
   const holds = (text: string) => planted.some((each) => text.includes(each));
   const tables = await db.query<{ name: string }>(

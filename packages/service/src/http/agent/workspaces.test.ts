@@ -25,7 +25,7 @@ const blobsNow = async () => {
   return count;
 };
 
-/** Plays a turn and ends the sandbox; gives the further execution that a follow-up begins. */
+/** Runs a turn and ends the sandbox; returns the next execution, which a follow-up begins. */
 async function goOn({ runId, executionId, runToken }: { runId: string; executionId: string; runToken: string }) {
   await taskOf(runToken);
   const events = [
@@ -224,7 +224,7 @@ test('stores the last events and the empty workspace that come with the end of a
   const [row] = await db().query('SELECT * FROM executions WHERE id = $1', [first.executionId]);
   expect(row).toMatchObject({ workspace_turn: 1 });
   expect(stored.turn).toBe(1);
-  // Another execution's token stores nothing here.
+  // The token of another execution stores nothing here.
   const other = await service.startExecution();
   const foreign = await service.request('POST', '/harness-support/finish-task', {
     key: `${other.runToken}x`,

@@ -109,7 +109,7 @@ describe('the key of a browser session', () => {
     await service.request('DELETE', `/keys/${await uidOf(parent)}`);
     await service.request('DELETE', `/keys/${await uidOf(second)}`);
     await service.request('DELETE', '/browser-sessions/current', { key: third });
-    // Other processes hear of it by NOTIFY, within milliseconds.
+    // A notice reaches the other processes within milliseconds.
     for (const key of [first, second, third]) await expect.poll(() => read(key)).toBe(401);
   });
 

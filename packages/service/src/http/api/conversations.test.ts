@@ -126,7 +126,7 @@ test("bounds a team's concurrent reads of long conversations: some wait, too man
   await db.query('UPDATE runs SET event_bytes = 30000000 WHERE id = $1', [runId]);
   const paths = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];
   const readers: ClientRequest[] = [];
-  /** Answers of the readers that were refused, by path. None takes anything of its conversation. */
+  /** Answers of the readers that were refused, by path. None of them contains a part of its conversation. */
   const refused = new Map<string, IncomingMessage>();
   const read = (path: string) => {
     const headers = { authorization: `Bearer ${service.key}` };

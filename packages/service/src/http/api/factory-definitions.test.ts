@@ -44,7 +44,7 @@ describe('an apply', () => {
       prompt: 'Look at the alert.',
       agent: 'reviewer',
     });
-    // Nothing was made anew.
+    // The apply created nothing.
     expect(await webhookUid()).toBe(uid);
     expect(await stored()).toMatchObject({
       version: 2,
@@ -160,7 +160,7 @@ describe('an apply', () => {
       expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Tokyo' }),
     ]);
     expect(moved?.schedules?.[0]?.next_run).toContain('T18:00:00');
-    // As ten failures in a row do.
+    // Disables it, as ten failures in a row do.
     await service.deps.db.query('UPDATE automations SET enabled = false, spawn_failures = 10');
     expect((await stored()).drift).toMatchObject([{ name: 'nightly', members: [{ member: 'enabled' }] }]);
     await apply(nightly('Asia/Tokyo'));

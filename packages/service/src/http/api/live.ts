@@ -12,7 +12,7 @@ import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
 
-/** A restarted service is not asked by all of its readers in the same moment. */
+/** The readers of a restarted service do not all connect in the same moment. */
 const retryMs = { from: 500, to: 1_500 };
 
 const notOfStream = (): Refusal =>
@@ -79,7 +79,7 @@ export async function registerLiveRoutes(
       live.pulse.remove(stream);
     };
     response.on('close', forget);
-    // Closed while the run was looked up: the event is over.
+    // The client closed the connection while the run was looked up: the event was emitted already.
     if (response.destroyed) forget();
     if (isClosing) end(stream);
     return reply;

@@ -1,4 +1,4 @@
-/** Methods besides POST, on the port of the API and on that of senders. */
+/** Methods other than POST, on the port of the API and on that of senders. */
 import { once } from 'node:events';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { connectTo, headOf, sendRaw } from '../../../test/raw-http.ts';
@@ -14,7 +14,7 @@ const ingress = buildIngressApp(service.deps);
 afterAll(() => ingress.close());
 const origins = { API: service.baseUrl, senders: await ingress.listen({ host: '127.0.0.1', port: 0 }) };
 
-/** Of a page that a browser shows, which asks whether it may send. */
+/** Request of a page in a browser, which asks whether it may send. */
 const asked = ['origin: https://example.com', 'access-control-request-method: POST'];
 const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND'];
 

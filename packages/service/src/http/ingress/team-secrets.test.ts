@@ -23,7 +23,7 @@ beforeEach(async () => {
   await put(first);
 });
 
-/** A second process that hears of no change. */
+/** A second process that gets no notices. */
 const database = await openDatabase({
   address: { connectionString: service.database.url },
   maxConnections: 4,

@@ -1,4 +1,4 @@
-/** Runs the commands of docs/webhooks.md, and sends to its webhooks what the providers send. */
+/** Runs the commands of docs/webhooks.md, and sends deliveries in the form of the providers to its webhooks. */
 import { execFile } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';

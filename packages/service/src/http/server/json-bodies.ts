@@ -13,7 +13,7 @@ export const tooBusy = (detail: string): Refusal =>
     headers: { 'retry-after': String(busyRetrySeconds) },
   });
 
-/** Makes JSON the only type of body that the app takes. A body occupies room in `bodies` until its request is answered. */
+/** Makes JSON the only type of body that the app accepts. A body holds room in `bodies` until its request is answered. */
 export function parseJsonBodies(
   app: FastifyInstance,
   { authorizer, bodies }: { readonly authorizer: Authorizer; readonly bodies: BodyBudget },
