@@ -44,7 +44,7 @@ describe('a schedule that is due', () => {
     });
     const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?schedule_id=${schedule.id}`);
     expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([fire?.run_id]);
-    // The run keeps what the schedule was.
+    // The run keeps the schedule's name and expression as they were.
     await service.request('DELETE', `${scheduleBase}/${schedule.id}`);
     expect((await runOf(fire?.run_id)).schedule?.schedule_name).toBe('Report');
   });
@@ -164,7 +164,7 @@ describe('a run that cannot be created', () => {
     expect(await fires(schedule.id)).toMatchObject([
       { outcome: 'failed', reason: expect.stringContaining('may not start runs of the team any more') },
     ]);
-    // Somebody else takes it over.
+    // Another person edits it.
     const body = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
     await service.request('PUT', `${scheduleBase}/${schedule.id}`, { body });
     await fireNow(schedule.id);
@@ -254,7 +254,7 @@ test('a team with 100,000 due schedules does not delay those of another team', a
   expect(await db.query('SELECT outcome FROM schedule_fires WHERE schedule_id = $1', [mine])).toEqual([
     { outcome: 'started' },
   ]);
-  // One batch of the team came with it.
+  // One batch of the large team fired together with it.
   const [other] = await db.query<{ fires: number }>(
     'SELECT count(*) AS fires FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id WHERE s.team_id = $1',
     [service.teamId],

@@ -3,7 +3,7 @@ import { makeGate } from './gate.ts';
 
 const limits = { total: 3, perTeam: 2, waitingPerTeam: 4, waitMs: 60_000 };
 
-/** Work that ends when it is told to. */
+/** Work that ends when the test ends it. */
 function works() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

@@ -175,7 +175,7 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  // Their times and deliveries do not come again.
+  // A run of these waits for the provider, because its time or delivery does not come again.
   const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,

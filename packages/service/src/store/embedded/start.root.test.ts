@@ -19,7 +19,7 @@ describe.runIf(asRoot)('as root', () => {
     const pid = Number((await readFile(path.join(dataDir, 'cluster/postmaster.pid'), 'utf8')).split('\n')[0]);
     expect(await ownerOf(`/proc/${pid}`)).not.toBe(0);
     expect(await ownerOf(`/proc/${pid}`)).toBe(await ownerOf(path.join(dataDir, 'cluster')));
-    // Also what opens further files: a new backend, a new table, a checkpoint.
+    // Includes actions that open further files: a new backend, a new table, a checkpoint.
     await query(url, 'CREATE TABLE t AS SELECT generate_series(1, 1000) AS n; CHECKPOINT');
   });
 

@@ -18,7 +18,7 @@ const ask = (runToken: string, more?: object) => askModel(service.baseUrl, runTo
 const stream = { stream: true };
 const accounted = () => expect.poll(() => openRequests(service)).toBe(0);
 
-/** Asks one request after the other until one is refused. */
+/** Sends one request after the other until one is refused. */
 async function askUntilRefused(runToken: string, most = 20) {
   for (let asked = 0; asked < most; asked++) {
     const answer = await ask(runToken);
@@ -52,7 +52,7 @@ describe('max_cost_usd', () => {
       fake.misbehave({ kind: 'hold', afterPieces: 1 });
       const first = ask(runToken, stream);
       await fake.request(before + 1);
-      // The fake holds the first answer. A second one arrives only if it was admitted beside it.
+      // The fake delays the first answer. A second request arrives only if it was admitted at the same time.
       const second = ask(runToken, stream);
       if (areAdmitted) await second;
       else expect(await Promise.race([second.then(() => 'beside'), delay(700, 'waits')])).toBe('waits');
@@ -111,7 +111,7 @@ describe('max_cost_usd', () => {
     expect(await recordLostRequests(db)).toBe(0);
     const stored = await db.query<{ text: string }>('SELECT known_usage::text AS text FROM open_model_requests');
     expect(stored[0]?.text).not.toContain(runToken);
-    // No process of the service has a row: none is alive.
+    // The table has no row of a service process, so none counts as alive.
     await db.query("UPDATE open_model_requests SET created_at = now() - interval '3 minutes'");
     expect(await recordLostRequests(db)).toBe(1);
     const [lost] = await db.query<{ spent: number }>(
