@@ -76,7 +76,7 @@ describe('the connection of a worker', () => {
     service.acknowledge(false);
     send(ended('a'));
     await service.waitFor('task_completed');
-    // The socket answers pings all the while: a pong behind the message says nothing about what became of it.
+    // The socket answers pings all the time, so a pong after the message does not show that the message was handled.
     service.send(fakeAssignment('marker'));
     await vi.waitFor(() => expect(received).toHaveLength(1), inTime);
     service.cutConnections();

@@ -8,7 +8,7 @@ interface Item {
   readonly gone: Promise<void>;
   isAlive(): boolean;
   dispose(): Promise<void>;
-  /** Ends it, as an outsider would. */
+  /** Ends it, as another program would. */
   end(): void;
 }
 
