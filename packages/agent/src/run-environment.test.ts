@@ -13,7 +13,7 @@ describe('the variables of an environment', () => {
     await start({
       ...sh('echo "$GREETING $HOME"'),
       ...environment({
-        // As an environment may have it that was stored before variables were checked.
+        // Such variables may be in an environment that was stored before variables were checked.
         variables: JSON.parse('{"GREETING": "hello", "HOME": "/elsewhere", "RUNYARD_AGENT_SOCKET": "x", "OLD": 5}'),
         setup_commands: ['test "$GREETING" = hello'],
       }),

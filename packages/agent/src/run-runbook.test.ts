@@ -224,7 +224,7 @@ describe('a runbook', () => {
     await start(sh(look, descriptors));
     await ended();
     const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
-    // The agent itself was looked at: this name is in no other environment.
+    // The command saw the agent itself: this name is in no other environment.
     expect(first).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(first).toContain('RUNYARD_AGENT_SOCKET=');
     expect(first).toContain('--task-id run-1');

@@ -18,7 +18,7 @@ interface Asked {
   body: unknown;
 }
 
-/** A service with these runs; what was asked of it. */
+/** A service with these runs, which records the requests. */
 function withRuns(runs: ChildRun[], asked: Asked[]) {
   return (fake: FakeHarnessSupport) => {
     fake.more = async ({ method, path, query, body }) => {

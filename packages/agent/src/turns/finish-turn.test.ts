@@ -22,7 +22,7 @@ afterEach(() => {
   for (const folder of [workspace, home]) rmSync(folder, { recursive: true });
 });
 
-/** Plays the service. `answer` answers the ends of turns. */
+/** Imitates the service. `answer` answers the reports of turns. */
 async function open(
   answer: (body: FinishTask) => Partial<FinishTaskResponse> | Error,
   { restored = false, maxBytes = 1000 } = {},

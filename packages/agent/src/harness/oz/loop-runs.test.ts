@@ -54,7 +54,7 @@ function fakeTree(more: Partial<RunTree> = {}): RunTree & { calls: unknown[][] }
   };
 }
 
-/** Plays a turn with this tree; what the model was given as results, the tools that it was offered, and its instructions. */
+/** Runs a turn with this tree; returns the results and the tools that the model got, and its instructions. */
 async function play(tree: RunTree | undefined, signal = new AbortController().signal) {
   const before = models.requests.length;
   const updates: SessionUpdate[] = [];
