@@ -1,4 +1,4 @@
-/** Events in the sandbox of a run, one schema a kind; `AgentEvent` of `agent-protocol.ts` is any of them. */
+/** Events in the sandbox of a run, one schema for each kind; `AgentEvent` of `agent-protocol.ts` is any of them. */
 import { z } from 'zod';
 import { AgentRequest, Decision, RequestKind } from './approvals.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';

@@ -165,7 +165,7 @@ export const ArtifactResponse = z
   .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
 export type ArtifactResponse = z.infer<typeof ArtifactResponse>;
 
-/** Answer to sharing an artifact, and to unsharing it. */
+/** Answer to sharing an artifact, and to ending the sharing. */
 export const ArtifactSharing = z
   .object({
     artifact_uid: z.string().describe('UID of the artifact'),

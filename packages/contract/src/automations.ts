@@ -14,7 +14,7 @@ type Issue = z.core.$ZodIssue;
 
 const has = (issues: readonly Issue[], key: string): number => (issues.some(({ path }) => path[0] === key) ? 1 : 0);
 
-/** Returns the issues of the kind of trigger that was meant: the one whose provider and event are right. */
+/** Returns the issues of the kind of trigger whose provider and event match. */
 function issuesOfMeant(issues: readonly Issue[]): readonly Issue[] {
   const [union] = issues;
   if (union?.code !== 'invalid_union' || union.path.length > 0) return issues;
@@ -24,12 +24,12 @@ function issuesOfMeant(issues: readonly Issue[]): readonly Issue[] {
   return best ?? issues;
 }
 
-/** True for what the database can store as it is. */
+/** Returns true for a value that the database can store unchanged. */
 function isStorable(value: unknown): boolean {
   try {
     return storableJson(value) === JSON.stringify(value);
   } catch {
-    // JSON.stringify throws where the nesting is too deep for its stack.
+    // JSON.stringify throws if the nesting is too deep for its stack.
     return false;
   }
 }

@@ -53,7 +53,7 @@ export const ActionResultBlock = z
   })
   .meta({ id: 'ActionResultBlock', description: 'The result of a tool call' });
 
-/** Anything else the harness told. */
+/** Any other report of the harness. */
 export const EventBlock = z
   .object({
     type: z.literal('event').describe('Kind of the block'),
@@ -108,14 +108,14 @@ export const ConversationResponse = z
   .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and what was done on them' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
-/** Where the link of a session leads. */
+/** Target of the link of a session. */
 export const SessionRedirect = z
   .object({
     conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
   })
   .meta({ id: 'SessionRedirect', description: 'Where the link of a session leads' });
 
-/** Where the link of a conversation leads. */
+/** Target of the link of a conversation. */
 export const ConversationRedirect = z
   .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
   .meta({ id: 'ConversationRedirect', description: 'Where the link of a conversation leads' });

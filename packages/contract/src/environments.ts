@@ -144,7 +144,7 @@ export const Environment = z
   .meta({ id: 'Environment', description: 'An environment: what a sandbox holds before the agent begins' });
 export type Environment = z.infer<typeof Environment>;
 
-/** Answer to sharing an environment by its link, and to the end of that. */
+/** Answer to sharing an environment by its link, and to ending the sharing. */
 export const EnvironmentSharing = z
   .object({
     uid: z.string().describe('Id of the environment'),

@@ -24,7 +24,7 @@ export const ErrorCode = z
   .enum(Object.keys(errorCatalogue) as [ErrorCode, ...ErrorCode[]])
   .meta({ id: 'ErrorCode', description: 'Machine-readable code of an error' });
 
-/** A member of a request that is not as it must be. */
+/** A wrong member of a request. */
 export const InvalidMember = z
   .object({
     path: z

@@ -4,10 +4,10 @@ import { FactoryChange, FactoryNotice } from './factory-definitions.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 
-/** Seconds between two looks at a repository. */
+/** Seconds between two reads of a repository. */
 export const sourcePolling = { least: 60, default: 300, most: 86_400 } as const;
 
-/** Name of a branch that git takes for nothing else in any place. */
+/** Name of a branch that git cannot take for an option or a revision, in any argument. */
 const branchName = /^[A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199}$/;
 /** A relative path of plain parts: none is empty, `.` or `..`. */
 const folderPath = /^[A-Za-z0-9_.-]+(\/[A-Za-z0-9_.-]+)*$/;

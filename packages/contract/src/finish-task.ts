@@ -1,4 +1,4 @@
-/** The end of a turn, as the agent reports it, and what the agent does then. */
+/** The end of a turn, as the agent reports it, and the next step of the agent. */
 import { z } from 'zod';
 import { AgentEvent } from './agent-protocol.ts';
 import { ErrorCode } from './errors.ts';

@@ -49,7 +49,7 @@ export type Model = z.infer<typeof Model>;
 
 const ModelId = NonBlank.max(300);
 
-/** Words that begin the last sentence of the description of a model that the service has probed. */
+/** First words of the last sentence in the description of a model that the service has probed. */
 export const probeWords = 'Probe at the start: it ';
 
 /** The choices of a team about models. */

@@ -66,7 +66,7 @@ export const AgentSkill = z
   })
   .meta({ id: 'AgentSkill', description: 'The skill that a run follows' });
 
-/** How much output of a run was not stored. */
+/** Amount of a run's output that was not stored. */
 export const DroppedOutput = z
   .object({
     events: z.int().describe('Events of the conversation that were not stored'),

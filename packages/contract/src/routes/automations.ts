@@ -23,7 +23,7 @@ const badAutomation =
 const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
 const foreign = 'The environment or a secret belongs to others';
 
-/** Members, and not agent keys: an automation starts runs as its editor, for as long as it exists. */
+/** Members, but not agent keys: an automation starts runs as its editor, for as long as it exists. */
 const members = { user: 'member' } as const;
 
 const path = '/factory/{factoryUid}/automations';

@@ -16,7 +16,7 @@ const child = z.object({ childRunId: z.string().meta({ description: 'Id of a run
 const notAllowed = "The caller's configuration does not let it start runs";
 const noChild = 'The caller has started no such run';
 
-/** How an agent starts runs, waits for them, and writes to others of its tree. */
+/** Routes with which an agent starts runs, waits for them, and sends messages to others of its tree. */
 export const childRunRoutes = {
   startChildRun: {
     ...common,

@@ -20,8 +20,8 @@ const delivery = subscription.extend({ deliveryId: z.string().meta({ description
 const missing = { 404: 'No such subscription, or it belongs to another team' };
 
 /**
- * Administrators manage subscriptions, because one sends the events of the whole team to an address outside for as long as
- * it exists, and its URL may hold a secret of the receiver.
+ * Administrators manage subscriptions, because a subscription sends the events of the whole team to an external address for as long as
+ * it exists, and its URL may contain a secret of the receiver.
  */
 export const eventSubscriptionRoutes = {
   listEventSubscriptions: {

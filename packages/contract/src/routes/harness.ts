@@ -17,7 +17,7 @@ import type { Route } from '../route.ts';
 
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
-/** Routes that the agent calls. 401: its execution was ended or superseded, it stops at once. */
+/** Routes that the agent calls. 401: its execution has ended or was superseded, and it stops at once. */
 export const harnessRoutes = {
   resolvePrompt: {
     ...common,
