@@ -1,4 +1,4 @@
-/** The other commands, against a real service and worker that were started apart. */
+/** The other commands, against a real service and worker that run separately. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';

@@ -198,7 +198,7 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     const execution = await atWork(hostile, { title });
     const text = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant' };
     await open(execution.runId);
-    // In pieces, which are hostile only together.
+    // In pieces that are hostile only together.
     for (const piece of hostile.match(/.{1,97}/gs) ?? []) await report(execution, { ...text, text: piece });
     await report(
       execution,
