@@ -91,7 +91,7 @@ export const TurnStartedEvent = z
   .object({
     ...eventOf('turn_started'),
     step_id: stepId,
-    prompt: z.string().describe('What the user said'),
+    prompt: z.string().describe('Message of the user'),
   })
   .meta({ id: 'TurnStartedEvent', description: "A turn begins: a step of the conversation with the user's message" });
 

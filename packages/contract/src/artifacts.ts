@@ -39,7 +39,7 @@ const FileData = z
   .meta({ id: 'FileData', description: 'A file' });
 const ExternalReferenceData = z
   .object({
-    reference_type: z.string().describe("Kind of what it refers to, such as `issue`, in the agent's words"),
+    reference_type: z.string().describe("Kind of the thing that it refers to, such as `issue`, in the agent's words"),
     url: z.string().meta({ description: 'As the run reported it. Searches use its canonical form' }),
     title: z.string().optional().describe('Title that the agent gave it'),
     metadata: z.record(z.string(), z.unknown()).optional().describe('Anything that the agent added'),

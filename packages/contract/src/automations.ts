@@ -173,7 +173,10 @@ export const Automation = z
       .describe('The schedules of its triggers, with their next times; absent: it has none'),
     config: AmbientAgentConfig.optional().describe('Members that replace those of the agent and of the factory'),
     overlap: OverlapPolicy,
-    concurrency_key: z.string().optional().describe('Field of the payload by which overlap tells runs apart'),
+    concurrency_key: z
+      .string()
+      .optional()
+      .describe('Field of the payload whose value separates the runs for the overlap policy'),
     problems: z
       .array(z.string())
       .optional()
@@ -227,7 +230,7 @@ const TestFilterCheck = z
     check: FilterCondition,
     path: z.string().optional().describe('Where in the body, such as data.items[2].state'),
     passed: z.boolean().describe('True: the condition is met'),
-    reason: z.string().describe('What was found there, and what is allowed'),
+    reason: z.string().describe('The value that was found, and the allowed values'),
   })
   .meta({ id: 'TestFilterCheck', description: 'A condition of a payload filter, and how it came out' });
 

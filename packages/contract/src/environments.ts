@@ -181,7 +181,7 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
 /** Body of the requests that create or replace an environment. The configuration must have a name. */
 export const CreateEnvironmentRequest = z
   .object({
-    config: NamedEnvironmentConfig.describe('The whole configuration: what is left out is not kept'),
+    config: NamedEnvironmentConfig.describe('The whole configuration: members that are left out are removed'),
   })
   .meta({ id: 'CreateEnvironmentRequest', description: 'An environment to create, or its new configuration' });
 export type CreateEnvironmentRequest = z.infer<typeof CreateEnvironmentRequest>;

@@ -71,7 +71,7 @@ const FactorySyncFault = z
     path: z.string().describe('Path of the file in the folder of the definition'),
     line: z.int().describe('Line, from 1'),
     column: z.int().describe('Column, from 1'),
-    message: z.string().describe('What is wrong, and what to do'),
+    message: z.string().describe('The fault, and how to fix it'),
     suggestion: z.string().optional().describe('Name that was probably meant'),
   })
   .meta({ id: 'FactorySyncFault', description: 'A fault in a definition file of a repository' });

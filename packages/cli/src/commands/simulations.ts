@@ -62,7 +62,7 @@ function dryRunOf({ webhook, schedule, ...options }: DryRunOptions) {
     return { ...bodyOf(options), ...(webhook === undefined ? {} : { webhook_uid: webhook }) };
   }
   if ([payload, delivery, event, webhook].some((each) => each !== undefined))
-    throw new Failure('--schedule stands alone: the others are of deliveries');
+    throw new Failure('--schedule cannot be combined with --payload and --delivery, which are about deliveries');
   return { schedule_name: schedule === true ? '' : schedule };
 }
 

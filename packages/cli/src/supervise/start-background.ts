@@ -50,7 +50,7 @@ export async function startInBackground(
     const claim = readClaim(folder.supervisorFile);
     if (signal.aborted) {
       if (claim && claim.pid !== child.pid)
-        throw new Failure(`${signal.reason}: another process is starting Runyard here and goes on`, interruptedCode);
+        throw new Failure(`${signal.reason}: another process is starting Runyard here and continues`, interruptedCode);
       report(`${signal.reason}: stopping what was started ...`);
       child.kill('SIGTERM');
       while (!ended) await sleep(25);

@@ -160,7 +160,7 @@ export const automationRoutes = {
     method: 'POST',
     path: '/factory/{factoryUid}/webhooks/{webhookUid}/simulate',
     tag: 'webhooks',
-    summary: 'Show what a delivery would start',
+    summary: 'Show the runs that a delivery would start',
     description:
       'Starts and stores nothing, and takes nothing from the budget of the webhook. Callers need the role of a member: payloads may be confidential.',
     allow: teamWrites,

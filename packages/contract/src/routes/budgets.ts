@@ -31,7 +31,7 @@ export const budgetRoutes = {
     method: 'GET',
     path: '/usage',
     tag: 'usage',
-    summary: 'Report what the team used of models',
+    summary: "Report the team's use of models",
     description: 'By day, model, agent and creator, for at most 366 days. Deleted runs stay in the report.',
     allow: administrators,
     query: UsageQuery,

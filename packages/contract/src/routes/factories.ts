@@ -48,7 +48,7 @@ export const factoryRoutes = {
     method: 'GET',
     path: definitionPath,
     tag: 'factories',
-    summary: 'Read the definition of a factory, and what differs from it',
+    summary: 'Read the definition of a factory, and its differences from the factory',
     allow: teamReads,
     params: factory,
     answer: { status: 200, description: 'The definition that was applied last', schema: FactoryDefinitionItem },

@@ -76,7 +76,7 @@ export const runRoutes = {
     method: 'POST',
     path: '/agent/runs/{runId}/rerun',
     tag: 'runs',
-    summary: 'Run a run again',
+    summary: 'Rerun a run',
     description:
       'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
     allow: teamWrites,

@@ -36,6 +36,6 @@ export async function sweepLeftovers(
     if (!kept.has(name) && readEnd(place) === undefined) await rm(place, { recursive: true, force: true });
   }
   if (workspaces.length + sandboxes > 0) {
-    log.info({ workspaces: workspaces.length, sandboxes }, 'removed what an earlier worker left behind');
+    log.info({ workspaces: workspaces.length, sandboxes }, 'removed the remains of an earlier worker');
   }
 }

@@ -12,7 +12,7 @@ export function fullConversationRows(
   const data = {
     what: 'conversation',
     limit_bytes: eventBytes,
-    message: `The conversation of this run has reached ${inMb(eventBytes)}. The run goes on, but further text and output are not stored; its artifacts are. RUNYARD_RUN_EVENTS_MB is the limit.`,
+    message: `The conversation of this run has reached ${inMb(eventBytes)}. The run continues, but further text and output are not stored; its artifacts are. RUNYARD_RUN_EVENTS_MB is the limit.`,
   };
   const timeline: EventRow = { event_type: 'output_limit_reached', occurred_at: occurredAt, event: data };
   if (stepId === undefined) return [timeline];
@@ -28,7 +28,7 @@ export function fullTranscriptReport(
   const data = {
     what: 'transcript',
     limit_bytes: transcriptBytes,
-    message: `The raw transcript of this run has reached ${inMb(transcriptBytes)}. The run goes on, but further lines are not stored. RUNYARD_RUN_TRANSCRIPT_MB is the limit.`,
+    message: `The raw transcript of this run has reached ${inMb(transcriptBytes)}. The run continues, but further lines are not stored. RUNYARD_RUN_TRANSCRIPT_MB is the limit.`,
   };
   return {
     row: { event_type: 'output_limit_reached', occurred_at: occurredAt, event: data },

@@ -21,7 +21,7 @@ const notOfStream = (): Refusal =>
 const gone = (): Refusal =>
   refuse('resource_not_found', {
     status: 410,
-    detail: 'Events behind Last-Event-ID are not kept any more. Begin anew without Last-Event-ID.',
+    detail: 'Events after Last-Event-ID are no longer stored. Connect again without Last-Event-ID.',
   });
 
 /** Absent and empty are the same. */

@@ -148,7 +148,7 @@ function refusalOf(outcome: Refused): Refusal {
     case 'invalid_json':
       return refuse('invalid_request', { detail: `${outcome.why}; send one JSON value in UTF-8.` });
     case 'cut':
-      return refuse('invalid_request', { detail: 'The body has not as many bytes as its Content-Length says.' });
+      return refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
     case 'too_large':
       return refuse('invalid_request', {
         status: 413,

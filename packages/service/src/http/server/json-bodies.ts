@@ -45,7 +45,7 @@ export function parseJsonBodies(
       case 'too_slow':
         throw refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
       case 'cut':
-        throw refuse('invalid_request', { detail: 'The body has not as many bytes as its Content-Length says.' });
+        throw refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
     }
   });
 }
