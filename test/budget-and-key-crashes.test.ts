@@ -124,7 +124,7 @@ test('a key that one process makes works in all, and ends in all when that proce
   services[0] = await start(clocksMs[0] ?? 0);
 });
 
-test('a team spends what its model answers cost, with one process after the other killed', async () => {
+test('a team is charged exactly the cost of its answers while processes are killed', async () => {
   const runCount = 6;
   const lanes = 2;
   // 1,000 tokens at $4 and 40,000 at $20 a million.

@@ -202,7 +202,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('REFUSED-root');
   });
 
-  test('continues runs when the worker is killed and started again, and removes what no run needs', async () => {
+  test('continues runs when the worker is killed and started again, and removes unused objects', async () => {
     const prompt = sh('touch begun; while ! [ -e go ]; do sleep 0.05; done; echo going on');
     const runId = await create(prompt, { docker_image: 'box:1' });
     const all = path.join(await stateFolder(), 's');

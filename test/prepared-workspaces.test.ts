@@ -101,7 +101,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(madeAt.exec(third.output)?.[1]).toBe(madeAt.exec(refreshed.output)?.[1]);
   }, 240_000);
 
-  test('fetches only what is new from the code host after a commit', async () => {
+  test('fetches only new objects from the code host after a commit', async () => {
     await host?.commit('acme', 'site', { 'README.md': 'second\n' });
     const uid = await environment(system, {});
     const script =
@@ -132,7 +132,7 @@ describeSystem('a worker with a cache', options, (system) => {
     }
   }, 240_000);
 
-  test('prepares anew where what it has is damaged', async () => {
+  test('prepares the workspace again if the stored one is damaged', async () => {
     const uid = await environment(system, { setup_commands: ['echo made > made'] });
     await runIn(system, uid, 'true');
     const folder = path.join(system.dataDir, 'worker/cache');

@@ -61,7 +61,7 @@ test('three processes, whose clocks differ by a minute, fire each time once and 
   expect(pending).toEqual([]);
 });
 
-test('the others fire what processes that are killed had not finished, and nothing twice', async () => {
+test('the others fire the unfinished schedules of killed processes, and none twice', async () => {
   // All are due at one moment, so that the kills hit the transactions.
   const ids = await insert({ count: 2_000, dueSeconds: -2 });
   for (let n = 0; n < 3; n += 1) {

@@ -162,7 +162,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     },
   );
 
-  test('gives the values to no record of what MCP servers and skills say', async () => {
+  test('stores the values in no record of the output of MCP servers and skills', async () => {
     expect(await system.run(toolRunId)).toMatchObject({
       state: 'SUCCEEDED',
       agent_skill: { name: 'leaky', description: 'Uses «redacted» and «redacted».' },
@@ -206,7 +206,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(found(configured)).toEqual([]);
   });
 
-  test('streams no value to those who watch the team', async () => {
+  test('sends no value to the streams of the team', async () => {
     stream.abort();
     const received = await live;
     expect(received).toContain(runId);

@@ -105,7 +105,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(printed).not.toContain(fake.token);
   });
 
-  test('runs the agent in kubernetes mode under the user of an image with musl, who cannot read its memory', async () => {
+  test('runs the agent in kubernetes mode under the user of an image with musl, which cannot read its memory', async () => {
     const printed = await play(
       [
         'id -u; pwd; touch made && echo written',

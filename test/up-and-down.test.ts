@@ -117,7 +117,7 @@ describeSupervised('down', (here) => {
     expect(run.code).toBe(0);
   });
 
-  test('stops with down while runs are live only as told, and marks those that it ends as retryable', {
+  test('stops with down while runs are live only with an option, and marks the runs that it ends as retryable', {
     timeout: 240_000,
   }, async () => {
     const call = (args: string[], input = '') =>

@@ -9,7 +9,7 @@ const environment = (config: EnvironmentConfig) => ({ environment: { uid: 'e', c
 const outputs = () => of('action').map(({ action_id }) => fake.output(action_id));
 
 describe('the variables of an environment', () => {
-  test('reach setup commands and the agent, and none replaces what the agent needs', async () => {
+  test('reach setup commands and the agent, and none replaces a variable that the agent needs', async () => {
     await start({
       ...sh('echo "$GREETING $HOME"'),
       ...environment({

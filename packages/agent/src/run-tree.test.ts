@@ -150,7 +150,7 @@ describe('child-run in the sandbox', () => {
   });
 });
 
-test('tells an external harness about child-run and about the run that it works for', async () => {
+test('informs an external harness of child-run and of the run that it works for', async () => {
   await start({ ...scripted('hello'), child_runs: { max_live: 3 }, parent_run: { run_id: 'lead', title: 'Lead' } });
   await ended();
   const prompt = of('transcript')

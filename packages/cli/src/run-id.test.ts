@@ -85,7 +85,7 @@ test('sends at most ten requests, however many runs were created at that time', 
   expect(queries).toHaveLength(10);
 });
 
-test('shortens ids to what tells them apart', () => {
+test('shortens ids to the part that distinguishes them', () => {
   expect([...shortIds([one, later]).values()]).toEqual(['01a2019c-09f1', '01a2019e-51d0']);
   expect([...shortIds([one, two]).values()]).toEqual(['01a2019c-09f1-7415-9', '01a2019c-09f1-7415-a']);
   expect(shortIds([]).size).toBe(0);

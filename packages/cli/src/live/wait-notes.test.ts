@@ -33,7 +33,7 @@ async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings
   return written;
 }
 
-test('writes what a run waits for, once for each reason, without control characters', async () => {
+test('writes each reason for the wait of a run once, without control characters', async () => {
   const later = { ...waiting, status_message: { message: 'all slots are taken' } } as RunItem;
   expect(await notesOf([waiting, waiting, later, begun])).toBe('  no worker is connected\n  all slots are taken\n');
 });

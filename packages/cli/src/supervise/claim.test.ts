@@ -37,7 +37,7 @@ test('holds a claim until it is released, and leaves only the lock file behind',
   expect(existsSync(file)).toBe(false);
 });
 
-test('shows other processes what the holder announces', () => {
+test('shows other processes the description of the holder', () => {
   const taken = takeClaim(file, 'background');
   if (taken.ok) taken.claim.announce('http://127.0.0.1:4180', ['service', 'worker']);
   expect(readClaim(file)).toMatchObject({ origin: 'http://127.0.0.1:4180', programs: ['service', 'worker'] });

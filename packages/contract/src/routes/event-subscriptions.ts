@@ -63,8 +63,7 @@ export const eventSubscriptionRoutes = {
     path: `${path}/{subscriptionId}`,
     tag: 'event_subscriptions',
     summary: 'Change, disable or enable an event subscription',
-    description:
-      'While it is disabled, events are not kept for it; what was waiting to be delivered goes on when it is enabled.',
+    description: 'While it is disabled, events are not kept for it; waiting deliveries continue when it is enabled.',
     allow: administrators,
     params: subscription,
     body: UpdateEventSubscriptionRequest,

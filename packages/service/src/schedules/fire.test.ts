@@ -154,7 +154,7 @@ describe('a run that cannot be created', () => {
     expect(resumed.body).toMatchObject({ enabled: true, last_spawn_error: null });
   });
 
-  test('is refused once the person who edited the schedule last has left the team', async () => {
+  test('is refused after the last editor of the schedule has left the team', async () => {
     const key = await service.newKey({ role: 'member' });
     const schedule = await create({}, key);
     await db.query('DELETE FROM team_members m USING users u WHERE u.id = m.user_id AND u.uid = $1', [
@@ -213,7 +213,7 @@ describe('while a run of the schedule is live', () => {
     expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs are live');
   });
 
-  test('queue starts one when the run has ended, in the order of the times, and bounds what waits', async () => {
+  test('queue starts one when the run has ended, in the order of the times, and limits the waiting ones', async () => {
     const schedule = await create({ overlap: 'queue' });
     for (let n = 0; n < maxWaitingFires + 2; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', ...Array(maxWaitingFires).fill('waiting'), 'started']);

@@ -246,7 +246,7 @@ describe('the cache', () => {
     expect(Object.values(await list('cached', library))).toEqual(['a', 'b']);
   });
 
-  test('reads a repository once for all who ask meanwhile', async () => {
+  test('reads a repository once for all concurrent callers', async () => {
     const library = open();
     await host.commit('acme', 'busy', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
@@ -257,7 +257,7 @@ describe('the cache', () => {
     expect(packs()).toBe(before + 7);
   });
 
-  test('shows on refresh what was pushed while an earlier read was under way', async () => {
+  test('shows on refresh a push during an earlier read', async () => {
     const library = open();
     await host.commit('acme', 'moving', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
@@ -273,7 +273,7 @@ describe('the cache', () => {
     await earlier;
   });
 
-  test('never shows to one credential what another one read', async () => {
+  test('never shows content that one credential read to another one', async () => {
     const library = open();
     await host.commit('acme', 'private', { 'skills/secret/SKILL.md': skill('secret') });
     expect(Object.values(await list('private', library, credential('1', 'right')))).toEqual(['secret']);

@@ -151,7 +151,7 @@ describe('the connection of a worker', () => {
 });
 
 describe('the token of a folder', () => {
-  test('proves that a process goes on where an earlier one ended', async () => {
+  test('proves that a process continues an earlier one', async () => {
     const first = openInstanceToken(folder, silent);
     expect(first.proof()).toEqual({});
     first.keep('a');

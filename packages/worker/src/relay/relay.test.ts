@@ -99,7 +99,7 @@ test('the sandbox chooses neither host nor address it seems to come from', async
   expect(body).not.toContain('10.0.0.1');
 });
 
-test('what is not for sandboxes gets 403 and never reaches the service', async () => {
+test('a path that is not for sandboxes gets 403 and never reaches the service', async () => {
   for (const target of ['/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs']) {
     const answer = await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);

@@ -137,7 +137,7 @@ test('offers only the tools that the run may use', async () => {
   expect((await play(fakeTree({ maxLive: undefined, parent }))).instructions).toContain('run lead');
 });
 
-test('tells the model about a refusal of the service', async () => {
+test('informs the model of a refusal of the service', async () => {
   models.script([{ toolCalls: [{ name: 'start_run', input: { prompt: 'a' } }] }, { text: ['So be it.'] }]);
   const body = JSON.stringify({ title: 'Conflict', detail: 'Await or cancel some first.' });
   const refusing = fakeTree({ start: () => Promise.reject(new ServiceRefusal(409, '/child-runs', body)) });

@@ -69,7 +69,7 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
     expect(after.kept.at(-1)?.requestId, 'the memory is whole again').toBeUndefined();
   });
 
-  test('does not run a denied call and tells the model the reason of the person', async () => {
+  test('does not run a denied call and gives the model the reason of the person', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'deny', message: 'never' });
     await after.turn('And then rest.', [], [], 'You had asked.');
     expect(existsSync(join(workspace(), 'made'))).toBe(false);

@@ -130,7 +130,7 @@ test('leaves the runs above and beside a cancelled run alone', async () => {
   ]);
 });
 
-test('cancels a PENDING child as soon as it was claimed, and lets nobody delete the parent before', async () => {
+test('cancels a PENDING child as soon as it was claimed, and refuses to delete the parent before', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);

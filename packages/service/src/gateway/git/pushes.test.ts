@@ -119,7 +119,7 @@ describe('a push', () => {
     expect((await git('push', '--force', 'origin', 'HEAD:lost')).text).toContain('it may drop commits');
   });
 
-  it('may rewrite what the run pushed, and no branch of others', async () => {
+  it('may rewrite branches of the run, but no other branch', async () => {
     const { git, commit } = await clone();
     await commit('one');
     expect((await git('push', '--quiet', 'origin', 'HEAD:mine')).code).toBe(0);

@@ -229,7 +229,7 @@ describe('the rows of a plan', () => {
     expect(rowsOf(planned?.actions)).toMatchObject([{ occurred_at, event: { occurred_at } }]);
   });
 
-  it('omit what only the agent needs to continue after a request', () => {
+  it('omit members that only the agent needs to continue after a request', () => {
     const planned = plan(numbered([blocked]));
     expect(rowsOf(planned?.actions)[0].event.request).toEqual(request);
     expect(planned?.actions[1]).toMatchObject({ request: { ...request, resume: { id: 1 } } });

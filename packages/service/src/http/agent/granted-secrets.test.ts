@@ -86,7 +86,7 @@ it('gives the granted secrets to the agent, with the variables that the run name
   expect(task.redact).toEqual([token, certificate]);
 });
 
-it('tells when a secret was used, and keeps nothing but sealed copies', async () => {
+it('shows when a secret was used, and stores only encrypted copies', async () => {
   const listed = await service.request<{ secrets: { name: string; last_used_at?: string }[] }>('GET', '/secrets');
   expect(listed.body.secrets.filter(({ last_used_at }) => last_used_at).map(({ name }) => name)).toEqual([
     'CERTIFICATE',
@@ -205,7 +205,7 @@ it('refuses a child with a secret that its parent does not have, and gives it on
   expect((await taskOf(runToken)).secrets?.map(({ name }) => name)).toEqual(['TOKEN']);
 });
 
-it('refuses a child in another environment that grants what the parent does not have', async () => {
+it('refuses a child in another environment that grants secrets which the parent does not have', async () => {
   const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'E', secrets: [{ name: 'OTHER' }] } },
   });

@@ -83,7 +83,7 @@ test('gives a further execution the workspace of the one before, and no other ru
   expect((await get(second.runToken, second.executionId)).status).toBe(404);
 });
 
-test('tells a further execution whether the workspace was empty or not kept', async () => {
+test('shows a further execution whether the workspace was empty or not stored', async () => {
   const empty = await service.startExecution();
   expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
   expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });

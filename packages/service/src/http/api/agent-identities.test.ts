@@ -248,7 +248,7 @@ describe('on_behalf_of', () => {
       });
   });
 
-  test('is permitted by owners only, who also make the keys', async () => {
+  test('is permitted only by owners, who also create the keys', async () => {
     const admin = await newPerson(service, team, 'admin');
     const plain = await create({ name: 'Plain' }, admin.key);
     await service.problem(403, 'POST', path, { key: admin.key, body: { name: 'D', on_behalf_of_enabled: true } });

@@ -75,7 +75,7 @@ async function endedRun(): Promise<string> {
 }
 
 describe('an entry', () => {
-  test('says who changed what, how it was before, and from where', async () => {
+  test('shows author, change, earlier state and origin', async () => {
     const person = await newPerson(service, first, 'member');
     const answer = await service.request('PATCH', `/teams/${first}/members/${person.uid}`, {
       body: { role: 'admin' },

@@ -71,7 +71,7 @@ describe('the conversation of a run', () => {
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
-  test('answers 404 for a run without messages, and says what the run waits for', async () => {
+  test('answers 404 for a run without messages, with the reason for its wait', async () => {
     const detailOf = async (path: string) => (await service.problem(404, 'GET', path)).detail;
     const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
     const { runId, runToken, conversationId } = await service.startExecution();

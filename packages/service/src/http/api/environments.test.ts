@@ -119,7 +119,7 @@ test('answers 400 for an unknown sort', async () => {
   await service.problem(400, 'GET', '/agent/environments?sort_by=size');
 });
 
-test('an environment with a docker_image that names no image is kept as it is, and runs in it are refused with what to do', async () => {
+test('an environment with an invalid docker_image stays unchanged, and runs in it are refused with a remedy', async () => {
   const config = { name: 'Image', docker_image: 'node:24 --privileged' };
   const made = await create(config);
   const path = `/agent/environments/${made.uid}`;

@@ -49,7 +49,7 @@ describe('rights', () => {
     expect((await source()).repository).toBe('acme/factories');
   });
 
-  test('do not reach what another team has', async () => {
+  test('do not reach things of another team', async () => {
     const other = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },

@@ -36,7 +36,7 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   elsewhere.close();
 });
 
-test('ends what keys of another team do in the team, and leaves them their own', async () => {
+test('ends the access of keys of another team to the team, but not to their own', async () => {
   const second = await newTeam(service);
   const person = await newPerson(service, first, 'member');
   await service.request('POST', '/team-invitations/join', {

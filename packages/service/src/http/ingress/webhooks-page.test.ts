@@ -27,7 +27,7 @@ beforeAll(async () => {
   outputs.push(...stdout.split('\x1e'));
 });
 
-test('the commands print what the page shows', () => {
+test('the commands print the output of the page', () => {
   expect(steps.length).toBeGreaterThan(5);
   for (const [index, { command, prints }] of steps.entries())
     expect.soft(outputs[index]?.trim(), command).toBe(prints.trim());

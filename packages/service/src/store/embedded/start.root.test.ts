@@ -23,7 +23,7 @@ describe.runIf(asRoot)('as root', () => {
     await query(url, 'CREATE TABLE t AS SELECT generate_series(1, 1000) AS n; CHECKPOINT');
   });
 
-  test("serves a user's folder as that user, who stays its owner", async () => {
+  test('runs as the user who owns the folder, and does not change the owner', async () => {
     const nobody = { uid: 65534, gid: 65534 };
     await chown(folder(), nobody.uid, nobody.gid);
     const { child, output } = await runStart(folder(), nobody);

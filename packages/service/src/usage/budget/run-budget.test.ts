@@ -96,7 +96,7 @@ describe('max_cost_usd', () => {
     expect(problem.errors?.[0]?.path).toBe('config.max_cost_usd');
   });
 
-  it('ignores what an older service stored in its place', async () => {
+  it('ignores the value that an earlier version stored in its place', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     const config = JSON.stringify({ max_cost_usd: 'ten', max_turns: {}, max_duration_minutes: 'x' });
     await db.query('UPDATE runs SET config = config || $2::jsonb WHERE id = $1', [runId, config]);
@@ -193,7 +193,7 @@ describe('max_duration_minutes', () => {
     expect(row?.left).toBeLessThan(201);
   });
 
-  it('gives a child run at most what its parent has left', async () => {
+  it('gives a child run at most the rest of its parent', async () => {
     const parent = await orchestrator({ config: { max_duration_minutes: 10 } });
     await workFor(parent.executionId, 300);
     const child = await startChild(parent.runToken, { config: { max_duration_minutes: 60 } });
