@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['test/support/temporary-folder.ts', 'test/support/database.ts'],
     setupFiles: ['test/support/record-answers.ts'],
-    // Processes, not threads: tests start sandboxes and servers, whose lives hang on the thread that started them.
+    // Processes, not threads, because tests start sandboxes and servers that end with the thread that started them.
     pool: 'forks',
     // Test files of a process share its modules: loading them once per process halves the processor time of small tests.
     isolate: false,

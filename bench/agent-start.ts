@@ -1,6 +1,6 @@
 /**
  * Measures the parts of the agent's start: in sandboxes of the bubblewrap backend, from the moment at which the worker has an
- * assignment, through the relay, with a stand-in for the service; with the compiled code that the rehearsal left, and without.
+ * assignment, through the relay, with a replacement for the service; with the compiled code that the rehearsal left, and without.
  */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -19,7 +19,7 @@ import { makeAgentRuntime, openGround, specify } from './sandbox-ground.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 30);
-/** After an assignment the backend makes the next sandbox ready; that must not fall into a measurement. */
+/** After an assignment the backend prepares the next sandbox, which must not happen during a measurement. */
 const restMs = 300;
 const withoutCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
 
@@ -45,7 +45,7 @@ try {
   });
   undo.push(() => backend.close());
 
-  /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */
+  /** Returns the milliseconds from the assignment to the agent's first request, to its report that it has started, and to its end. */
   async function playRun(env: Record<string, string>): Promise<{ asked: number; started: number; ended: number }> {
     const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
     upstream = openUpstream(fake.url);
@@ -74,7 +74,7 @@ try {
   async function inSandbox(args: readonly string[], env: Record<string, string>): Promise<number> {
     const sandbox = await prepareSandbox(place.ground, { runtime });
     try {
-      // bwrap itself has been started by then.
+      // bwrap itself has been started at that time.
       await delay(restMs / 10);
       const at = performance.now();
       const end = await sandbox.run([`${inside.runtime}/node`, ...args], agentEnvironment(env)).ended;

@@ -1,4 +1,7 @@
-/** Runs every benchmark, or those that are named (`gateway`), one after the other; `--write` keeps the results. Failed benchmarks are listed at the end. */
+/**
+ * Runs every benchmark, or the named ones (`gateway`), one after the other; `--write` stores the results. Failed benchmarks are listed
+ * at the end.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** How long it takes to hand the next waiting execution to a worker, with few and many waiting, in one team and in many. */
+/** Measures how long it takes to assign the next waiting execution to a worker, with few and many waiting, in one team and in many. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -17,11 +17,11 @@ const limit = 100;
 interface Queue {
   readonly name: string;
   readonly waiting: number;
-  /** They share what waits. */
+  /** Teams that share the waiting executions. */
   readonly teams: number;
-  /** Of these teams so many are at their limit, those that have waited longest. */
+  /** Number of these teams that are at their limit: those that have waited longest. */
   readonly full: number;
-  /** Pools that share what waits; the first is measured. */
+  /** Pools that share the waiting executions; the first is measured. */
   readonly pools: number;
 }
 
@@ -58,7 +58,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** A database with this queue. `assignOne` gives the milliseconds that one assignment took. */
+/** Opens a database with this queue. `assignOne` returns the milliseconds of one assignment. */
 async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue) {
   const test = await openTestExecutions({ limit });
   const { db } = test.deps;
@@ -68,7 +68,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue
   await db.query(`WITH ended AS (UPDATE runs SET state = 'SUCCEEDED') UPDATE executions SET phase = 'ended'`);
   const connectionId = await test.newConnection();
 
-  /** Copies of the first run, the teams and then the pools in turns. */
+  /** Copies the first run, and spreads the copies over the teams and then the pools. */
   const add = (count: number, state: string, phase: string, ofTeams: readonly string[] = teams) =>
     db.query(
       `WITH made AS MATERIALIZED (
@@ -89,7 +89,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue
   await addMany(ended, 'SUCCEEDED', 'ended');
   await addMany(waiting, 'QUEUED', 'queued');
   if (full > 0) await add(limit * full, 'INPROGRESS', 'running', teams.slice(0, full));
-  // Those at their limit are asked first each time.
+  // The teams at their limit are read first each time.
   await db.query(`UPDATE teams SET served_at = clock_timestamp() WHERE NOT id = ANY($1::uuid[])`, [
     teams.slice(0, full),
   ]);

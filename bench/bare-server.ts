@@ -1,4 +1,4 @@
-/** The baseline of `creates.ts`: node:http, JSON.parse, one INSERT, nothing else. Prints its port. */
+/** The baseline of `creates.ts`: only node:http, JSON.parse and one INSERT. Prints its port. */
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import pg from 'pg';

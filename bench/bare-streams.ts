@@ -1,4 +1,4 @@
-/** The baseline of `streams.ts`: node:http that answers each request with a stream and nothing else. Prints its port. */
+/** The baseline of `streams.ts`: only node:http, which answers each request with a stream. Prints its port. */
 import http from 'node:http';
 
 const server = http.createServer((_request, response) => {

@@ -1,4 +1,4 @@
-/** The baseline of `ingress.ts`: node:http, the HMAC of the body, one INSERT, nothing else. Prints its port. */
+/** The baseline of `ingress.ts`: only node:http, the HMAC of the body and one INSERT. Prints its port. */
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
 import pg from 'pg';

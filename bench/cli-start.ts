@@ -1,4 +1,4 @@
-/** Time until `runyard --help` has ended, with and without compiled code kept between starts. */
+/** Measures the time until `runyard --help` has ended, with and without compiled code from earlier starts. */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** Time from the start of the process to the first answer, and memory at rest. */
+/** Measures the time from the start of the process to the first answer, and its memory at rest. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { killHard, startSystem } from '../test/support/system.ts';
 import { pssBelow } from './processes.ts';

@@ -14,7 +14,7 @@ const body = JSON.stringify({
   title: 'Build',
 });
 
-/** `callers`, each sending its next request when the last one was answered. */
+/** Sends requests from `callers`, each of which sends the next request when the last one was answered. */
 export async function loadWithCreates(
   url: string,
   headers: Readonly<Record<string, string>>,

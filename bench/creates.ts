@@ -68,7 +68,7 @@ try {
   await system.stop();
 }
 
-/** All of `runs` but its primary key. */
+/** All indexes of `runs` except its primary key. */
 async function dropIndexesOfRuns(connectionString: string): Promise<void> {
   const client = new pg.Client({ connectionString });
   await client.connect();

@@ -4,7 +4,7 @@ import { startTestEngine } from '../test/support/container-engine.ts';
 import { type System, startSystem } from '../test/support/system.ts';
 import { processesBelow } from './processes.ts';
 
-/** Gives the system to `work`, and a list of the processes that hold its containers. Returns why there is no engine where none starts. */
+/** Passes to `work` the system and a list of the processes that hold its containers. Returns why there is no engine if none starts. */
 export async function withDockerSystem<T>(
   work: (system: System, holders: () => number[]) => Promise<T>,
 ): Promise<T | string> {

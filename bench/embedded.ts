@@ -1,4 +1,7 @@
-/** The embedded PostgreSQL: how long it takes to start, fresh, again and after kill -9 of what belongs to it, and its memory. */
+/**
+ * Measures the embedded PostgreSQL: the time of a fresh start, of a second start and of a start after kill -9 of its processes, and its
+ * memory.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -25,7 +28,10 @@ const program = path.join(import.meta.dirname, '../test/support/writing-service.
 const times = new Map<string, number[]>();
 const note = (what: string, ms: number) => times.set(what, [...(times.get(what) ?? []), ms]);
 
-/** Milliseconds from the start of the process until its database has answered it: all of it, and the part without Node's start. */
+/**
+ * Returns the milliseconds from the start of the process until its database has answered: the whole time, and the part without Node's
+ * start.
+ */
 interface Start {
   readonly child: ChildProcess;
   /** Rows that were acknowledged so far. */
@@ -48,7 +54,7 @@ async function startWriting(folder: string): Promise<Start> {
   return { child, rows: () => rows, allMs: performance.now() - began, ownMs };
 }
 
-/** Until `holds`, looked at every few milliseconds, for at most 20 s. */
+/** Waits until `holds` returns true; checks every few milliseconds, for at most 20 s. */
 async function until(what: string, holds: () => boolean): Promise<void> {
   for (const end = performance.now() + 20_000; !holds(); await delay(3))
     if (performance.now() > end) throw new Error(`${what} did not happen`);
@@ -58,7 +64,7 @@ const moreRows = (start: Start, more: number) => {
   return until('writing', () => start.rows() >= goal);
 };
 
-/** Its process and what it is doing; less while the file is not there or not whole. */
+/** Its process and its state; less while the file is missing or incomplete. */
 function postmasterOf(folder: string): [pid?: number, state?: string] {
   try {
     const lines = readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');
@@ -68,7 +74,7 @@ function postmasterOf(folder: string): [pid?: number, state?: string] {
   }
 }
 
-/** Kills these processes, then the service, and starts it anew. */
+/** Kills these processes, then the service, and starts it again. */
 async function startAfterKill(folder: string, what: string, alsoKill: () => number[], running: Start): Promise<Start> {
   await moreRows(running, 100);
   for (const pid of alsoKill()) {

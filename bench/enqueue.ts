@@ -62,7 +62,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** The statement is not its module's to give out: it is taken down as a create uses it, with what one run gives it. */
+/** The module does not export the statement, so a create records it here, with the parameters of one run. */
 async function takeDownInsert(): Promise<{ statement: Statement; row: object }> {
   const { db } = test.deps;
   const { query } = db;

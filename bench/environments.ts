@@ -1,4 +1,7 @@
-/** Measures the preparation of an environment with a repository of 10,000 files: first, with the repository's mirror, and prepared. */
+/**
+ * Measures the preparation of an environment with a repository of 10,000 files: the first time, with the repository's mirror, and
+ * prepared.
+ */
 import { createHash } from 'node:crypto';
 import { startFakeGitHost } from '../test/fakes/git-host.ts';
 import { startSystem } from '../test/support/system.ts';
@@ -38,7 +41,7 @@ try {
     return (await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201)).uid;
   };
 
-  /** Milliseconds of the steps of the setup, and whether it was reused. */
+  /** Returns the milliseconds of the steps of the setup, and whether it was reused. */
   const prepare = async (environment_id: string, config: object = {}) => {
     const runId = await system.createRun('```sh\ntest -s sums\n```', { config: { environment_id, ...config } });
     const run = await system.untilEnded(runId, 300_000);

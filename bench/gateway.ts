@@ -1,4 +1,7 @@
-/** Measures the overhead of the model gateway: time to the first byte, memory while a long answer passes, and the time that a request is held for. Client, gateway and provider are one process. */
+/**
+ * Measures the overhead of the model gateway: time to the first byte, memory while a long answer is forwarded, and how long a request
+ * is delayed. Client, gateway and provider are one process.
+ */
 import http, { type IncomingMessage } from 'node:http';
 import { checkRequest } from '../packages/service/src/gateway/models/check-request.ts';
 import { endpointOf } from '../packages/service/src/gateway/models/endpoints.ts';
@@ -15,7 +18,7 @@ const longMb = 15;
 const path = '/api/v1/gateway/anthropic/v1/messages';
 const modelId = 'anthropic/claude-opus-5-5';
 
-/** A conversation of so many bytes, in messages of 8 KB. */
+/** A conversation of this number of bytes, in messages of 8 KB. */
 function conversation(bytes: number): Buffer {
   const content = 'It fails in the "linker".\n'.repeat(8192 / 26);
   const messages = Array.from({ length: Math.ceil(bytes / 8192) }, (_, n) => ({
@@ -49,7 +52,7 @@ function post(url: string, key: string, body: Buffer): Promise<IncomingMessage> 
 const direct = (body: Buffer) => post(`${fake.url}/v1/messages`, fakeModelKeys.anthropic, body);
 const through = (body: Buffer) => post(gateway.url + path, gateway.token(modelId), body);
 
-/** Milliseconds to the first byte of the answer's body. */
+/** Returns the milliseconds to the first byte of the answer's body. */
 async function firstByte(ask: typeof direct): Promise<number> {
   const started = performance.now();
   const response = await ask(prompt);
@@ -62,14 +65,14 @@ async function firstByte(ask: typeof direct): Promise<number> {
   });
 }
 
-/** Megabytes by which the process grew at most while a long answer passed. */
+/** Returns the megabytes by which the process grew at most while a long answer was forwarded. */
 async function growth(ask: typeof direct): Promise<number> {
   fake.misbehave({ kind: 'flood', bytes: streamMb * 2 ** 20 });
   const before = memoryOf(process.pid).rssMb;
   let most = before;
   let bytes = 0;
   for await (const part of await ask(short)) {
-    // Looked at every eight megabytes or so.
+    // Memory is read about every eight megabytes.
     if (Math.floor(bytes / 2 ** 23) !== Math.floor((bytes + part.length) / 2 ** 23))
       most = Math.max(most, memoryOf(process.pid).rssMb);
     bytes += part.length;

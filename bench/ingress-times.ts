@@ -1,4 +1,7 @@
-/** Answer times of the ingress to senders that guess: whether they tell more about a URL or a credential than the status does. */
+/**
+ * Measures answer times of the ingress to senders that guess: whether the times reveal more about a URL or a credential than the status
+ * does.
+ */
 import { createHmac, randomBytes } from 'node:crypto';
 import http from 'node:http';
 import path from 'node:path';
@@ -11,7 +14,7 @@ const turns = Number(process.env.BENCH_TURNS ?? 600);
 /** A webhook notes 60 refused credentials a minute. */
 const turnsOfBudget = 10;
 
-/** A guess. The first of a group is the one that the others are compared with. */
+/** A guess. The others of its group are compared with the first. */
 interface Guess {
   readonly group: string;
   readonly name: string;
@@ -64,7 +67,7 @@ function timed({ send, status }: Guess): Promise<number> {
   });
 }
 
-/** Returns the share of pairs in which the second sample is slower; 0.5: the times tell nothing. */
+/** Returns the share of pairs in which the second sample is slower; 0.5: the times reveal nothing. */
 function shareOfSlower(one: readonly number[], other: readonly number[]): number {
   const slower = other.reduce((sum, time) => sum + one.filter((each) => each < time).length, 0);
   return slower / (one.length * other.length);
@@ -82,7 +85,7 @@ try {
     const secret = 'a-secret-of-the-sender-0';
     const route = `/factory/${factory}/webhooks`;
     const made = await system.call<Omit<Webhook, 'secret'>>('POST', route, { name: 'W', ...members }, 201);
-    // The answer has the secret where the service made it.
+    // The answer contains the secret if the service made it.
     return { secret, ...made };
   };
   const [known, disabled, deleted] = [await create({}), await create({}), await create({})];

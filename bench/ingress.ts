@@ -18,7 +18,7 @@ const factories = 10;
 const webhooksOfFactory = 20;
 const floodRounds = 6;
 
-/** Processor time for each delivery, milliseconds: of the server, of PostgreSQL with what it does beside, and of the sender. */
+/** Processor time for each delivery, milliseconds: of the server, of PostgreSQL with its background processes, and of the sender. */
 interface CpuTimes {
   readonly server: number;
   readonly database: number;

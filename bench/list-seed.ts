@@ -1,4 +1,4 @@
-/** The runs that `list.ts` looks through: a million of one team, as uneven as those of a real one. */
+/** The runs that `list.ts` searches: a million of one team, distributed as unevenly as those of a real team. */
 import type pg from 'pg';
 import type { Database } from '../packages/service/src/store/database/database.ts';
 
@@ -10,7 +10,7 @@ export interface Seeded {
   readonly vocabulary: string[];
 }
 
-/** The same numbers each time (mulberry32). */
+/** The same random numbers each time (mulberry32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -34,12 +34,12 @@ function makeVocabulary(random: () => number, size: number): string[] {
   return [...words];
 }
 
-/** Small numbers often, great ones seldom. */
+/** Returns small numbers often, large ones rarely. */
 export const skewed = (random: () => number, size: number): number => Math.floor(size * random() ** 3);
 
 const teamId = '01900000-0000-7000-8000-000000000001';
 
-/** `rank` of n by SQL's own random numbers, skewed alike. */
+/** Returns the SQL of the same with SQL's own random numbers. */
 const rank = (n: number) => `floor(${n} * power(random(), 3))::int`;
 
 /** Fills the tables of a migrated database with `count` runs over 180 days, the last one a minute ago. */
@@ -146,7 +146,7 @@ const fillFacets = `
   SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
   FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;
 
-/** Does for all runs what the background loop of the search does for new ones. */
+/** Does for all runs the work of the background loop of the search. */
 const fillSearch = `
   INSERT INTO run_search (run_id, team_id, updated_hour, parts)
   SELECT id, team_id, run_hour(updated_at),

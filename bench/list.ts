@@ -32,7 +32,10 @@ const sortedPages = 20;
 
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** Milliseconds of each repetition. With `pages`, each takes the page after the last one, and after so many the first. */
+/**
+ * Returns the milliseconds of each repetition. With `pages`, each repetition reads the page after the last one, and the first page
+ * again after this number.
+ */
 async function measure(
   db: Database,
   seeded: Seeded,
@@ -69,7 +72,7 @@ const goalOf = (title: string): number =>
 const judge = (sample: number[], goal: number): string =>
   percentile(sample, 0.99) < goal ? `${goal}` : `${goal}: **missed**`;
 
-/** A database with the runs, and what to call at the end. */
+/** A database with the runs, and the function that closes it. */
 interface Filled {
   readonly name: string;
   readonly db: Database;

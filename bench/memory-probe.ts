@@ -8,7 +8,7 @@ const file = process.env.BENCH_MEMORY_FILE;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** V8 gives pages back a while after they got free. */
+/** V8 releases pages some time after they became free. */
 const settleMs = 2_000;
 
 if (file !== undefined) {

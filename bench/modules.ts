@@ -1,4 +1,7 @@
-/** Measures the cost of loading a module for the agent's start: in a process of its own, bundled as the agent is, its compiled code kept from an earlier start. */
+/**
+ * Measures the cost of loading a module at the agent's start: in a process of its own, bundled as the agent is, with its compiled code
+ * from an earlier start.
+ */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -42,7 +45,7 @@ const cases: Readonly<Record<string, string>> = {
 
 const folder = await mkdtemp(path.join(tmpdir(), 'runyard-bench-modules-'));
 
-/** Bundles the code; gives the way to run it, which prints what it took. */
+/** Bundles the code; returns the command that runs it, which prints its time. */
 async function prepare(code: string, place: string): Promise<() => Promise<{ wall: number; cpu: number }>> {
   await mkdir(place);
   const entry = path.join(place, 'main.ts');

@@ -34,7 +34,7 @@ async function restart(system: System): Promise<void> {
   await system.startService();
 }
 
-/** Megabytes with so many streams, each run followed by a hundred. */
+/** Returns the megabytes with this number of streams, a hundred for each run. */
 async function withStreams(system: System): Promise<number> {
   const runs = await Promise.all(
     Array.from({ length: streams / 100 }, () => system.createRun('Nothing takes this run.')),

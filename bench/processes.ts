@@ -1,8 +1,8 @@
-/** Processes of a data folder, found by where they work. */
+/** Finds the processes of a data folder by their working folders. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { memoryOf } from './report.ts';
 
-/** Ids of those that work in a folder below `folder`, with `named` in their command line: PostgreSQL's, and its guard. */
+/** Returns the ids of those that work in a folder below `folder`, with `named` in their command line: PostgreSQL's, and its guard. */
 export function processesBelow(folder: string, named = ''): number[] {
   return readdirSync('/proc').flatMap((name) => {
     try {
@@ -14,13 +14,13 @@ export function processesBelow(folder: string, named = ''): number[] {
   });
 }
 
-/** Their memory together, MB: shared pages counted in part. */
+/** Returns their memory together, MB: shared pages are counted in part. */
 export const pssBelow = (folder: string): number =>
   processesBelow(folder).reduce((sum, pid) => sum + memoryOf(pid).pssMb, 0);
 
 const clockTicks = 100;
 
-/** Seconds of processor time that the process has taken. */
+/** Returns the seconds of processor time that the process has used. */
 export function cpuSecondsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / clockTicks;

@@ -10,7 +10,7 @@ export interface Program {
   readonly cwd?: string;
 }
 
-/** Runs it to its end and gives what it printed; rejects where it fails. */
+/** Runs it to its end and returns its output; rejects if it fails. */
 export function run({ command, args, env, cwd }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
@@ -34,5 +34,5 @@ export function run({ command, args, env, cwd }: Program): Promise<string> {
   });
 }
 
-/** Milliseconds from its start to its end. */
+/** Returns the milliseconds from its start to its end. */
 export const timeOf = (program: Program): Promise<number> => timed(() => run(program));

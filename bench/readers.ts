@@ -1,4 +1,4 @@
-/** The process of `stream-readers.ts`, and the memory of the process that it reads from. */
+/** Starts the process of `stream-readers.ts`, and reads the memory of the process that it reads from. */
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -8,12 +8,12 @@ import { eventually } from '../test/support/system.ts';
 export interface Readers {
   /** Opens one stream for each path, which follows `/api/v1`. */
   open(server: { readonly port: number; readonly key: string; readonly paths: readonly string[] }): Promise<void>;
-  /** Streams that are open and that broke, and the lags in milliseconds since the last report. */
+  /** Returns the numbers of open and of broken streams, and the lags in milliseconds since the last report. */
   takeReport(): Promise<{ open: number; lost: number; lags: number[] }>;
   stop(): Promise<void>;
 }
 
-/** Throws where so many streams need more open files than a process may have. */
+/** Throws if this number of streams needs more open files than a process may have. */
 export function checkOpenFiles(streams: number): number {
   const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
   if (limit >= streams + 500) return limit;
@@ -46,7 +46,7 @@ export async function startReaders(): Promise<Readers> {
   };
 }
 
-/** Environment of a process whose memory is to be read: it writes it to `file`. */
+/** Returns the environment of a process whose memory is to be read: the process writes it to `file`. */
 export const probedEnvironment = (file: string): Record<string, string> => ({
   NODE_OPTIONS: `--import=${path.join(import.meta.dirname, 'memory-probe.ts')}`,
   BENCH_MEMORY_FILE: file,
@@ -56,7 +56,7 @@ export interface ProbedMemory {
   /** Bytes: live in the heap, and resident. */
   readonly heapUsed: number;
   readonly rss: number;
-  /** Pages that the kernel holds for TCP sockets, of this network namespace, in bytes. */
+  /** Returns the memory that the kernel holds for TCP sockets of this network namespace, in bytes. */
   readonly sockets: number;
 }
 

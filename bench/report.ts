@@ -1,16 +1,16 @@
-/** Parts that all measurements share: percentiles, the machine, and the file that a result is written to. */
+/** Parts that all measurements share: percentiles, the description of the machine, and the file for a result. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** The value below which `share` (0 to 1) of the sample lies, by the nearest-rank method. */
+/** Returns the value below which `share` (0 to 1) of the sample lies, by the nearest-rank method. */
 export function percentile(sample: readonly number[], share: number): number {
   const sorted = [...sample].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
 }
 
-/** Middle of the sample. */
+/** Returns the median of the sample. */
 export const median = (sample: readonly number[]): number => percentile(sample, 0.5);
 
 function machine(): string {
@@ -22,7 +22,7 @@ function machine(): string {
   return `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${os.cpus().length} cores (${cpu}), ${Math.round(os.totalmem() / 2 ** 30)} GiB, Linux ${os.release()}, Node ${process.versions.node}, load ${load} at the end`;
 }
 
-/** Prints the table and, with `--write`, keeps it beside the script as `<script>.md`. */
+/** Prints the table and, with `--write`, stores it beside the script as `<script>.md`. */
 export function report(
   title: string,
   notes: string,
@@ -38,7 +38,7 @@ export function report(
     writeFileSync(path.join(import.meta.dirname, script.replace(/\.ts$/, '.md')), text);
 }
 
-/** Memory of a process, MB: resident, and proportional (shared pages counted in part). */
+/** Returns the memory of a process, MB: resident, and proportional (shared pages counted in part). */
 export function memoryOf(pid: number): { rssMb: number; pssMb: number } {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(rollup)?.[1] ?? Number.NaN);

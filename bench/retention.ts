@@ -1,4 +1,4 @@
-/** The nightly sweep over many old runs, and what it is worth that each batch begins where the last one ended. */
+/** Measures the nightly sweep over many old runs, and the gain from starting each batch at the end of the last one. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { timed } from './turns.ts';
 const count = Number(process.env.BENCH_RUNS ?? 20_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 2);
 const eventsOfRun = 20;
-/** Runs ended evenly over so many days. */
+/** Days over which the ends of the runs are spread evenly. */
 const spanDays = 500;
 const detailDays = 90;
 const runDays = 400;
@@ -47,7 +47,7 @@ async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
   });
 }
 
-/** The sweep as it runs every night; 0 days: nothing of the kind is old. */
+/** The sweep as it runs every night; 0 days: it deletes nothing of that kind. */
 async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number; runs: number }): Promise<number> {
   const deps = {
     db,
@@ -57,7 +57,7 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
     registered: registeredRetention,
     settings: { RUNYARD_RETENTION_RUN_DAYS: days.runs, RUNYARD_RETENTION_DETAIL_DAYS: days.detail },
   };
-  // The first call only notes when the next one is due.
+  // The first call only records when the next one is due.
   await sweepWhenDue(deps);
   await db.query(`UPDATE sweeps SET next_at = now() - interval '1 minute'`);
   return await timed(async () => {
@@ -67,8 +67,8 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
 }
 
 /**
- * The batches of a sweep on two databases, one here and one there in turns: each behind the last one, and each looking for old
- * runs from the beginning. Gives the milliseconds of all batches of each.
+ * Runs the batches of a sweep on two databases in turns: on one, each batch begins after the last one; on the other, each looks for old
+ * runs from the beginning. Returns the milliseconds of all batches of each.
  */
 async function compare(behind: Database, beginning: Database, days: number, deleteBatch: typeof deleteOldRuns) {
   const ms = { behind: 0, beginning: 0 };
@@ -90,7 +90,7 @@ async function compare(behind: Database, beginning: Database, days: number, dele
 
 const left = { runs: count - older(runDays), events: (count - older(detailDays)) * eventsOfRun };
 
-/** Opens so many databases full of runs; what the work leaves in them must be what is not old. */
+/** Opens this number of databases full of runs; `work` must leave in them exactly the runs that are not old. */
 async function onFreshDatabases(many: number, work: (all: TestExecutions['deps'][]) => Promise<void>): Promise<void> {
   const opened: TestExecutions[] = [];
   try {

@@ -1,4 +1,4 @@
-/** The cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
+/** Measures the cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded } from '../test/support/run-kinds.ts';
@@ -11,7 +11,7 @@ export interface RunCosts {
   readonly all: number;
   readonly service: number;
   readonly worker: number;
-  /** Supervisors, bwrap and agents; for containers those of the engine too. */
+  /** Supervisors, bwrap and agents; for containers also the programs of the engine. */
   readonly sandbox: number;
   readonly postgres: number;
   readonly perSecond: number;
@@ -73,8 +73,9 @@ function timeOfMachine(): number {
 }
 
 /**
- * Returns the processor times so far. Those of ended processes are with their parents, so none is counted twice. `inContainers`: the sandboxes
- * took all that the other programs did not, because no process of this system is a parent of containers and of what starts them.
+ * Returns the present processor times. Those of ended processes are counted with their parents, so none is counted twice.
+ * `inContainers`: all processor time that the other programs did not use is counted for the sandboxes, because containers and the
+ * programs that start them are not children of this system's processes.
  */
 function spent(system: System, inContainers: boolean) {
   const service = system.service().pid ?? 0;
@@ -96,7 +97,7 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const before = spent(system, inContainers);
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
-  // The queue is in order, so the last run is one of the last to end. Asked rarely, because answers take processor time too.
+  // The queue is in order, so the last run is one of the last to end. Asks rarely, because answers take processor time too.
   for (const id of ids.toReversed()) while (!hasEnded(await system.run(id))) await delay(200);
   const seconds = (performance.now() - began) / 1000;
   // The last sandboxes are removed, and the pool is filled.
@@ -119,8 +120,8 @@ const pssOf = (pids: Iterable<number>): number =>
   );
 
 /**
- * Returns the proportional memory in MB that a run adds while it sleeps. `holders` lists processes besides the worker that hold sandboxes; it is
- * asked before and during the run.
+ * Returns the proportional memory in MB that a run uses while it sleeps. `holders` lists processes besides the worker that hold
+ * sandboxes; it is called before and during the run.
  */
 export async function memoryOfRun(system: System, holders: () => number[] = () => []): Promise<number> {
   const worker = system.worker().pid ?? 0;

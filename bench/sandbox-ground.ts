@@ -15,7 +15,7 @@ import type { SandboxSpecification } from '../packages/worker/src/sandboxes/sand
 
 const log = { info: () => {}, warn: (fields: object, message: string) => console.error(message, fields) };
 
-/** With the limits that sandboxes have by default. Throws where there is no bubblewrap. */
+/** Creates one with the default limits of sandboxes. Throws if there is no bubblewrap. */
 export async function openGround(gvisor?: Gvisor): Promise<TemporaryGround> {
   const program = await findBubblewrap();
   const parsed = parseSettings({});
@@ -28,7 +28,7 @@ export function specify(ground: BubblewrapGround): SandboxSpecification {
   return { executionId: 'bench', taskId: 'bench', limits: ground.limits, isLimited: false, files: [] };
 }
 
-/** The agent, bundled and rehearsed as the worker does it at its start. Gives its folder. */
+/** Returns the folder of the agent, bundled and rehearsed as by the worker at its start. */
 export async function makeAgentRuntime(ground: BubblewrapGround): Promise<string> {
   const entry = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
   return await makeRuntime({

@@ -1,4 +1,7 @@
-/** Measures the cost of a bubblewrap sandbox, also with gVisor: bwrap alone, our init, a process that was started ahead of time; and two facts that the backend rests on. */
+/**
+ * Measures the cost of a bubblewrap sandbox, also with gVisor: bwrap alone, our init, a process that was started ahead of time; and two
+ * facts that the backend depends on.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -22,7 +25,7 @@ import { inTurns, spread, spreadColumns, timed } from './turns.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 60);
 const tries = 20;
-/** A worker's own memory: what a fork has to go through. */
+/** Memory of a worker, which a fork has to copy tables for. */
 const workerMb = 150;
 /** Longer than the backend waits before it makes the next sandbox ready. */
 const refilledMs = 300;
@@ -68,7 +71,10 @@ async function inSandbox(on: BubblewrapGround, command: readonly string[]): Prom
   }
 }
 
-/** In how many of `tries` runs a process of the sandbox was still there when bwrap had ended: it is the machine's to reap. */
+/**
+ * Returns in how many of `tries` runs a process of the sandbox still existed when bwrap had ended, so that the machine's init has to
+ * reap it.
+ */
 async function leftBehind(more: readonly string[]): Promise<number> {
   let count = 0;
   for (let n = 0; n < tries; n += 1) {
@@ -86,7 +92,7 @@ async function leftBehind(more: readonly string[]): Promise<number> {
   return count;
 }
 
-/** The least of these limits under which Node starts and ends. */
+/** Returns the smallest of these limits with which Node starts and ends. */
 async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): Promise<string> {
   for (const mb of megabytes) {
     const args = [`--${kind}=${mb * 2 ** 20}`, process.execPath, '-e', '0'];
@@ -100,7 +106,7 @@ async function leastForNode(kind: 'data' | 'as', megabytes: readonly number[]): 
 }
 
 try {
-  // Stands in for the agent's: both its Node and its file are looked up in it.
+  // A replacement for the agent's runtime: both its Node and its file are looked up in it.
   const runtime = path.join(ground.stateRoot, 'nothing');
   await mkdir(path.join(runtime, 'agent'), { recursive: true, mode: 0o755 });
   await writeFile(path.join(runtime, 'agent/node'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });

@@ -35,10 +35,10 @@ try {
     teamIds.push(team);
   }
 
-  /** Returns the lateness of each fire, milliseconds, and what is wrong. */
+  /** Returns the lateness of each fire, milliseconds, and the faults. */
   const measure = async (spreadSeconds: number) => {
     const ids: string[] = [];
-    // Far enough away that all are there before the first is due.
+    // Far enough away that all schedules exist before the first is due.
     for (const [n, teamId] of teamIds.entries()) {
       const dueSeconds = -20 + n * 0.01;
       ids.push(...(await insert({ teamId, count: count / teams, dueSeconds, spreadSeconds })));
@@ -51,7 +51,7 @@ try {
         [ids],
       );
     const isDone = async () => {
-      // Asked seldom, so that the question costs nothing.
+      // Asks rarely, so that the query costs nothing.
       await delay(2_000);
       const [row] = await db.query<{ due: number }>(
         'SELECT count(*) AS due FROM schedules WHERE id = ANY ($1) AND last_due_at IS NULL',

@@ -1,6 +1,6 @@
 /**
- * From a create to the agent at work on the prompt, with a warm pool and without, in turns on two systems; then the cost of trivial runs:
- * runs of a second, processor time of each program, memory of a sandbox that waits.
+ * Measures the time from a create to the agent at work on the prompt, with a warm pool and without, in turns on two systems; then the
+ * cost of trivial runs: runs in a second, processor time of each program, memory of a waiting sandbox.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
@@ -37,7 +37,7 @@ const noSamples = (): Samples => ({ spawned: [], atWork: [], inWorker: [], ended
 
 async function measureRun(system: System, samples: Samples): Promise<void> {
   const runId = await system.createRun('```sh\ntrue\n```');
-  // Not asked while it is measured: the answers would take the processor that the agent starts on.
+  // Sends no request while it measures, because answers would take the processor time with which the agent starts.
   await delay(restMs);
   await system.until(runId, (run) => run.is_sandbox_running === false);
   const { events } = await system.call<Timeline>('GET', `/agent/runs/${runId}/timeline`);
@@ -124,7 +124,7 @@ const single = (name: string, goal: string, of: (column: Column) => number, digi
 };
 const cost = (name: string, of: keyof RunCosts, goal = '', digits = 0) =>
   single(name, goal, ({ costs }) => costs[of], digits);
-/** A row about sandboxes that wait, which only bubblewrap has. */
+/** A row about waiting sandboxes, which only bubblewrap has. */
 const ofWaiting = (name: string, mb: number, goal = '', cold: string | number = '') => {
   const cells = [Math.round(mb), '', cold, ...Array<string>(5).fill('')];
   return [name, ...goalAfterWarm(cells, goal)];

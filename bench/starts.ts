@@ -31,7 +31,7 @@ interface Cost {
   readonly wall: number;
 }
 
-/** Stands for the service of client commands. */
+/** Replaces the service for client commands. */
 const service = http.createServer((_, response) => {
   response.setHeader('content-type', 'application/json');
   response.end('{"runs":[],"page_info":{"has_next_page":false}}');
@@ -83,7 +83,7 @@ interface Started extends Cost {
   stop(): Promise<void>;
 }
 
-/** Starts Node with these arguments. `isReady` gets what it printed. */
+/** Starts Node with these arguments. `isReady` gets its output. */
 async function toReady(
   args: readonly string[],
   env: Record<string, string>,

@@ -1,4 +1,4 @@
-/** Live streams on one service process: memory for each, and how late an event is, over many runs, few runs and the team. */
+/** Measures live streams on one service process: memory for each, and the delay of an event, over many runs, few runs and the team. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -25,7 +25,7 @@ const openFiles = checkOpenFiles(streams);
 const warmUp = 200;
 const kb = (bytes: number, count: number) => (bytes / count / 1024).toFixed(1);
 
-/** So many events a second, each of another run, for `seconds`. The time in an event is that before its transaction. */
+/** Writes this number of events a second, each of another run, for `seconds`. The time in an event is that before its transaction. */
 async function trickle(db: Database, runs: readonly { id: string; execution: string }[]): Promise<number> {
   const started = performance.now();
   let count = 0;

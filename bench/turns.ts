@@ -1,14 +1,14 @@
-/** Samples of several ways to do the same, taken in turns, so that other work on the machine slows all of them alike. */
+/** Samples of several ways to do the same work, taken in turns, so that other work on the machine slows all of them alike. */
 import { percentile } from './report.ts';
 
-/** Milliseconds that the work takes. */
+/** Returns the milliseconds that the work takes. */
 export async function timed(work: () => unknown): Promise<number> {
   const started = performance.now();
   await work();
   return performance.now() - started;
 }
 
-/** Calls each way once a round and gives the numbers that it returned. The first `warmUp` rounds do not count. */
+/** Calls each way once in every round and returns the numbers that it returned. The first `warmUp` rounds do not count. */
 export async function inTurns<Way extends string>(
   ways: Readonly<Record<Way, () => number | Promise<number>>>,
   rounds: number,
@@ -28,7 +28,7 @@ export async function inTurns<Way extends string>(
 /** Columns that `spread` fills. */
 export const spreadColumns = ['p50', 'p99', 'best'] as const;
 
-/** Median, 99th percentile and best of a sample, each with so many decimals. */
+/** Returns median, 99th percentile and best of a sample, each with this number of decimals. */
 export function spread(sample: readonly number[], decimals = 1): string[] {
   return [percentile(sample, 0.5), percentile(sample, 0.99), Math.min(...sample)].map((value) =>
     value.toFixed(decimals),

@@ -1,4 +1,4 @@
-/** Runs whose worker is killed every few seconds: how they end, whether any starts twice, and what a supervisor needs. */
+/** Measures runs whose worker is killed every few seconds: how they end, whether any starts twice, and the memory of a supervisor. */
 import { killWorkers } from '../test/support/killed-workers.ts';
 import { startSystem } from '../test/support/system.ts';
 import { median, report } from './report.ts';

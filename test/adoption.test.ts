@@ -12,7 +12,7 @@ import { eventually, killHard } from './support/system.ts';
 /** Long enough for the next worker on a busy machine. */
 const adoptSeconds = 30;
 
-/** A run that says that it has begun, and waits in the middle of its turn until the test lets it go on. */
+/** A run that reports that it has begun, and waits in the middle of its turn until the test lets it continue. */
 const prompt = (name: string): string => `Wait, then make something.
 
 \`\`\`sh
@@ -33,7 +33,7 @@ const processesWith = (text: string): { pid: number; args: string[] }[] =>
         const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
         return args.some((arg) => arg.includes(text)) ? [{ pid: Number(name), args }] : [];
       } catch {
-        // It ended while we looked.
+        // The process ended while its arguments were read.
         return [];
       }
     });
@@ -87,7 +87,7 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
       const agents = both.map(({ runId }) => agentOf(runId));
       const ended = new Promise((resolve) => system.worker().once('exit', resolve));
       system.worker().kill(signal);
-      // It does not wait for the run, which waits for this test.
+      // The command does not wait for the run, which waits for this test.
       await ended;
       system.startWorker();
       await eventually(

@@ -41,7 +41,7 @@ async function start(clockAheadMs: number): Promise<OneProcess> {
   return { ...one, instanceId };
 }
 
-/** Kills a process, and moves what it left behind two minutes into the past. */
+/** Kills a process, and moves the times of its rows two minutes into the past. */
 async function kill(place: number): Promise<void> {
   const killed = services[place];
   await killed?.stop();
@@ -78,7 +78,7 @@ async function openConnections(key: string): Promise<Promise<number>[]> {
   return ends;
 }
 
-/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
 const soonMs = 4_000;
 
 /** Returns how long after `from` the process refuses the key, milliseconds. */
@@ -124,7 +124,7 @@ test('a key that one process makes works in all, and ends in all when that proce
   services[0] = await start(clocksMs[0] ?? 0);
 });
 
-test('a team spends what its model answers cost, with one process after the other killed', async () => {
+test('a team is charged exactly the cost of its answers while processes are killed', async () => {
   const runCount = 6;
   const lanes = 2;
   // 1,000 tokens at $4 and 40,000 at $20 a million.
@@ -171,7 +171,7 @@ test('a team spends what its model answers cost, with one process after the othe
     const before = whole;
     await eventually('answers', async () => whole >= before + answers || null);
     await kill(place);
-    // Beside the loops of the processes.
+    // Runs in addition to the loops of the processes.
     lost += await recordLostRequests(db);
   };
   await killAfter(1, 15);

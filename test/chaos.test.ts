@@ -15,7 +15,10 @@ const runCount = Number(process.env.CHAOS_RUNS ?? 16);
 const kills = Number(process.env.CHAOS_KILLS ?? 6);
 /** Longest time for which a program is stopped before it continues. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
-/** A second sandbox of a run needs several times as long to start an agent. Looking takes processor time from the programs. */
+/**
+ * A second sandbox of a run needs several times as long to start an agent. Reading all processes takes processor time from the
+ * programs.
+ */
 const watchPauseMs = 100;
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 100_000);
 
@@ -33,7 +36,7 @@ function randomOf(start: number): () => number {
 interface AgentProcess {
   readonly pid: number;
   readonly runId: string;
-  /** The sandbox that it runs in: each has a process namespace of its own, in which a fork of the agent is too. */
+  /** The sandbox of the agent: each has a process namespace of its own, which also contains a fork of the agent. */
   readonly namespace: string;
 }
 
@@ -44,7 +47,7 @@ function agentProcess(pid: number, runIds: ReadonlySet<string>): AgentProcess | 
     const runId = runOfAgent(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
     return runId !== undefined && runIds.has(runId) ? { pid, runId, namespace } : undefined;
   } catch {
-    // It ended while we looked.
+    // The process ended while its arguments were read.
     return undefined;
   }
 }
@@ -55,7 +58,7 @@ function agentProcesses(runIds: ReadonlySet<string>): AgentProcess[] {
   return pids.flatMap((name) => agentProcess(Number(name), runIds) ?? []);
 }
 
-/** Runs of which two sandboxes were alive at one time: the first of the two still is, after the other has been seen. */
+/** Runs of which two sandboxes were alive at one time: the first of the two is still alive after the other was seen. */
 function doubleRuns(runIds: ReadonlySet<string>): string[] {
   const agents = agentProcesses(runIds);
   return agents.flatMap((first, index) => {

@@ -1,4 +1,4 @@
-/** Runs that start runs, in real sandboxes: awaited on the only slot there is, written to, and cancelled with the one above. */
+/** Runs that start runs, in real sandboxes: awaited on the only slot there is, messaged, and cancelled with the run above. */
 import type { RunItem } from '@runyard/contract/runs';
 import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const onOneSlot = async () => {
   db.on('error', () => {});
   return {
     databaseUrl: database.url,
-    // A parent that held its slot while it waits would wait for ever.
+    // A parent that held its slot while it waits would wait forever.
     env: {
       RUNYARD_WORKER_SLOTS: '1',
       RUNYARD_LEASE_SECONDS: '12',
@@ -32,7 +32,7 @@ afterAll(async () => {
 describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   afterEach(() => models.script(defaultScript));
 
-  /** Longer fences for what holds other runbooks. */
+  /** Longer fences around a text that contains other runbooks. */
   const fenced =
     (fence: string) =>
     (...blocks: string[]) =>
@@ -49,7 +49,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
         `/agent/runs?ancestor_run_id=${runId}&sort_by=created_at&sort_order=asc`,
       )
     ).runs;
-  /** The run has so many runs below it, all of which `accept`. */
+  /** Waits until `accept` returns true for this number of runs below the run. */
   const untilBelow = (runId: string, count: number, accept: (run: RunItem) => boolean, timeoutMs?: number) =>
     eventually(
       `${count} runs below ${runId}`,
@@ -115,7 +115,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const [first, second] = await below(runId);
     expect([first?.title, first?.parent_run_id, second?.parent_run_id]).toEqual(['Middle', runId, first?.run_id]);
     expect(await conversation(second?.run_id ?? '')).toContain('leaf-42');
-    // The words of the middle one say what it ran; those of the leaf stay with it.
+    // The output of the middle run shows what it ran; that of the leaf stays with the leaf.
     expect(await conversation(runId)).toContain(`run ${first?.run_id} SUCCEEDED`);
   });
 
@@ -161,7 +161,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
   });
 
   describe('ends the wait of an interrupted parent, keeps its children working, and continues at a follow-up', () => {
-    /** Waits until the only run below it is at work, interrupts the run, and gives the one below. */
+    /** Waits until the only run below it is in progress, interrupts the run, and returns the run below. */
     const interrupt = async (runId: string) => {
       const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
       await eventually('the wait', async () => (await awaiting(runId)) !== null);
@@ -227,7 +227,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     const holder = await db.connect();
     try {
-      // A cancel of the child has to wait here.
+      // A cancel of the child must wait here.
       await holder.query('BEGIN');
       await holder.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [child?.run_id]);
       const cancel = system.call('POST', `/agent/runs/${runId}/cancel`).catch(() => 'killed');

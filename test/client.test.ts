@@ -84,7 +84,7 @@ describe('the client', () => {
     };
     const following = expect(follow()).rejects.toThrow('enough');
     const created: string[] = [];
-    // The stream begins with what happens after it was opened.
+    // The stream begins with the first event after it was opened.
     const create = async () => {
       created.push((await client.createRun({ body: { prompt: 'Say hello' } })).run_id);
       return created.some((id) => seen.has(id));

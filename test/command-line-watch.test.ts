@@ -87,7 +87,7 @@ test('withdraws the prompt when another person answers, and cancels at Ctrl-C', 
   expect(await stateOf(runId)).toBe('CANCELLED');
 });
 
-test('exits with 3 when the run is BLOCKED and no terminal is there, and goes on with approve and deny --follow', async () => {
+test('exits with 3 when the run is BLOCKED without a terminal, and continues with approve and deny --follow', async () => {
   const ran = await call(['run', 'ask.md', '--approval', 'ask']);
   expect(ran.code).toBe(3);
   const runId = idIn(ran);
@@ -139,7 +139,7 @@ test('exits with 4 when the run is cancelled elsewhere', async () => {
   expect(await follow.exited).toBe(4);
 });
 
-test('stops at Ctrl-C what it has started for a run, and creates none', async () => {
+test('stops at Ctrl-C the programs that it started for a run, and creates no run', async () => {
   const other = { ...env, RUNYARD_DATA_DIR: path.join(folder, 'other') };
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: folder, env: other });
   await running.sees('starting service');

@@ -1,4 +1,4 @@
-/** The other commands, against a real service and worker that were started apart. */
+/** The other commands, against a real service and worker that run separately. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -70,7 +70,7 @@ test('shows a question from the sandbox of a failed setup, approves it and follo
   expect(done.output).not.toContain('runyard approve');
 });
 
-test('cancels several runs, named by the beginning of their ids, and says of each what became of it', async () => {
+test('cancels several runs by the beginning of their ids, and prints the outcome of each', async () => {
   const start = async () => {
     const { output } = await here.call(['run', '--detach', '--json', '-'], { input: '```sh\nsleep 300\n```' });
     return JSON.parse(output).run_id as string;
@@ -84,7 +84,7 @@ test('cancels several runs, named by the beginning of their ids, and says of eac
   expect((await here.call(['runs', '--state', 'CANCELLED'])).output).toContain(second);
 });
 
-test('runs a run again, and downloads what it leaves behind without replacing files', async () => {
+test('reruns a run, and downloads its artifacts without replacing files', async () => {
   const prompt = readFileSync(path.resolve(import.meta.dirname, '../examples/hello.md'), 'utf8');
   const { output } = await here.call(['run', '-', '--title', 'Hello'], { input: prompt });
   const first = uuid.exec(output)?.[0] ?? '';
@@ -111,7 +111,7 @@ test('runs a run again, and downloads what it leaves behind without replacing fi
   );
 });
 
-test('gives other programs what they need: variables, models, environments and single requests', async () => {
+test('prints data for other programs: variables, models, environments and single requests', async () => {
   const used = await runCommand(
     [
       'sh',
@@ -225,7 +225,7 @@ test('finds the same runs after an export of the running service is imported els
   expect(await second.exited).toBe(0);
 });
 
-test('lists with doctor what the machine has, and exits with 1 when no run could work', async () => {
+test('lists the parts of the installation with doctor, and exits with 1 when no run could work', async () => {
   const { RUNYARD_BASE_URL: _, ...own } = here.client;
   const good = await runCommand([runyard, 'doctor', '--json'], {
     cwd: here.folder,

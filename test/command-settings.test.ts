@@ -58,7 +58,7 @@ describeSupervised('a command', (here) => {
       await up.sees('Ctrl-C stops everything.');
     });
 
-    test('uses what is set for the command, or says how it differs from what runs', async () => {
+    test('uses the settings of the command, or shows how they differ from those of the running programs', async () => {
       const call = (args: string[], more: Record<string, string>) =>
         runCommand([runyard, ...args], { cwd: here.folder, env: { ...here.env, ...more } });
       const dead = { RUNYARD_BASE_URL: 'http://127.0.0.1:9' };

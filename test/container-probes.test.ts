@@ -1,4 +1,7 @@
-/** Hostile commands of a run in a container of a real engine, each with a control: the same outside of the container, or what the run may do. */
+/**
+ * Hostile commands of a run in a container of a real engine, each with a control: the same outside of the container, or an action that
+ * the run may do.
+ */
 
 import { parseSettings } from '@runyard/contract/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

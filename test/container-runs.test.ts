@@ -83,7 +83,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
   };
   const succeed = async (runId: string): Promise<string> => {
     const run = await system.untilEnded(runId);
-    // A run that failed before its agent spoke has no conversation.
+    // A run that failed before its agent sent anything has no conversation.
     const reason = async () => `${JSON.stringify(run.status_message)} ${await conversationOf(runId).catch(String)}`;
     expect(run, run.state === 'SUCCEEDED' ? undefined : await reason()).toMatchObject({ state: 'SUCCEEDED' });
     return await conversationOf(runId);
@@ -202,7 +202,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('REFUSED-root');
   });
 
-  test('continues runs when the worker is killed and started again, and removes what no run needs', async () => {
+  test('continues runs when the worker is killed and started again, and removes unused objects', async () => {
     const prompt = sh('touch begun; while ! [ -e go ]; do sleep 0.05; done; echo going on');
     const runId = await create(prompt, { docker_image: 'box:1' });
     const all = path.join(await stateFolder(), 's');
@@ -217,7 +217,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     const [running = ''] = await engine.containers();
     const prefix = running.slice(0, running.lastIndexOf('-'));
     await killHard(system.worker());
-    // A worker that dies after it made a container and before it wrote the record leaves the first; the second is of someone else.
+    // A worker that dies between creating a container and writing the record leaves the first; the second belongs to somebody else.
     const owner = prefix.slice('/runyard-'.length);
     const left = { Image: 'box:1', Cmd: ['sleep', '100'], Labels: { 'runyard.owner': owner } };
     for (const container of [`runyard-${owner}-left`, 'of-someone-else'])

@@ -9,9 +9,9 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 
-/** Kills of each kind. Two: one start comes while the old database is still stopping, one behind that. */
+/** Kills of each kind. Two: one start while the old database is still stopping, one after that. */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
-/** The goal is 2 s, with a machine of one's own (`bench/embedded.md`); this one may be shared. */
+/** The goal is 2 s on a machine without other work (`bench/embedded.md`); this one may be shared. */
 const maxStartMs = 30_000;
 const program = path.join(import.meta.dirname, 'support/writing-service.ts');
 
@@ -94,7 +94,7 @@ function processesIn(place: string, named = ''): number[] {
     .map(Number);
 }
 
-/** First line: the process; eighth line: what it is doing. Both while it is being written: less. */
+/** First line: the process; eighth line: its state. Less while the file is being written. */
 const pidFile = () => readFileSync(path.join(folder, 'cluster/postmaster.pid'), 'utf8').split('\n');
 const postmaster = () => Number(pidFile()[0]);
 
@@ -179,7 +179,7 @@ describe('kill -9 in the middle of writes', () => {
       const killed = postmaster();
       process.kill(killed, 'SIGKILL');
       const killedAt = performance.now();
-      // Backends of the dead one may still acknowledge what they had begun: only rows after the new one is up count.
+      // Backends of the dead server may still acknowledge work that they had begun, so only rows after the start of the new one count.
       const successorIsReady = () => expect([postmaster() === killed, pidFile()[7]?.trim()]).toEqual([false, 'ready']);
       await vi.waitFor(successorIsReady, { timeout: 30_000, interval: 5 });
       await moreRows(1);

@@ -34,7 +34,7 @@ test.each(pages)('finds the target of every link of %s', (page) => {
   expect(links.filter((link) => !existsSync(path.resolve(root, path.dirname(page), link)))).toEqual([]);
 });
 
-/** Variables that a worker gives to the agent: no settings of a program that people start. */
+/** Variables that a worker gives to the agent. They are not settings of a program that people start. */
 const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatMap((file) =>
   [
     ...readFileSync(path.join(root, 'packages/agent/src', file), 'utf8').matchAll(/env\.(RUNYARD_\w+)|(RUNYARD_\w+):/g),

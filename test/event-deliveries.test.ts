@@ -1,4 +1,4 @@
-/** Event deliveries by real processes on one database: one is killed while it sends, two share the work. */
+/** Event deliveries by real processes on one database: one process is killed while it sends, and two share the work. */
 import { randomBytes } from 'node:crypto';
 import type { EventSubscriptionWithSecret, ListEventDeliveriesResponse } from '@runyard/contract/event-subscriptions';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';

@@ -138,7 +138,7 @@ test('gives an imported database an epoch of its own and shows none of its old e
   const source = await place();
   await fill(source);
   const before = await ensureEpoch(source.db);
-  // A server that has seen more transactions than the one it is imported into.
+  // A server that has had more transactions than the one of the import.
   await source.db.query(
     `INSERT INTO run_events (run_id, seq, state, xact) SELECT id, 1, state, (pg_current_xact_id()::text::bigint + 1000000)::text::xid8 FROM runs`,
   );

@@ -45,7 +45,7 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
       ms: performance.now() - startedAt,
     };
   };
-  /** Makes the file that the run waits for. */
+  /** Creates the file that the run waits for. */
   const letGoOn = async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const sandboxes = path.join(JSON.parse(line).folder, 's');

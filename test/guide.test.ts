@@ -111,7 +111,7 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     expect(models.requests.map(({ body }) => JSON.stringify(body)).join('\n')).toContain('haiku about queues');
   });
 
-  test('stops waiting when what it waits for does not happen', async () => {
+  test('stops waiting when the condition does not become true', async () => {
     // A minute of waiting, without the pauses.
     const { output } = await bash(
       `unset RUNYARD_BASE_URL\n${prepare}\nsleep() { :; }\nwait_until false || echo stopped`,

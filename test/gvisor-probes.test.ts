@@ -41,7 +41,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
   test('finds the run token in no environment, argument, memory or descriptor of any process', async () => {
     const printed = await probe.attemptInNode((token) => `${startVictim}\n${lookForToken(token)}`);
     const found: string[] = JSON.parse(printed);
-    // The kernel shows which descriptors the agent has. None of them holds the token any more.
+    // The kernel shows which descriptors the agent has. None of them contains the token any more.
     expect(found.filter((line) => !line.startsWith('descriptors of the agent: '))).toEqual([
       'capital control in memory',
       'control in descriptors',
@@ -109,7 +109,7 @@ describe.skipIf(features === undefined)('a hostile command of a run in a gvisor 
 
   test('ends with a killed worker where sandboxes are not adopted', async () => {
     const dataDir = await temporaryDataDir();
-    // That of tests with bubblewrap is the same.
+    // The end is the same in tests with bubblewrap.
     await giveRuntime(dataDir, 'runtime-fixture-agent.ts-auto');
     const service = await startFakeWorkerService();
     const settings = { RUNYARD_SANDBOX: 'gvisor', RUNYARD_ADOPT_SECONDS: '0' };

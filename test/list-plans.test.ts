@@ -9,7 +9,7 @@ import { migrateDatabase } from '../packages/service/src/store/migrations/migrat
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { naiveList } from './support/naive-list.ts';
 
-/** So many that the planner prefers each index to its table. More only cost time: the search parts of a run take about 1 ms. */
+/** Enough rows that the planner prefers each index to its table. More only take time: the search parts of a run take about 1 ms. */
 const count = 10_000;
 const runTables = ['runs', 'run_facets', 'run_search'];
 
@@ -36,7 +36,7 @@ interface PlanNode {
 
 const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
-/** Passes queries on and notes which tables their plans read from end to end. */
+/** Forwards queries and records which tables their plans read completely. */
 function observed(scanned: Set<string>): Database {
   const observing = (to: Queryable): Queryable => ({
     query: async (statement, values) => {
@@ -58,7 +58,7 @@ function observed(scanned: Set<string>): Database {
 const context = () => ({ teamId: seeded.teamId, teamUid: 'BenchBenchBenchBench22', baseUrl: '' });
 const signer = { sign: () => 'signature', verify: () => true };
 
-/** The tables that queries of the filter read from end to end, each for its first and second page. */
+/** Returns the tables that queries of the filter read completely, each for its first and second page. */
 async function scannedBy(make: Make, sort: (typeof sorts)[number]): Promise<string[]> {
   const scanned = new Set<string>();
   const random = randomNumbers(3);

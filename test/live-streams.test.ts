@@ -1,6 +1,6 @@
 /**
- * Readers that are cut off at random, a killed service and a killed listening connection: each has each event once, in order. More readers
- * and writers: LIVE_STREAMS_SCALE=3 in the environment (`bin/test-long`).
+ * Readers that are cut off at random, a killed service and a killed listening connection: each reader gets each event once, in order.
+ * More readers and writers: LIVE_STREAMS_SCALE=3 in the environment (`bin/test-long`).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
@@ -16,7 +16,7 @@ const runCount = 4 * scale;
 /** At least two for each run. */
 const readersOfRuns = 8 * scale;
 const readersOfTeam = 2 * scale;
-/** Several, so that a transaction with an earlier number ends behind one with a later number. */
+/** Several, so that a transaction with an earlier number ends after one with a later number. */
 const writers = 6 + 2 * (scale - 1);
 const eventsOfWriter = 40 + 10 * (scale - 1);
 
@@ -55,7 +55,7 @@ async function say(tx: Queryable, run: Run): Promise<void> {
   );
 }
 
-/** Transactions of any length, some of which have their number long before they come to a run. */
+/** Transactions of any length, some of which have their number long before they write to a run. */
 async function write(runs: readonly Run[]): Promise<void> {
   for (let n = 0; n < eventsOfWriter; n += 1) {
     const run = runs[Math.floor(Math.random() * runs.length)];
@@ -102,7 +102,7 @@ test('gives every reader every event once and in order while processes are kille
   const follow = (path: string) =>
     readCutOff({ url: () => `${system.baseUrl()}/api/v1${path}`, key: system.key, lifeMs });
   const teams = Array.from({ length: readersOfTeam }, () => follow('/agent/runs/events'));
-  // A reader whose first connection was cut before it was told its beginning begins anew, later.
+  // A reader whose first connection was cut before it got its first id begins again, later.
   await eventually('the beginning of each', async () => teams.every((reader) => reader.lastId() !== ''));
   for (let n = 0; n < runCount; n += 1) {
     const id = await system.createRun('Nobody takes this run.');

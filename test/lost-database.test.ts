@@ -8,7 +8,7 @@ import { eventually, type System, startSystem } from './support/system.ts';
 
 const clients = 24;
 const kills = 3;
-/** Of a client between two requests: so that the database that starts again has processor time. */
+/** Pause of a client between two requests, so that the starting database has processor time. */
 const pauseMs = 50;
 const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
 let system: System;

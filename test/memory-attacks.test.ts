@@ -1,4 +1,4 @@
-/** No requests of one caller stop the service or take all of the machine's memory. */
+/** No requests of one caller stop the service or use up the machine's memory. */
 import { readdir, stat } from 'node:fs/promises';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import path from 'node:path';
@@ -55,7 +55,7 @@ beforeAll(async () => {
   runId = await system.createRun('Wait.', { config });
   await system.createRun('Wait.', { config });
   await assigned;
-  // As an agent would have reported it, in less time.
+  // Writes what an agent would have reported, in less time.
   await database.db.query(
     `INSERT INTO conversation_events (run_id, seq, execution_id, event)
      SELECT r.id, n, r.current_execution_id, jsonb_build_object('type', 'text', 'seq', n, 'occurred_at', '2026-01-02T03:04:05Z',
@@ -89,7 +89,7 @@ function open({ method, path: at, key, headers }: Sent): ClientRequest {
   });
 }
 
-/** Status and number of bytes of an answer; 0: the service ended the connection without one. */
+/** Returns status and number of bytes of an answer; 0: the service ended the connection without one. */
 async function answerOf(asked: ClientRequest): Promise<{ status: number; bytes: number }> {
   return await new Promise((resolve, reject) => {
     asked.once('error', () => resolve({ status: 0, bytes: 0 }));
@@ -191,7 +191,7 @@ test('stays healthy and below 400 MB under large and half-sent bodies, uploads, 
   await watcher.terminate();
   const onTheirWay = await looking.most();
 
-  // The last ones wait longer than a request waits. A client that is still sending may miss that answer.
+  // The last ones wait longer than the limit for a wait. A client that is still sending may miss that answer.
   for (const { status } of values) expect([400, 429, 0]).toContain(status);
   expect(values.map(({ status }) => status)).toContain(400);
   for (const { status, bytes } of conversations) {

@@ -1,4 +1,4 @@
-/** Runs with language models, on one system: the suites of `model-runs/`, none of which changes what another one looks at. */
+/** Runs with language models, on one system: the suites of `model-runs/`, none of which changes things that another one checks. */
 import { afterEach } from 'vitest';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeDebugWindow } from './model-runs/debug-window.ts';

@@ -12,7 +12,7 @@ const repository = path.resolve(import.meta.dirname, '..');
 let folder: string;
 let clone: string;
 let port: number;
-/** The README says 4180, which someone may be using here. Everything else is its own text. */
+/** The README says 4180, which another program may use here. Everything else is its own text. */
 let env: Record<string, string>;
 
 beforeAll(async () => {
@@ -88,7 +88,7 @@ test('exits with 1 when the run fails', async () => {
 
 test('runs the checks of the clone with the second command', async () => {
   expect(commands()).toContain('bin/test');
-  // All of them would run this test again, and so on.
+  // All tests would run this test again, and so on.
   const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
   expect(output.trimEnd().split('\n').at(-1)).toMatch(/^\d+ passed, 0 failed, 0 skipped$/);
   expect(code).toBe(0);

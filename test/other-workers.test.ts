@@ -1,4 +1,4 @@
-/** bin/runyard-agent, started as the direct backend of oz-agent-worker starts its agent program. */
+/** bin/runyard-agent, started in the way in which the direct backend of oz-agent-worker starts its agent program. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ function start(script: string, more: Partial<AgentTask> = {}): FakePublicWorkerA
   return agent;
 }
 
-/** Plays the script as a run; what it printed. */
+/** Runs the script as a run; returns its output. */
 async function play(script: string): Promise<string> {
   const { exited, output } = start(script);
   expect(await exited, output()).toBe(0);
@@ -100,7 +100,7 @@ test(
     const look =
       'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" </proc/$p/environ; tr "\\0" " " </proc/$p/cmdline; echo; p=$(awk "/^PPid/ { print \\$2 }" /proc/$p/status); done';
     const printed = await play(`(${look}) | grep -a -e ^GIT_CONFIG_GLOBAL -e runyard -e ^RUNYARD`);
-    // Launcher and agent were looked at, where that is possible.
+    // The script read launcher and agent, if that is possible.
     expect(printed).toContain(`${launcher} agent run`);
     expect(printed).toMatch(/agent\/node --disable-sigusr1 \S+agent\/main.mjs agent run/);
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');

@@ -1,4 +1,4 @@
-/** Prepared workspaces and mirrors in the whole system: what a run leaves on the worker, and what later runs take from it. */
+/** Prepared workspaces and mirrors in the whole system: the objects that a run leaves on the worker, and those that later runs take. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/timeline';
@@ -38,9 +38,9 @@ interface Told {
   readonly state: string;
   readonly error?: string | undefined;
   readonly output: string;
-  /** Steps of the setup, `kind: name`, with what the agent said about each. */
+  /** Steps of the setup, `kind: name`, with the agent's message about each. */
   readonly steps: readonly string[];
-  /** Requests for objects that the code host got. */
+  /** Requests for objects that the code host received. */
   readonly fetches: number;
 }
 
@@ -52,7 +52,7 @@ async function runIn(system: System, environment_id: string, script: string, con
   const steps = events
     .filter(({ event_type }) => event_type === 'setup_step_finished')
     .map(({ payload: data = {} }) => `${data.kind}: ${data.name}${data.output_tail ? ` ${data.output_tail}` : ''}`);
-  // A run that failed before its agent said anything has none.
+  // A run that failed before its agent sent anything has none.
   const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
   const asked = host?.requests.slice(before) ?? [];
   return {
@@ -101,14 +101,14 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(madeAt.exec(third.output)?.[1]).toBe(madeAt.exec(refreshed.output)?.[1]);
   }, 240_000);
 
-  test('fetches only what is new from the code host after a commit', async () => {
+  test('fetches only new objects from the code host after a commit', async () => {
     await host?.commit('acme', 'site', { 'README.md': 'second\n' });
     const uid = await environment(system, {});
     const script =
       'cat site/README.md; wc -l < site/.git/shallow; git -C site log --oneline | wc -l; git -C site fsck --connectivity-only';
     const run = await runIn(system, uid, script);
     expect(run, run.output).toMatchObject({ state: 'SUCCEEDED', steps: ['clone: acme/site', kept] });
-    // Both commits are there, the older one from the mirror, and the history has one.
+    // Both commits exist, the older one from the mirror, and the history has one.
     expect(run.output).toContain('second\\n2\\n1\\n');
   });
 
@@ -132,7 +132,7 @@ describeSystem('a worker with a cache', options, (system) => {
     }
   }, 240_000);
 
-  test('prepares anew where what it has is damaged', async () => {
+  test('prepares the workspace again if the stored one is damaged', async () => {
     const uid = await environment(system, { setup_commands: ['echo made > made'] });
     await runIn(system, uid, 'true');
     const folder = path.join(system.dataDir, 'worker/cache');

@@ -14,10 +14,10 @@ const names = [...source.matchAll(/^@scenario\("(.+)"\)$/gm)].map(([, name = '']
 let installing: Promise<PythonPackages> | undefined;
 let codeHost: FakeGitHost | undefined;
 afterAll(() => codeHost?.close());
-/** Both take a while, and neither needs the other. */
+/** Both take a while, and do not depend on each other. */
 const besideInstalling = async () => {
   installing = installPythonPackages(path.join(folder, 'requirements.txt'), 10);
-  // Its failure is reported where it is awaited.
+  // The failure is reported by its `await`.
   installing.catch(() => undefined);
   codeHost = await startFakeGitHost();
   const skill = '---\nname: deploy\ndescription: Deploys.\n---\n```sh\necho deployed\n```\n';

@@ -151,7 +151,7 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     await page.getByText('No turn is in progress.').waitFor();
   });
 
-  test('cancels after a question, and offers only what an ended run allows', async () => {
+  test('cancels after a confirmation, and then offers only actions of an ended run', async () => {
     const execution = await atWork();
     await open(execution.runId);
     await page.getByRole('button', { name: 'Cancel run' }).click();
@@ -191,14 +191,14 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     '<https://example.com/auto> &lt;script&gt;window.hacked=1&lt;/script&gt; <div id="view" hidden>',
   ].join('\n\n');
 
-  test('renders Markdown without raw HTML, remote images or scripts, whoever wrote it', async () => {
+  test('renders Markdown of every author without raw HTML, remote images or scripts', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     const title = '<img src=x onerror=window.hacked=1> & <b>title</b>';
     const execution = await atWork(hostile, { title });
     const text = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant' };
     await open(execution.runId);
-    // In pieces, which are hostile only together.
+    // In pieces that are hostile only together.
     for (const piece of hostile.match(/.{1,97}/gs) ?? []) await report(execution, { ...text, text: piece });
     await report(
       execution,

@@ -1,4 +1,4 @@
-/** Programs that take all they can get in the real sandbox. */
+/** Programs that use as much as they can in the real sandbox. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../packages/worker/test/worker.ts';

@@ -1,4 +1,4 @@
-/** Hostile programs in the real sandbox: each tries what must not succeed, and says what came of it. */
+/** Hostile programs in the real sandbox: each tries a forbidden action, and prints its result. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
   });
   afterAll(() => probe[Symbol.asyncDispose]());
   const attempt = (script: string) => probe.attempt(script);
-  /** A program that is there until `tellToGo`, however long the look at it takes. */
+  /** A program that exists until `tellToGo`, however long reading its process takes. */
   const untilToldToGo = 'while ! [ -e /workspace/go ]; do sleep 0.05; done; exit 1';
   const tellToGo = async () => {
     const sandboxes = path.join(probe.it.worker.stateRoot, 's');

@@ -8,7 +8,7 @@ import { type OneService, startService } from './support/service-process.ts';
 import { eventually } from './support/system.ts';
 
 let database: TestDatabase;
-/** Those that run: a test that kills some leaves the others to the next one. */
+/** The running processes: a test that kills some leaves the others to the next one. */
 const services: OneService[] = [];
 let teamId: string;
 const key = newRawKey();
@@ -32,7 +32,7 @@ const stopAll = () => Promise.all(services.splice(0).map((service) => service.st
 const insert = (rows: Omit<Parameters<ReturnType<typeof testSchedules>['insert']>[0], 'teamId'>) =>
   testSchedules({ deps: { db: database.db } } as TestService).insert({ ...rows, teamId });
 
-/** Counts the times of the schedules, the runs for them, and what is wrong with them. */
+/** Counts the times of the schedules and the runs for them, and returns the faults. */
 async function countFires(ids: readonly string[]) {
   const [row] = await database.db.query<{ fires: number; runs: number; twice: number; early: number; late_ms: number }>(
     `SELECT count(*) AS fires, count(r.id) AS runs,
@@ -61,7 +61,7 @@ test('three processes, whose clocks differ by a minute, fire each time once and 
   expect(pending).toEqual([]);
 });
 
-test('the others fire what processes that are killed had not finished, and nothing twice', async () => {
+test('the others fire the unfinished schedules of killed processes, and none twice', async () => {
   // All are due at one moment, so that the kills hit the transactions.
   const ids = await insert({ count: 2_000, dueSeconds: -2 });
   for (let n = 0; n < 3; n += 1) {
@@ -71,7 +71,7 @@ test('the others fire what processes that are killed had not finished, and nothi
     if (n === 1) services.push(await start());
   }
   await untilFired(ids);
-  // All that was due before it has been looked at again when it fires.
+  // When it fires, all earlier ones have been read again.
   await untilFired(await insert({ count: 1, dueSeconds: -2 }));
   const { fires, runs, twice, early } = await countFires(ids);
   expect({ fires, runs, twice, early }).toEqual({ fires: 2_000, runs: 2_000, twice: 0, early: 0 });

@@ -16,8 +16,8 @@ import { installPythonPackages, type PythonPackages } from './support/python-pac
 
 const { SCHEMATHESIS_ALL_CASES = '' } = process.env;
 /**
- * Requests by chance for each operation, beside the many of the coverage phase. The examples of the document are sent as they stand by
- * `docs-examples.test.ts`; the phase of examples fills their gaps by chance.
+ * Random requests for each operation, besides the many of the coverage phase. `docs-examples.test.ts` sends the examples of the
+ * document unchanged; the phase of examples fills their gaps with random values.
  */
 const amount =
   SCHEMATHESIS_ALL_CASES === '1'
@@ -53,7 +53,7 @@ const toml = (value: unknown): string => JSON.stringify(value);
 function settingsOf(name: string, route: Route): string {
   const ids: Record<string, unknown> = { ...own, uid: own.environmentUid, kind: 'artifact', id: own.artifactUid };
   const names = Object.keys(route.params?.shape ?? {}).filter((each) => ids[each] !== undefined);
-  // Things that are deleted first could not be read after that.
+  // Things that are deleted first could not be read later.
   const fixed: Record<string, unknown> = Object.fromEntries(
     route.method === 'DELETE' ? [] : names.map((each) => [`path.${each}`, ids[each]]),
   );

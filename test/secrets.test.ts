@@ -1,4 +1,4 @@
-/** A secret in everything that a run in a real sandbox does: nothing that Runyard keeps, streams or answers holds it. */
+/** A secret in every part of a run in a real sandbox: nothing that Runyard stores, streams or answers contains it. */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -162,7 +162,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     },
   );
 
-  test('gives the values to no record of what MCP servers and skills say', async () => {
+  test('stores the values in no record of the output of MCP servers and skills', async () => {
     expect(await system.run(toolRunId)).toMatchObject({
       state: 'SUCCEEDED',
       agent_skill: { name: 'leaky', description: 'Uses «redacted» and «redacted».' },
@@ -171,7 +171,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
       expect(found(await text(`/agent/runs/${toolRunId}${what}`)), what).toEqual([]);
     const conversation = await text(`/agent/runs/${toolRunId}/conversation`);
     expect(conversation.match(/It says: «redacted»/g)?.length).toBeGreaterThanOrEqual(2);
-    // The repository itself says them to everyone who may read it, and the list of skills shows only that.
+    // The repository itself shows them to everyone who may read it, and the list of skills shows only that.
     expect(models.requests.map(({ body }) => JSON.stringify(body)).join()).toContain('Log in with «redacted».');
   });
 
@@ -206,7 +206,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
     expect(found(configured)).toEqual([]);
   });
 
-  test('streams no value to those who watch the team', async () => {
+  test('sends no value to the streams of the team', async () => {
     stream.abort();
     const received = await live;
     expect(received).toContain(runId);
@@ -214,7 +214,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
   });
 
   test('keeps no value in the database, its files, blobs and logs', async () => {
-    // The search finds what is there, in text and in JSON.
+    // The search finds stored texts, in text and in JSON.
     expect((await columnsHolding(system.dataDir, ['no licence'])).columns).not.toEqual([]);
     expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.runs.config');
     const { columns, rows } = await columnsHolding(system.dataDir, planted);

@@ -66,7 +66,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     });
     return container;
   };
-  /** Plays the script as a run, and returns what it printed. */
+  /** Runs the script as a run, and returns its output. */
   const play = async (
     script: string,
     more: Pick<FakeContainerRun, 'image' | 'volume' | 'backend'>,
@@ -98,14 +98,14 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(printed).toContain('No such file');
     expect(fake.artifacts.map(({ data, bytes }) => [data.filename, String(bytes)])).toEqual([['answer.txt', '42\n']]);
     expect(fake.workspaces).toHaveLength(1);
-    // Entry point and agent were looked at.
+    // The script read entry point and agent.
     expect(printed).toContain('/agent/entrypoint.sh agent run');
     expect(printed).toContain('/agent/program/main.mjs agent run');
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(printed).not.toContain(fake.token);
   });
 
-  test('runs the agent in kubernetes mode under the user of an image with musl, who cannot read its memory', async () => {
+  test('runs the agent in kubernetes mode under the user of an image with musl, which cannot read its memory', async () => {
     const printed = await play(
       [
         'id -u; pwd; touch made && echo written',

@@ -16,7 +16,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** Writes one source file of the service and returns what the check says of it, without the file's path. */
+/** Writes one source file of the service and returns the faults that the check finds, without the file's path. */
 async function faultsOf(file: string, source: string): Promise<string[]> {
   const target = path.join(root, 'packages/service/src', file);
   await mkdir(path.dirname(target), { recursive: true });

@@ -11,7 +11,7 @@ const get = async (path: string, accept: string) => {
 
 const unknown = ['/runs', '/runs/', '/runs/latest', '/runs/%3Cscript%3E', `/runs/${'a'.repeat(300)}`, '/runs/a/b/c'];
 
-test.each(unknown)('shows a page that says what to do at %s', async (path) => {
+test.each(unknown)('shows a page with the next step at %s', async (path) => {
   const { status, type, text, answer } = await get(path, browserAccept);
   expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
   expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -33,7 +33,7 @@ test('links the list of errors where an error does not exist', async () => {
   expect(text).toContain('href="/errors"');
 });
 
-test('does not say to strangers which runs exist', async () => {
+test('does not reveal to strangers which runs exist', async () => {
   const known = await get(`/runs/${await service.newRun()}`, browserAccept);
   const other = await get('/runs/01a2019e-4045-7c7f-aefb-17084243a344', browserAccept);
   expect([other.status, other.text]).toEqual([known.status, known.text]);

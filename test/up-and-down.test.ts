@@ -51,7 +51,7 @@ describeSupervised('up', (here) => {
   test('stops everything at SIGTERM and gives the service its time to stop', async () => {
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);
-    // With a run behind it, the worker has made its sandboxes and its connection: there is something to end.
+    // After a run, the worker has sandboxes and a connection to end.
     await runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: '```sh\ntrue\n```' });
     up.child.kill('SIGTERM');
     expect(await up.exited).toBe(0);
@@ -63,7 +63,7 @@ describeSupervised('up', (here) => {
 describeSupervised('programs that a run started', (here) => {
   test('ends the command run in a pipeline with the run, although the started programs continue', async () => {
     writeFileSync(path.join(here.folder, 'p.md'), '```sh\necho piped\n```\n');
-    // `cat` and the lock on descriptor 9 would wait for ever if the background processes had inherited them.
+    // `cat` and the lock on descriptor 9 would wait forever if the background processes had inherited them.
     const script = `exec 9>lock; ${runyard} run p.md 2>&1 | cat`;
     const { output } = await runCommand(['sh', '-c', script], { cwd: here.folder, env: here.env });
     expect(output).toContain('│ piped');
@@ -117,7 +117,7 @@ describeSupervised('down', (here) => {
     expect(run.code).toBe(0);
   });
 
-  test('stops with down while runs are live only as told, and marks those that it ends as retryable', {
+  test('stops with down while runs are live only with an option, and marks the runs that it ends as retryable', {
     timeout: 240_000,
   }, async () => {
     const call = (args: string[], input = '') =>

@@ -1,4 +1,7 @@
-/** Sandboxes in which an agent waits for its run: nothing of one run reaches another, none is used twice, and none outlives its worker. */
+/**
+ * Sandboxes in which an agent waits for its run: no data of one run reaches another, none is used twice, and none lives longer than its
+ * worker.
+ */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -60,7 +63,7 @@ describe.skipIf(!works || !asRoot)('a run that an agent waited for', () => {
   afterAll(() => probe[Symbol.asyncDispose]());
   const stateRoot = () => probe.it.worker.stateRoot;
   const full = () => until(async () => (await waitingAgents(stateRoot())).length === 2);
-  /** Shell that prints how the agent of its run was started. */
+  /** Shell script that prints how the agent of its run was started. */
   const howStarted = 'tr "\\0" " " </proc/$PPID/cmdline; echo';
 
   test('finds nothing that an earlier run left, in a sandbox of its own', async () => {
@@ -177,7 +180,7 @@ describe.skipIf(!works)('the pool of sandboxes in which agents wait', () => {
     const worker = await spawnTestWorker(service, dataDir, settings);
     await until(async () => (await waiting()).length === 2);
     const before = await waiting();
-    // A variable of its own.
+    // A variable that only this run has.
     service.send(fakeAssignment('other', ['--fixture', 'exit', '0'], { OTHER: 'variable' }));
     await service.waitFor('task_completed', (data) => data.execution_id === 'other');
     expect(await waiting()).toEqual(before);

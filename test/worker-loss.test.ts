@@ -1,4 +1,7 @@
-/** A machine that is lost for good in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes are gone at once. */
+/**
+ * A machine that is lost permanently in the middle of a turn: its worker, the supervisors of its sandboxes and the sandboxes end at
+ * once.
+ */
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TimelineEvent } from '@runyard/contract/timeline';
@@ -7,7 +10,7 @@ import { describeSystem } from './support/describe-system.ts';
 import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
-/** Three commands. The second one waits until the test lets it go on. */
+/** Three commands. The second one waits until the test lets it continue. */
 const prompt = (name: string): string =>
   [
     'echo one >> done',
@@ -22,7 +25,7 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     return String(JSON.parse(line).folder);
   };
-  /** Returns the sandbox that has the file, and is none of `others`. */
+  /** Returns the sandbox that contains the file and is not one of `others`. */
   const sandboxWith = async (file: string, others: readonly string[] = []): Promise<string> => {
     const state = await folder();
     const all = path.join(state, 's');
@@ -56,7 +59,7 @@ describeSystem('a lost machine', { env: { RUNYARD_CHECKPOINT_SECONDS: '1' } }, (
     for (const pid of supervisors) process.kill(pid, 'SIGKILL');
     expect((await system.run(runId)).state).toBe('INPROGRESS');
 
-    // The next worker of the data folder knows at once that the sandboxes are gone: nothing waits for the end of the lease.
+    // The next worker of the data folder knows at once that the sandboxes are gone, so nothing waits for the end of the lease.
     system.startWorker();
     const failed = await system.untilEnded(other);
     expect(failed).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });

@@ -1,4 +1,4 @@
-/** The cases that each program goes through. A case returns what the page shows, and throws where the program fails it. */
+/** The cases that each program runs. A case returns the text for the page, and throws if the program fails it. */
 import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import { begin, followUp, type Ground, must, stepsOf, textOf, until, untilEnded } from './ground.ts';
@@ -10,7 +10,7 @@ export interface Case {
 
 const sumOfMemory = 'awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\' /proc/[0-9]*/status 2>/dev/null';
 const mark = '4711.5';
-// Without a command substitution, which Gemini CLI refuses.
+// Without a command substitution, because Gemini CLI refuses that.
 const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

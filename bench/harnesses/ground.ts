@@ -1,4 +1,4 @@
-/** A whole system with fake models, and what the cases ask of it. */
+/** A whole system with fake models, and the requests of the cases to it. */
 import type { Step as ConversationStep } from '../../packages/contract/src/conversations.ts';
 import type { HarnessPreset } from '../../packages/contract/src/harness-presets/preset.ts';
 import type { RunItem } from '../../packages/contract/src/runs.ts';
@@ -69,7 +69,7 @@ export async function transcriptOf({ system }: Ground, id: string): Promise<stri
   return await answer.text();
 }
 
-/** Throws with `what` if something does not hold. */
+/** Throws `what` if the condition is false. */
 export function must(holds: boolean, what: string): void {
   if (!holds) throw new Error(what);
 }

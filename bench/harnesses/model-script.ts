@@ -1,6 +1,6 @@
 import type { FakeConversation, FakeToolCall, FakeTurn } from '../../test/fakes/models.ts';
 
-/** A step that the fake model takes, whatever the program calls its tools. */
+/** A step that the fake model takes, with any name of the program's tools. */
 export type Step =
   | { readonly shell: string }
   | { readonly write: string; readonly text: string }
@@ -8,10 +8,10 @@ export type Step =
 
 const mark = 'Steps: ';
 
-/** Returns a prompt that makes the fake model take these steps, one an answer. */
+/** Returns a prompt that makes the fake model take these steps, one in each answer. */
 export const promptOf = (...steps: readonly Step[]): string => `Work on this.\n${mark}${JSON.stringify(steps)}`;
 
-/** Returns the steps in a prompt, to which programs add text of their own, also on the same line. */
+/** Returns the steps in a prompt. Programs add text of their own, even on the same line. */
 function stepsOf(prompt: string): readonly Step[] {
   const line = prompt.split('\n').findLast((each) => each.startsWith(mark));
   if (line === undefined) return [];
@@ -63,7 +63,7 @@ function callOf(step: Step, offered: readonly string[]): FakeToolCall {
   };
 }
 
-/** Takes the steps of the last prompt one after another, then says what the tools gave. */
+/** Takes the steps of the last prompt one after another, then repeats the results of the tools. */
 export function takeSteps({ prompt, turnOfPrompt, toolNames, toolResults }: FakeConversation): FakeTurn {
   const step = stepsOf(prompt)[turnOfPrompt];
   const isMain = toolNames.some((name) => Object.hasOwn(shells, name));

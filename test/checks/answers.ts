@@ -1,10 +1,10 @@
-/** Compares the statuses that the OpenAPI document declares with those that the tests have seen. */
+/** Compares the statuses that the OpenAPI document declares with those that the tests have received. */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { openApiDocument } from '../../packages/contract/src/openapi.ts';
 import { apiPrefix } from '../../packages/contract/src/route.ts';
 
-/** Answered before it is known which operation was asked for; `packages/service/src/http/server/unreadable-request.ts` has its test. */
+/** The answer comes before the operation is known; `packages/service/src/http/server/unreadable-request.ts` has its test. */
 const beforeRouting = '431';
 
 interface Operation {
@@ -12,7 +12,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
-/** Operation and status of each answer that is declared and that no test has seen, or the other way round. */
+/** Returns operation and status of each answer that is declared but that no test has received, or the other way round. */
 export function compareAnswers(folder: string): string[] {
   const seen = new Set(
     globSync('*.txt', { cwd: folder }).flatMap((file) => readFileSync(path.join(folder, file), 'utf8').split('\n')),

@@ -1,4 +1,4 @@
-/** Which folder may import which. docs/architecture.md shows the same picture; a test compares the two. */
+/** The allowed imports between folders. docs/architecture.md shows the same picture; a test compares the two. */
 import path from 'node:path';
 import { findCycles, type Import, readImports, readSourceFiles } from './import-graph.ts';
 
@@ -9,11 +9,11 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
   service: ['contract'],
   worker: ['contract'],
   agent: ['contract'],
-  // Starts the other programs: what it uses of them is listed in their `exports`.
+  // Starts the other programs. Their `exports` list the modules that it uses.
   cli: ['contract', 'client', 'service', 'worker'],
 };
 
-/** Rooms of the service, from the outside to the ground: a room imports only rooms on lines below its own. */
+/** Rooms of the service, from the top to the bottom: a room imports only rooms on lines below its own. */
 export const serviceLayers: readonly (readonly string[])[] = [
   ['main.ts'],
   ['service.ts'],
@@ -40,7 +40,7 @@ const servicePrefix = 'packages/service/src/';
 /** A room: a folder or a file directly in `src`. */
 const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/')[0] ?? '';
 
-/** The folder whose own files cycles are looked for in; a file directly in `src` counts for itself. */
+/** The folder in which cycles are searched for; a file directly in `src` counts for itself. */
 function folderOf(file: string): string {
   const folder = path.dirname(file);
   return folder.endsWith('/src') ? file : folder;

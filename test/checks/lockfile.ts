@@ -1,7 +1,7 @@
 /**
- * `npm ci` refuses a lockfile that leaves out an optional package of another platform, and npm leaves one out where the
- * registry at hand does not have it (a mirror that holds only what it was asked for). Run as a program, this adds the
- * entries: exact versions without a checksum, which npm installs on no platform but their own.
+ * Adds missing entries to the lockfile. `npm ci` refuses a lockfile without an optional package of another platform, and npm leaves one
+ * out if the registry at hand does not have it (such as a mirror with only the requested packages). Run as a program, this adds the
+ * entries: exact versions without a checksum, which npm installs only on their own platform.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -8,9 +8,9 @@ export interface Outcome {
   /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
   readonly durationMs: number;
-  /** Processor time of the programs that the check ran: the same on a busy machine, where the duration is not. */
+  /** Processor time of the programs that the check ran. It is the same on a busy machine, unlike the duration. */
   readonly cpuMs?: number;
-  /** Time of each test file, where the check runs tests. */
+  /** Time of each test file, if the check runs tests. */
   readonly files?: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
 }
 

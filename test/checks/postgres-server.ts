@@ -12,7 +12,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Ends the server when our end of its input closes, also by kill -9. */
+/** Ends the server when our end of its input closes, even after kill -9. */
 const guard = '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"';
 
 /** Starts a server from the programs in `bin` on a free loopback port, with a data folder and a password of its own. */

@@ -5,17 +5,17 @@ export interface Finished {
   readonly code: number;
   readonly timedOut: boolean;
   readonly durationMs: number;
-  /** Processor time, user and system, of the command and of what it started and waited for. */
+  /** Processor time, user and system, of the command and of the processes that it started and waited for. */
   readonly cpuMs: number;
 }
 
-/** Process groups that are running now: ended with us. */
+/** Running process groups, which end with this process. */
 const groups = new Set<number>();
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     for (const group of groups) endGroup(group, 'SIGTERM');
-    // A process that ignores the signal is killed; the exit code says that a signal ended us.
+    // Kills a process that ignores the signal. The exit code shows that a signal ended this process.
     setTimeout(() => {
       for (const group of groups) endGroup(group, 'SIGKILL');
       process.exit(130);
@@ -27,11 +27,11 @@ function endGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch {
-    // It is gone.
+    // The group is gone.
   }
 }
 
-/** Runs a command with our output and no input, in a group of its own; after `limitMs` the group is killed. */
+/** Runs a command with our output and no input, in a group of its own; kills the group after `limitMs`. */
 export async function runCommand(
   command: readonly [string, ...string[]],
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly limitMs: number },
@@ -61,7 +61,7 @@ export async function runCommand(
   });
   clearTimeout(timer);
   if (group !== undefined) {
-    // Processes that a test left in its group end with it.
+    // Ends processes that a test left in its group.
     endGroup(group, 'SIGKILL');
     groups.delete(group);
   }

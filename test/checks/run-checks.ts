@@ -146,7 +146,7 @@ const processors = Math.max(2, Math.min(4, availableParallelism()));
 
 /**
  * Test files that run at the same time. They wait for programs and for the database more than half of the time: with two for each
- * processor, a quarter of the processor time is idle.
+ * processor, a quarter of the processor time is still idle.
  */
 const together = 1 + 2 * processors;
 
@@ -161,7 +161,7 @@ if (filter === '') {
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
-  // In one go: the files of the service keep the processors busy while the last programs run.
+  // Runs all of them together, because the files of the service keep the processors busy while the last programs run.
   await vitest('units, service and end to end', [...files.programs, ...files.service], {
     env: { [answersVariable]: answers },
     workers: together,

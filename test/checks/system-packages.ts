@@ -13,13 +13,13 @@ function isOnPath(name: string): boolean {
   });
 }
 
-/** Whether Python can install a package, by a pip that is there or one that it brings along. */
+/** Returns whether Python can install a package, with an installed pip or one of its own. */
 function canInstallPython(): boolean {
   const probe = "import importlib.util as i, sys; sys.exit(not (i.find_spec('pip') or i.find_spec('ensurepip')))";
   return spawnSync('python3', ['-c', probe], { stdio: 'ignore' }).status === 0;
 }
 
-/** Folder with the programs of the newest PostgreSQL server here, `null` without one. */
+/** Returns the folder with the programs of the newest PostgreSQL server here, `null` if there is none. */
 export function newestPostgres(): string | null {
   const found = globSync('/usr/lib/postgresql/*/bin/postgres').map((file) => path.dirname(file));
   const version = (folder: string) => Number(path.basename(path.dirname(folder)));
@@ -40,7 +40,7 @@ const wanted: readonly { readonly name: string; readonly isThere: () => boolean 
   { name: 'python3-venv', isThere: canInstallPython },
 ];
 
-/** Installs what the tests use and this machine lacks, where that is possible (root, apt-get), and says so. */
+/** Installs packages that the tests use and this machine does not have, if that is possible (root, apt-get), and reports it. */
 export function installSystemPackages(say: (message: string) => void): void {
   const missing = wanted.filter((item) => !item.isThere()).map((item) => item.name);
   if (missing.length === 0) return;

@@ -1,10 +1,10 @@
-/** Which room of the service writes which table. */
+/** The room of the service that writes each table. */
 
 /** The rooms that write one table. */
 export interface TableRule {
   /** Inserts, updates and deletes rows. */
   readonly owner: string;
-  /** Columns that only the named rooms update, the owner only where it is named too. */
+  /** Columns that only the named rooms update; the owner only if it is named too. */
   readonly columns?: Readonly<Record<string, readonly string[]>>;
   /** Another room that only deletes rows. */
   readonly alsoDeletedBy?: string;
@@ -66,7 +66,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factory_agents: { owner: 'factories' },
   factory_definitions: { owner: 'definitions' },
   factory_sources: { owner: 'definitions' },
-  // A retry or a continuation gives back follow-ups that its execution took and did not answer, in the same statement.
+  // A retry or a continuation releases follow-ups that its execution took and did not answer, in the same statement.
   followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
   idempotency_keys: { owner: 'idempotency' },
   mcp_servers: { owner: 'mcp' },

@@ -8,10 +8,10 @@ import { readSourceFiles } from './import-graph.ts';
 import { filesNamingTablesAtRunTime, tableRules } from './table-owners.ts';
 
 const servicePrefix = 'packages/service/src/';
-/** Migrations, export and import work on all tables. */
+/** Migrations, export and import write all tables. */
 const storePrefix = `${servicePrefix}store/`;
 
-/** `FOR UPDATE`, `FOR NO KEY UPDATE`, `DO UPDATE` and `BEFORE UPDATE` write nothing by themselves. */
+/** `FOR UPDATE`, `FOR NO KEY UPDATE`, `DO UPDATE` and `BEFORE UPDATE` are not statements that write. */
 const writePattern =
   /\b(INSERT INTO|DELETE FROM|TRUNCATE(?: TABLE)?|MERGE INTO|(?<!\b(?:FOR|KEY|DO|BEFORE|AFTER|OR)\s+)UPDATE)\s+(?:ONLY\s+)?([a-z_]+|\$\{)/g;
 
@@ -23,10 +23,10 @@ interface Write {
   readonly columns: readonly string[];
 }
 
-/** Source without comment lines, which may speak of statements. */
+/** Returns source without comment lines, which may contain statements. */
 const withoutComments = (source: string): string => source.replace(/^[ \t]*(?:\/\/|\/?\*).*$/gm, '');
 
-/** Where the list of assignments of an UPDATE ends, outside of all brackets. */
+/** End of the assignments of an UPDATE, outside of all brackets. */
 const endsAssignments = /^(?:FROM|WHERE|RETURNING|`|;)$/;
 
 /** Reads the columns of `a = …, (b, c) = …`: the text after SET. */
@@ -40,7 +40,7 @@ function readColumns(text: string): string[] {
     if (word === '${' || word === '(' || word === '{') depth += 1;
     else if (word === ')' || word === '}') depth -= 1;
     if (depth < 0) break;
-    // Code that the source inserts at the start may end in a comma of its own.
+    // Code that the source inserts at the start may end in a comma.
     if (depth === 0) isStart = word === ',' || (isStart && word === '}');
   }
   return columns;
@@ -60,7 +60,7 @@ function readWrites(source: string): Write[] {
     if (verb !== 'UPDATE' || table === '${') return [{ verb, table, columns: [] }];
     const rest = text.slice(match.index + whole.length);
     const set = /^(?:\s+(?:AS\s+)?(?!SET\b)\w+)?\s+SET\s/.exec(rest);
-    // Without SET it is a word of a sentence.
+    // Without SET, UPDATE is a word of a sentence.
     return set ? [{ verb, table, columns: readColumns(rest.slice(set[0].length)) }] : [];
   });
 }

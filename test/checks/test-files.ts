@@ -1,13 +1,13 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** No file changes what other files of its process see: files share the modules of a process. */
+/** Tests that change nothing that other files of their process see. The files share the modules of a process. */
 export interface TestFiles {
   /** Beside the source of all packages but the service, and tests of whole programs: real service, worker, sandbox and browser. */
   readonly programs: readonly string[];
   /** Beside the source of the service, on the embedded PostgreSQL. */
   readonly service: readonly string[];
-  /** Tests that depend on the database itself: run again on a PostgreSQL server. */
+  /** Tests that depend on the database itself; they run again on a PostgreSQL server. */
   readonly database: readonly string[];
 }
 
@@ -15,7 +15,7 @@ const serviceFolder = 'packages/service/';
 
 /** Tests outside of folders with SQL that also run on the server. */
 const databaseSubjects = [
-  // Shows which of several equal requests at the same time the database lets through.
+  // Shows which of several equal concurrent requests the database accepts.
   'packages/service/src/http/api/idempotency.test.ts',
   // Shows the order of transactions.
   'test/live-streams.test.ts',
@@ -57,7 +57,7 @@ function foldersWithSql(root: string): Set<string> {
 
 const databaseModule = 'packages/service/test/database.ts';
 
-/** Tells whether a test imports the test database, directly or through files that it imports. */
+/** Returns whether a test imports the test database, directly or through other files. */
 function usesTestDatabase(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false;
   seen.add(file);

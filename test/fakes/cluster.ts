@@ -67,7 +67,7 @@ const mebibytes = (amount = '0'): number => Number.parseInt(amount, 10) * (amoun
 
 export interface MemoryCluster extends AsyncDisposable {
   readonly server: string;
-  /** Returns what the user with this token asked, and what was answered. */
+  /** Returns the requests of the user with this token, and the answers. */
   exchangesOf(token: string): Exchange[];
   /** Makes an object, as someone with rights in the namespace could. */
   put(resource: string, object: object): void;
@@ -101,7 +101,7 @@ export async function startMemoryCluster(): Promise<MemoryCluster> {
     return made;
   };
 
-  /** Does what controllers do: makes the pods of Jobs, chooses nodes, notes ends, removes what has no owner. */
+  /** Does the work of controllers: creates the pods of Jobs, chooses nodes, records ends, removes objects without an owner. */
   const control = (): void => {
     for (const job of of('jobs').values()) {
       const pods = [...of('pods').values()].filter(

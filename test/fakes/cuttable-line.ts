@@ -1,15 +1,15 @@
-/** A line to a PostgreSQL server that a test can cut: connections that are open end, new ones are closed at once. */
+/** A connection to a PostgreSQL server that a test can cut: open connections end, and new ones are closed at once. */
 import net from 'node:net';
 
 export interface CuttableLine {
-  /** The given URL, through this line. */
+  /** The given URL, through this proxy. */
   readonly url: string;
   cut(): void;
   mend(): void;
   close(): Promise<void>;
 }
 
-/** Opens a line on a port of this machine to the server of a `postgres://` URL. */
+/** Opens a proxy on a port of this machine to the server of a `postgres://` URL. */
 export async function openCuttableLine(target: string): Promise<CuttableLine> {
   const url = new URL(target);
   const socketFolder = url.searchParams.get('host');

@@ -8,7 +8,7 @@ export interface CuttingProxy {
   loseAnswers(count: number): void;
   /** Returns how many answers were lost. */
   lost(): number;
-  /** Passes on new connections to another service. */
+  /** Forwards new connections to another service. */
   leadTo(origin: string): void;
   /** Closes all connections. */
   cut(): void;

@@ -1,6 +1,6 @@
 /**
- * A code host on loopback: bare repositories over git's smart HTTP protocol, spoken by the real `git http-backend`, at
- * `/{owner}/{repo}.git`. It can want a token, send renamed repositories on, and remembers what it was asked.
+ * A code host on loopback: bare repositories over git's smart HTTP protocol, served by the real `git http-backend`, at
+ * `/{owner}/{repo}.git`. It can require a token, redirects renamed repositories, and records its requests.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -61,7 +61,7 @@ export interface FakeGitHost {
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
   /** Content of a file on a branch, by default `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
-  /** From now on requests to `from` (`owner/repo`) are sent on with 301, to `to` on this host or to an absolute URL. */
+  /** From now on requests to `from` (`owner/repo`) are redirected with 301, to `to` on this host or to an absolute URL. */
   redirect(from: string, to: string): void;
   close(): Promise<void>;
 }
@@ -83,9 +83,9 @@ export interface FakeGitHostOptions {
   readonly token?: string;
   /** Decides for each repository (`owner/repo`) instead. `password`: of basic authentication. */
   readonly accepts?: (repository: string, password: string | undefined) => boolean;
-  /** False: it sends all files of a commit, also to those who ask for none. */
+  /** False: it sends all files of a commit, even to clients that ask for none. */
   readonly leavesOutFiles?: boolean;
-  /** Answers what is no request of git. Returns false for others. */
+  /** Answers requests that are not git's. Returns false for others. */
   readonly api?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The service's side of `/api/v1/harness-support/*` for the agent's tests, on loopback or a Unix socket: hands out one
- * task, checks and keeps what is reported as the real one does, and can misbehave.
+ * The service's side of `/api/v1/harness-support/*` for the agent's tests, on loopback or a Unix socket: returns one task, checks and
+ * stores reports as the real one does, and can simulate faults.
  */
 import { EventEmitter, once } from 'node:events';
 import {
@@ -15,7 +15,7 @@ import type { AgentTask, InboxItem } from '@runyard/contract/agent-protocol';
 import { type FakeRequest, whyRefused } from './harness-support/check-request.ts';
 import { type FakeAnswer, type FakeReports, jsonOf, keepReports, prefix } from './harness-support/reports.ts';
 
-/** What to answer instead of the right thing: a status, or `cut`: handled, but the answer never arrives. */
+/** The answer instead of the right one: a status, or `cut`: the request is handled, but the answer never arrives. */
 export interface FakeFault {
   status: number | 'cut';
   headers?: Record<string, string>;
@@ -30,13 +30,13 @@ export interface FakeHarnessSupport extends FakeReports {
   task: AgentTask;
   /** Path and body size of every request. */
   readonly requests: readonly { method: string; path: string; bytes: number; authorization: string | undefined }[];
-  /** Files by the path they are served under. */
+  /** Files by the path of their download. */
   readonly files: Map<string, Buffer>;
-  /** Requests whose path begins with the key are passed on to the URL, as the gateway does it. */
+  /** Requests whose path begins with the key are forwarded to the URL, as by the gateway. */
   readonly forwards: Map<string, string>;
-  /** The cancel goes out over the inbox. */
+  /** Sends the cancel over the inbox. */
   cancel(): void;
-  /** So does this; a follow-up again and again until the agent names its position. */
+  /** Sends the item over the inbox; a follow-up again and again until the agent names its position. */
   tell(item: InboxItem): void;
   /** The answer to `finish-task`. */
   next: 'wait' | 'leave';
@@ -44,19 +44,19 @@ export interface FakeHarnessSupport extends FakeReports {
   supersede(): void;
   /** Decides before each request is handled; undefined: no fault. */
   fault: (request: { method: string; path: string; body: string }) => FakeFault | undefined;
-  /** Answers what the fake itself does not know; undefined: 404. */
+  /** Answers requests that the fake itself does not know; undefined: 404. */
   more: (request: {
     method: string;
     path: string;
     query: URLSearchParams;
     body: unknown;
   }) => Promise<FakeAnswer | undefined> | undefined;
-  /** Resolves as soon as `condition` holds; checked after every request. */
+  /** Resolves as soon as `condition` returns true; checked after every request. */
   until(condition: (fake: FakeHarnessSupport) => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A task as the service would hand it out. */
+/** Returns a task in the form of the service. */
 export function fakeTask(task: Partial<AgentTask> = {}): AgentTask {
   return {
     run_id: 'run-1',

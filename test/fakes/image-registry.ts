@@ -26,7 +26,10 @@ const manifestType = 'application/vnd.docker.distribution.manifest.v2+json';
 const listType = 'application/vnd.docker.distribution.manifest.list.v2+json';
 const digestOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
-/** Stands in for an image registry: the read half of the Distribution API (github.com/opencontainers/distribution-spec), images by `name:tag`. */
+/**
+ * Replaces an image registry: the read half of the Distribution API (github.com/opencontainers/distribution-spec), images by
+ * `name:tag`.
+ */
 export async function startFakeImageRegistry(
   images: Readonly<Record<string, RegistryImage>>,
   /** `user:password` that every request must have; absent: none. */

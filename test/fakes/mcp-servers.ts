@@ -1,4 +1,4 @@
-/** Real MCP servers for tests: as one file each for a sandbox, and over HTTP on loopback behind a door that wants a header. */
+/** Real MCP servers for tests: as one file each for a sandbox, and over HTTP on loopback behind a proxy that requires a header. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import http, { type IncomingHttpHeaders } from 'node:http';

@@ -1,7 +1,7 @@
 /**
- * A provider of language models on loopback that speaks the four protocols as the real ones do on the wire, says what
- * the test sets, records its requests, and can misbehave. Anthropic, OpenAI and Google are at their usual
- * paths; the OpenAI-compatible endpoint of one's own machine is at `/local/v1`.
+ * A provider of language models on loopback with the four protocols of the real ones. It gives the answers that the test sets, records
+ * its requests, and can simulate faults. Anthropic, OpenAI and Google are at their usual paths; the OpenAI-compatible endpoint of the
+ * user's machine is at `/local/v1`.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -56,17 +56,17 @@ export interface FakeModels {
   /** Settings of a service that finds all four providers here. */
   readonly env: Readonly<Record<string, string>>;
   readonly requests: readonly FakeModelRequest[];
-  /** The answers of the model: a list is indexed by the answers given in the conversation; a function decides by itself. */
+  /** The answers of the model: a list is indexed by the number of answers in the conversation; a function decides itself. */
   script(script: FakeScript): void;
-  /** The next `times` requests (default 1) of any provider go wrong in this way. */
+  /** The next `times` requests (default 1) of any provider fail in this way. */
   misbehave(misbehaviour: FakeMisbehaviour, times?: number): void;
-  /** Forgets what was planned to go wrong. */
+  /** Removes the planned faults. */
   forgive(): void;
-  /** Lets all streams that `hold` go on. */
+  /** Continues all streams that `hold` stopped. */
   release(): void;
   /** Resolves with the `count`th request (1, 2, …) as soon as it has arrived. */
   request(count: number): Promise<FakeModelRequest>;
-  /** Ids that `GET …/models` of the local endpoint gives. */
+  /** Ids that `GET …/models` of the local endpoint returns. */
   localModels: string[];
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A name server (RFC 1035) on a free UDP port of loopback that knows a few addresses, and says nothing about silent names. */
+/** A name server (RFC 1035) on a free UDP port of loopback that knows a few addresses, and does not answer queries for silent names. */
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
@@ -6,7 +6,7 @@ import { isIPv4 } from 'node:net';
 export interface FakeNameServer {
   /** `127.0.0.1:PORT` */
   readonly address: string;
-  /** Each question as `NAME A` or `NAME AAAA`, repetitions included. */
+  /** Each query as `NAME A` or `NAME AAAA`, repetitions included. */
   readonly questions: readonly string[];
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export async function startFakeNameServer(
     questions.push(`${name} ${types[type] ?? type}`);
     if (isSilent(name)) return;
     const known = addresses[name];
-    // Names with IPv6 addresses are not needed here: AAAA is answered with none.
+    // Tests need no names with IPv6 addresses, so AAAA is answered with none.
     const records = type === 1 ? (known ?? []).filter((address) => isIPv4(address)) : [];
     const head = Buffer.alloc(12);
     query.copy(head, 0, 0, 2);

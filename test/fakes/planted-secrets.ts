@@ -1,7 +1,7 @@
-/** Secrets of a test, and what says them: a prompt, MCP servers and a skill. */
+/** Secrets of a test, and programs that print them: a prompt, MCP servers and a skill. */
 export const token = 'kT9"deploy/token+42';
 export const certificate = `-----BEGIN-----\n${'Ab3/'.repeat(30)}\n-----END-----\n`;
-/** A value that a file name can hold. */
+/** A value that a file name can contain. */
 export const nameToken = 'Qz7-name-token-81';
 /** Texts that would show the values, in the spellings that the run prints. */
 export const planted = [
@@ -38,7 +38,7 @@ echo "$DEPLOY_TOKEN" >&2; exit 7
 \`\`\`
 `;
 
-/** An MCP server in the sandbox whose tool says the secrets that it finds in its environment, in several spellings. */
+/** An MCP server in the sandbox whose tool returns the secrets of its environment, in several spellings. */
 export const sayingServer = `
 const { DEPLOY_TOKEN: token, NAME_TOKEN: name } = process.env;
 const text = [token, name, Buffer.from(token).toString('base64'), encodeURIComponent(token), JSON.stringify({ token })].join(' ');

@@ -13,7 +13,7 @@ export interface FakePull {
   readonly body: string;
   readonly draft: boolean;
   readonly url: string;
-  /** Repository of the branch, such as `stranger/site`; absent: the one that is asked for. */
+  /** Repository of the branch, such as `stranger/site`; absent: the one of the request. */
   readonly from?: string;
 }
 
@@ -25,7 +25,7 @@ export interface FakePullRequestApi {
   readonly empty: Set<string>;
   /** Branches that the host does not have. */
   readonly missing: Set<string>;
-  /** The next request that opens one gets this answer instead; `opens`: it is opened all the same. */
+  /** The next request that opens one gets this answer instead; `opens`: it is opened anyway. */
   next: { readonly status: number; readonly json: unknown; readonly opens?: boolean } | undefined;
   readonly api: Required<FakeGitHostOptions>['api'];
 }

@@ -1,4 +1,4 @@
-/** A receiver of webhooks on loopback: verifies signatures with the reference library, keeps what came, and can misbehave. */
+/** A receiver of webhooks on loopback: verifies signatures with the reference library, stores its requests, and can simulate faults. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ export interface FakeReceivedWebhook {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  /** Right by one of the secrets, and not older than 5 minutes. */
+  /** Valid with one of the secrets, and not older than 5 minutes. */
   readonly verified: boolean;
 }
 
@@ -30,13 +30,13 @@ export interface FakeWebhookReceiver {
   readonly received: readonly FakeReceivedWebhook[];
   /** Requests that are not answered yet. */
   readonly waiting: number;
-  /** Secrets that it verifies by. */
+  /** Secrets with which it verifies. */
   secrets: string[];
   /** Of requests from now on; the default is 204. */
   behave(behaviour: FakeBehaviour): void;
-  /** Answers all that hang. */
+  /** Answers all waiting requests. */
   release(status: number): void;
-  /** Ends what hangs, and behaves and knows as in the beginning. */
+  /** Ends waiting requests, and restores the initial behaviour and secrets. */
   reset(): void;
   close(): Promise<void>;
 }

@@ -15,11 +15,11 @@ export interface FakeWorkerServiceOptions {
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** The service as a worker sees it: accepts its WebSocket, keeps what it says, sends what a test wants. */
+/** The service from the side of a worker: accepts its WebSocket, records its messages, sends the messages of a test. */
 export interface FakeWorkerService {
   readonly url: string;
   readonly port: number;
-  /** Everything workers said, in order, over all connections. */
+  /** All messages of workers, in order, over all connections. */
   readonly messages: WorkerMessage[];
   /** Requests that reached it over HTTP, as `METHOD target`. */
   readonly requests: string[];
@@ -34,7 +34,7 @@ export interface FakeWorkerService {
   waitFor<T extends keyof DataOf>(type: T, matches?: (data: DataOf[T]) => boolean): Promise<DataOf[T]>;
   /** Cuts all worker connections without a close frame. */
   cutConnections(): void;
-  /** Refuses all with this status from now on; `undefined`: accepts again. */
+  /** Refuses all connections with this status from now on; `undefined`: accepts again. */
   refuseWith(status: number | undefined): void;
   close(): Promise<void>;
 }
@@ -130,7 +130,7 @@ export async function startFakeWorkerService(options: FakeWorkerServiceOptions =
   };
 }
 
-/** An assignment with what a test needs to choose; `args` go to the agent as they are. */
+/** Returns an assignment with the members that a test chooses; `args` are passed to the agent unchanged. */
 export function fakeAssignment(
   executionId: string,
   args: readonly string[] = [],

@@ -1,4 +1,4 @@
-/** Drives the client that @hey-api/openapi-ts generates. Prints one line of JSON: what it read. */
+/** Uses the client that @hey-api/openapi-ts generates. Prints the values that it read as one line of JSON. */
 import { baseUrl, expectData, key, prompt, waitForEnd } from './driving.js';
 import { client } from './hey-api/client.gen.js';
 import * as api from './hey-api/sdk.gen.js';

@@ -1,4 +1,4 @@
-/** Drives openapi-fetch with the types that openapi-typescript generates. Prints one line of JSON: what it read. */
+/** Uses openapi-fetch with the types that openapi-typescript generates. Prints the values that it read as one line of JSON. */
 import createClient from 'openapi-fetch';
 import { baseUrl, expectData, key, prompt, waitForEnd } from './driving.js';
 import type { paths } from './openapi-typescript.js';

@@ -8,7 +8,7 @@ export const prompt = process.env.PROMPT ?? '';
 
 const longestRunMs = 120_000;
 
-/** Returns the data of an answer; throws the problem where there is none. */
+/** Returns the data of an answer; throws the problem if there is none. */
 export function expectData<T>({ data, error }: { readonly data?: T; readonly error?: unknown }): T {
   if (data === undefined) throw new Error(JSON.stringify(error));
   return data;

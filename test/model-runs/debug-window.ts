@@ -60,7 +60,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         });
         expect(await conversation(runId)).toContain('left-41');
 
-        // The environment is repaired; the window is closed by another one that leaves no time.
+        // The environment is repaired; another change that leaves no time closes the window.
         await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
         await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo bye-$((1+2))') });
         await system.until(runId, (run) => run.is_sandbox_running === false);
@@ -88,7 +88,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         const failed = await system.untilEnded(runId);
         const client = createClient({ baseUrl: system.baseUrl(), apiKey: system.key });
         let lastEventId = '';
-        /** The events that a reader gets when it connects again after its last id, until the stream ends. */
+        /** Returns the events that a reader gets when it connects again after its last id, until the stream ends. */
         const rest = async () => {
           const events: LiveEvent[] = [];
           for await (const { id, event } of client.streamRunEvents(runId, { lastEventId })) {

@@ -34,7 +34,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
     const everything = { command: 'node', args: ['attachments/everything.mjs', 'stdio'] };
     const filesystem = { command: 'node', args: ['attachments/filesystem.mjs', '/workspace'] };
 
-    /** A model that makes these calls one after another, and then says what it got. */
+    /** A model that makes these calls one after another, and then repeats the results. */
     const calls = (...toolCalls: FakeToolCall[]) =>
       models.script(({ turn, toolResults }: FakeConversation) => {
         const call = toolCalls[turn];

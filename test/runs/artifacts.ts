@@ -1,4 +1,4 @@
-/** Artifacts of all five types from a real sandbox to their readers, and to the end of the run that made them. */
+/** Artifacts of all five types from a real sandbox to their readers, and after the end of their run. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { eventually, type System } from '../support/system.ts';
 

@@ -1,4 +1,4 @@
-/** Clients that well-known generators make of the OpenAPI document create, read and list against a real service. */
+/** Clients that well-known generators make from the OpenAPI document create, read and list against a real service. */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -94,7 +94,7 @@ export const describeGeneratedClients = (system: System) =>
         ],
         { cwd },
       );
-      // It leaves out what it cannot read, and goes on.
+      // It leaves out the parts that it cannot read, and continues.
       const { operations, models } = namesIn(document);
       expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
       expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));

@@ -9,11 +9,11 @@ const agentEntry = fileURLToPath(new URL('../../packages/agent/src/main.ts', imp
 
 export interface AgentProbe extends AsyncDisposable {
   readonly it: TestWorker;
-  /** Runs a script of the shell as a command of a run; what it printed. */
+  /** Runs a script of the shell as a command of a run; returns its output. */
   attempt(script: string): Promise<string>;
-  /** Runs JavaScript as a command of a run, in the sandbox's own Node; what it printed. */
+  /** Runs JavaScript as a command of a run, in the sandbox's own Node; returns its output. */
   attemptInNode(script: (token: string) => string): Promise<string>;
-  /** Runs a script of the shell that may end its sandbox; how the worker reports the end. */
+  /** Runs a script of the shell that may end its sandbox; returns how the worker reports the end. */
   ended(script: string): Promise<{ readonly failure_reason?: string | undefined; readonly message: string }>;
 }
 

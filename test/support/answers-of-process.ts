@@ -1,13 +1,13 @@
 /**
- * Notes which route of each HTTP app in this process gave which status, so that bin/test can compare the statuses that the
- * OpenAPI document declares with those that tests have seen. Fastify announces each new app on a diagnostics channel, so the
- * service needs no code for this.
+ * Records which route of each HTTP app in this process gave which status, so that bin/test can compare the statuses that the OpenAPI
+ * document declares with those that tests have received. Fastify announces each new app on a diagnostics channel, so the service needs
+ * no code for this.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Names the folder where test processes note what was answered: lines of method, route and status. */
+/** Names the folder in which test processes record the answers: lines of method, route and status. */
 export const answersVariable = 'CHECKS_ANSWERS';
 
 /** The part of a Fastify app that is used here. */

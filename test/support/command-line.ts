@@ -12,7 +12,7 @@ export interface RunningCommand {
 
 const running = new Set<ChildProcess>();
 
-/** Ends what a test that failed has left running: each command with all that it started in its group. */
+/** Ends processes that a failed test left running: each command with all processes of its group. */
 export function endCommands(): void {
   for (const child of running) {
     try {
@@ -24,7 +24,7 @@ export function endCommands(): void {
   running.clear();
 }
 
-/** Starts a command with an environment of its own: nothing of ours but where programs and npm's own files are. */
+/** Starts a command with an environment of its own, which has none of our variables except the paths of programs and of npm's files. */
 export function startCommand(
   command: readonly [string, ...string[]],
   options: {

@@ -1,4 +1,4 @@
-/** A container engine of a test's own, with images that are made from nothing: no registry is needed, and nothing of it is left. */
+/** A container engine of a test, with images that are made without a registry. Nothing of it remains. */
 import { execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, openSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -33,7 +33,7 @@ const isExecutable = (file: string): boolean => {
   }
 };
 
-/** Tells why no engine can run here; undefined: one can. */
+/** Returns why no engine can run here; undefined: one can. */
 function missing(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can start a container engine';
   if (!isExecutable('/usr/sbin/dockerd')) return 'no container engine is installed (package docker.io)';
@@ -43,8 +43,8 @@ function missing(): string | undefined {
 export const hasMusl = isExecutable(muslLoader);
 
 /**
- * Starts an engine. Returns why there is none where it does not start. `bridge` is the address of the machine in a network of the containers, such as
- * `172.30.0.1/24`; absent: they have none.
+ * Starts an engine. Returns why there is none if it does not start. `bridge` is the address of the machine in a network of the
+ * containers, such as `172.30.0.1/24`; absent: they have none.
  */
 export async function startTestEngine(bridge?: string): Promise<TestEngine | string> {
   const reason = missing();

@@ -7,11 +7,11 @@ export interface CutOffReader {
   readonly ids: string[];
   /** Data of the events, as text. */
   readonly events: string[];
-  /** Where it would go on; '' while it was told no id yet. */
+  /** Id after which it would continue; '' if it has received no id yet. */
   lastId(): string;
   /** Connections that were opened so far. */
   connections(): number;
-  /** Resolves when the stream has told its end, or after `stop`. */
+  /** Resolves when the stream has reported its end, or after `stop`. */
   readonly done: Promise<void>;
   stop(): void;
 }
@@ -23,7 +23,7 @@ export interface CutOffOptions {
   readonly lifeMs: () => number;
 }
 
-/** Starts to read; a refusal but 5xx is thrown by `done`. */
+/** Starts to read; `done` throws a refusal other than 5xx. */
 export function readCutOff({ url, key, lifeMs }: CutOffOptions): CutOffReader {
   const ids: string[] = [];
   const events: string[] = [];

@@ -1,4 +1,4 @@
-/** Tests of a whole system, which starts before them and is stopped behind them; skipped by name where no sandbox works. */
+/** Tests of a whole system, which starts before them and is stopped after them; skipped by name if no sandbox works. */
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { type FakeModels, startFakeModels } from '../fakes/models.ts';
 import { type System, type SystemOptions, sandboxProblem, startSystem } from './system.ts';
@@ -6,14 +6,14 @@ import { type System, type SystemOptions, sandboxProblem, startSystem } from './
 /** Sandboxes end with their worker, as they do when its machine is lost. For tests of that loss by a kill. */
 export const endsWithWorker = { RUNYARD_ADOPT_SECONDS: '0' } as const;
 
-/** Settings, where they are known before anything else was started. */
+/** Settings that are known before anything is started. */
 type Options = SystemOptions | (() => Promise<SystemOptions>);
 
-/** Starting on a loaded machine, where the first worker also bundles the agent. */
+/** Time to start on a loaded machine, where the first worker also bundles the agent. */
 const startLimitMs = 150_000;
 const stopLimitMs = 60_000;
 
-/** Values that exist only when the tests run, for closures that are made before. */
+/** Values that exist only when the tests run, for closures that are created earlier. */
 export function later<T extends object>(get: () => T | undefined): T {
   return new Proxy({} as T, {
     get: (_, name) => {
@@ -24,7 +24,10 @@ export function later<T extends object>(get: () => T | undefined): T {
   });
 }
 
-/** `describe` for tests that share a system. What `options` starts besides is stopped by an `afterAll` of the file, behind the system. */
+/**
+ * `describe` for tests that share a system. Other things that `options` starts are stopped by an `afterAll` of the file, after the
+ * system.
+ */
 export function describeSystem(name: string, options: Options, tests: (system: System) => void): void {
   describe.skipIf(sandboxProblem)(sandboxProblem ? `${name} (skipped: ${sandboxProblem})` : name, () => {
     let system: System | undefined;

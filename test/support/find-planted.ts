@@ -1,10 +1,10 @@
-/** Searches everything that a system has stored for planted texts. */
+/** Searches all stored data of a system for planted texts. */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { superuser } from '../../packages/service/src/store/embedded/cluster.ts';
 
-/** Returns the files of the folder that hold one of the texts as they are: blobs, logs, files of the database. */
+/** Returns the files of the folder that contain one of the texts unchanged: blobs, logs, files of the database. */
 export async function filesHolding(folder: string, planted: readonly string[]): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
@@ -27,7 +27,7 @@ async function connectEmbedded(dataDir: string): Promise<pg.Client> {
   return client;
 }
 
-/** Searches values of all types: strings and bytes as they are, others as JSON and in their parts. */
+/** Searches values of all types: strings and bytes unchanged, others as JSON and in their parts. */
 function holds(value: unknown, planted: readonly string[]): boolean {
   if (Buffer.isBuffer(value)) return planted.some((each) => value.includes(each));
   if (typeof value === 'string') return planted.some((each) => value.includes(each));
@@ -35,7 +35,10 @@ function holds(value: unknown, planted: readonly string[]): boolean {
   return Object.entries(value).some(([name, part]) => holds(name, planted) || holds(part, planted));
 }
 
-/** Returns `table.column` of all values in the embedded database that hold one of the texts; PostgreSQL compresses long ones in its files. */
+/**
+ * Returns `table.column` of all values in the embedded database that contain one of the texts; PostgreSQL compresses long ones in its
+ * files.
+ */
 export async function columnsHolding(
   dataDir: string,
   planted: readonly string[],

@@ -1,7 +1,6 @@
 /**
- * Gives a data folder what its first start would make: the migrated database and the agent's runtime. Both are made once per test run.
- *
- * A test about the first start on an empty folder does without it, such as `test/newcomer.test.ts`.
+ * Gives a data folder the results of a first start: the migrated database and the agent's runtime. Both are made once for each test
+ * run. A test about the first start on an empty folder does not use it, such as `test/newcomer.test.ts`.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -44,7 +43,7 @@ export async function makeOnce(name: string, make: (folder: string) => Promise<v
     try {
       if (existsSync(made)) break;
       const making = `${made}.making`;
-      // A process that was killed has left it.
+      // A killed process has left it.
       await rm(making, { recursive: true, force: true });
       await make(making);
       await rename(making, made);

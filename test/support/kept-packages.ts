@@ -6,9 +6,9 @@ import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 
 export interface KeptPackages {
-  /** Read it only: other test runs use it. */
+  /** Only read it, because other test runs use it. */
   readonly folder: string;
-  /** Removes the packages where they could not be kept. */
+  /** Removes the packages if they could not be kept. */
   remove(): Promise<void>;
 }
 

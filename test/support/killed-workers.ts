@@ -80,7 +80,7 @@ function agentsOf(runIds: ReadonlySet<string>): [string, string][] {
     try {
       return [[runId, readlinkSync(`/proc/${pid}/ns/pid`)]];
     } catch {
-      // It ended while we looked.
+      // The process ended while its arguments were read.
       return [];
     }
   });
@@ -122,7 +122,7 @@ async function judge(system: System, ids: readonly string[], seenTwice: Readonly
     const { events } = await system.call<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
     if (events.filter(({ event_type }) => event_type === 'agent_started').length !== 1) twice.add(runId);
     if (events.filter(({ event_type }) => event_type === 'oz_run_done').length > 1) twice.add(runId);
-    // A run that ended before its agent said anything has no conversation.
+    // A run that ended before its agent sent anything has no conversation.
     const conversation = await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String);
     const said = JSON.stringify(conversation);
     if (!['one', 'two', 'three'].every((word) => said.includes(word))) incomplete.push(runId);

@@ -1,4 +1,4 @@
-/** Lists the modules that a program loads: those of packages are most of the time of a start. */
+/** Lists the modules that a program loads, because those of packages take most of the time of a start. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Scripts of the shell that reach for things of the machine around a sandbox. Outside of a sandbox each prints `REACHED` and its name. */
+/**
+ * Scripts of the shell that try to reach things of the machine around a sandbox. Outside of a sandbox each prints `REACHED` and its
+ * name.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +13,7 @@ export interface MachineAttacks extends AsyncDisposable {
   readonly names: readonly string[];
   /** All of them, one after the other. */
   readonly script: string;
-  /** Runs the script outside of a sandbox; what it printed. */
+  /** Runs the script outside of a sandbox; returns its output. */
   runOutside(): string;
 }
 

@@ -1,4 +1,4 @@
-/** Computes what a list must return, in the plainest way: it looks at every run and sorts all that match. */
+/** Computes the right result of a list in the simplest way: it checks every run and sorts all that match. */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { Queryable } from '../../packages/service/src/store/database/database.ts';
 
@@ -46,7 +46,9 @@ interface Texts {
 
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
-/** Tells whether a run matches a word of the query. Made once per word: what depends on the word alone is computed once. */
+/**
+ * Returns whether a run matches a word of the query. Created once for each word, so that facts about the word alone are computed once.
+ */
 type Match = (texts: Texts) => boolean;
 
 const exactly = (word: string): Match => {
@@ -63,7 +65,7 @@ const similarly = (word: string): Match => {
 /** Returns the text, and the text without each of its letters. */
 const withoutALetter = (text: string) => [text, ...[...text].map((_, at) => text.slice(0, at) + text.slice(at + 1))];
 
-/** Tells whether one letter is wrong, missing, too many, or exchanged with the next; after a long word more letters may follow. */
+/** Returns whether one letter is wrong, missing, too many, or exchanged with the next; after a long word more letters may follow. */
 function oneSlipFrom(word: string): (other: string) => boolean {
   const lefts = withoutALetter(word);
   return (other) =>

@@ -1,11 +1,11 @@
-/** Processes that see each other as little as those of two containers: each is process 1 of its own, with its own network. */
+/** Processes that see as little of each other as those of two containers: each is process 1 of its own, with its own network. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 const isolation = ['--pid', '--fork', '--mount-proc', '--net', '--kill-child'];
 const prefix = process.getuid?.() === 0 ? isolation : ['--map-root-user', ...isolation];
 
-/** Null where processes can be isolated; else the reason to skip by name. */
+/** Null if processes can be isolated; else the reason to skip by name. */
 export const namespaceProblem: string | null = (() => {
   try {
     execFileSync('unshare', [...prefix, 'true'], { stdio: 'pipe' });

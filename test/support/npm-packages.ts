@@ -8,7 +8,7 @@ import { type KeptPackages, keepPackages } from './kept-packages.ts';
 
 const run = promisify(execFile);
 
-/** `missing`: they cannot be had on this machine, with the reason. */
+/** `missing`: they cannot be installed on this machine, with the reason. */
 export type NpmPackages =
   | {
       readonly kind: 'ready';
@@ -21,12 +21,12 @@ export type NpmPackages =
 /** Of npm on a loaded machine with a slow registry. */
 const installLimitMs = 180_000;
 
-/** npm's codes where what came is not what the lockfile says, or the lockfile is not that of package.json. */
+/** npm's codes for content that differs from the lockfile, or a lockfile that differs from package.json. */
 const ownFaults = /EINTEGRITY|EUSAGE/;
 
 /**
- * Copies a folder with `package.json` and `package-lock.json`, and gives the copy the packages that they name, installed without running
- * a script of a package. Throws where what came is not what the lockfile says.
+ * Copies a folder with `package.json` and `package-lock.json`, and installs in the copy the packages that they name, without running a
+ * script of a package. Throws if the content differs from the lockfile.
  */
 export async function installNpmPackages(folder: string): Promise<NpmPackages> {
   const manifests = ['package.json', 'package-lock.json'];
@@ -47,9 +47,9 @@ export async function installNpmPackages(folder: string): Promise<NpmPackages> {
   }
   const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
   await cp(folder, target, { recursive: true });
-  // A symbolic link would not do: a generator looks for the tsconfig.json above its own real place.
+  // A symbolic link does not work: a generator looks for the tsconfig.json above its real path.
   const copy = (...flags: string[]) => run('cp', ['-a', ...flags, path.join(packages.folder, 'node_modules'), target]);
-  // Linked where both are on one file system.
+  // Hard links, if both are on one file system.
   await copy('-l').catch(() => copy());
   return {
     kind: 'ready',

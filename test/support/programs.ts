@@ -36,7 +36,7 @@ async function bundlePrograms(folder: string): Promise<void> {
       platform: 'node',
       target: 'node24',
       format: 'esm',
-      // Without the conditions that only bundlers know: the files that Node itself would load.
+      // Without the conditions that only bundlers use, so that it takes the files that Node itself would load.
       conditions: [],
       outdir: folder,
       outExtension: { '.js': '.mjs' },

@@ -1,4 +1,4 @@
-/** Python packages, installed as their users install them: by pip, from the registry of the machine. */
+/** Python packages, installed by pip from the registry of the machine, as by their users. */
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { type KeptPackages, keepPackages } from './kept-packages.ts';
 
 const run = promisify(execFile);
-/** `missing`: they cannot be had on this machine, with the reason. */
+/** `missing`: they cannot be installed on this machine, with the reason. */
 export type PythonPackages =
   | {
       readonly kind: 'ready';
@@ -51,8 +51,8 @@ const succeeds = async (command: string, ...args: string[]): Promise<boolean> =>
   );
 
 /**
- * Installs the packages of a requirements file with their checked hashes in a folder of their own. `minor`: of the oldest
- * Python 3 that they are for. Throws where what came is not what the hashes say.
+ * Installs the packages of a requirements file with their checked hashes in a folder of their own. `minor`: of the oldest supported
+ * Python 3. Throws if the content differs from the hashes.
  */
 export async function installPythonPackages(requirements: string, minor: number): Promise<PythonPackages> {
   const described = await run('python3', ['-c', describePython(minor)]).catch(() => undefined);
@@ -69,7 +69,7 @@ export async function installPythonPackages(requirements: string, minor: number)
     kind: 'ready',
     start: async (args, { env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
-        // Of the machine's environment nothing else: a proxy would be asked for the service on loopback.
+        // No other variables of the machine, because a proxy would be used for the service on loopback.
         env: {
           PATH: process.env.PATH ?? '',
           PYTHONPATH: path.join(kept.folder, 'packages'),

@@ -11,5 +11,5 @@ export const runKinds = [
   { kind: 'model', config: oneModel, say: (command: string) => `Please run \`${command}\`.` },
 ];
 
-/** It is in a state that only a follow-up leads out of. */
+/** Its state can be left only by a follow-up. */
 export const hasEnded = ({ state }: RunItem): boolean => ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'].includes(state);

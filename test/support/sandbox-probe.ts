@@ -18,7 +18,7 @@ export interface SandboxProbe extends AsyncDisposable {
   readonly it: TestWorker;
   /** A folder of the machine with the secret in its file `key`. */
   readonly hostFolder: string;
-  /** Runs the script as the agent; what became of it, which is never success. */
+  /** Runs the script as the agent; returns its outcome, which is never success. */
   outcome(script: string): Promise<SandboxOutcome>;
   /** Runs the probe and returns its output. The probe always exits with 1 so that the output is reported. */
   attempt(script: string): Promise<string>;

@@ -1,4 +1,4 @@
-/** Service processes of their own on one database, without workers. */
+/** Starts service processes on one database, without workers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

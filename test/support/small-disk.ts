@@ -7,15 +7,15 @@ import path from 'node:path';
 
 export interface SmallDisk {
   readonly folder: string;
-  /** Writes a file until nothing more fits. */
+  /** Writes a file until the disk is full. */
   fill(): void;
-  /** Gives back what `fill` took. */
+  /** Removes the file that `fill` wrote. */
   free(): void;
   /** Unmounts it, with everything in it. */
   remove(): Promise<void>;
 }
 
-/** Null where this user may mount file systems; else the reason to skip by name. */
+/** Null if this user may mount file systems; else the reason to skip by name. */
 export const smallDiskProblem: string | null = (() => {
   try {
     execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', '/mnt'], { stdio: 'pipe' });

@@ -23,7 +23,7 @@ export interface Supervised {
   programs(name: 'service' | 'worker'): ReturnType<typeof processesOf>;
   /** Address of the running service. */
   origin(): string;
-  /** Message of the last line in the service's log. */
+  /** Returns the message of the last line in the service's log. */
   lastMessageOfService(): unknown;
 }
 

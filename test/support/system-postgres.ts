@@ -1,4 +1,4 @@
-/** A PostgreSQL server of the system's packages on a loopback TCP port with passwords, as an operator's would be. */
+/** A PostgreSQL server of the system's packages on a loopback TCP port with passwords, like that of an operator. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { chooseAccount, runAs } from '../../packages/service/src/store/embedded/account.ts';
 import { freePort } from './free-port.ts';
 
-/** Folder of the programs; undefined where none are installed. */
+/** Folder of the programs; undefined if none are installed. */
 export const systemPostgres: string | undefined = globSync('/usr/lib/postgresql/*/bin').find((folder) =>
   existsSync(path.join(folder, 'initdb')),
 );

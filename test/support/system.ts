@@ -1,4 +1,4 @@
-/** The whole system as its users run it: service and worker as processes of their own, a real database, real sandboxes. */
+/** The whole system as its users run it: service and worker in processes of their own, a real database, real sandboxes. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { hasEnded } from './run-kinds.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** True where a sandbox can be made; else the reason to skip by name. */
+/** True if a sandbox can be made; else the reason to skip by name. */
 export const sandboxProblem: string | null = (() => {
   try {
     execFileSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { stdio: 'pipe' });
@@ -68,8 +68,8 @@ const startLimitMs = 120_000;
 const longestPauseMs = 400;
 
 /**
- * Polls until `probe` gives something; throws with `what` after `timeoutMs`. A pause is a fifth of the time so far, so that short waits
- * end soon and long ones take little processor time.
+ * Polls until `probe` returns a value; throws with `what` after `timeoutMs`. A pause is a fifth of the elapsed time, so that short
+ * waits end soon and long ones take little processor time.
  */
 export async function eventually<T>(
   what: string,
@@ -203,7 +203,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       // A worker that was killed leaves its sandboxes to the next one.
       const dataDirs = [...workers.keys()].map((name) => (name === defaultWorker ? dataDir : path.join(dataDir, name)));
       for (const folder of dataDirs) await endSandboxes(folder);
-      // As root the worker keeps its sandboxes outside of a closed data folder, and says where.
+      // As root the worker puts its sandboxes outside of a closed data folder, and logs the place.
       const lines = (await system.logs()).split('\n').filter((line) => line.includes('"sandboxes live here"'));
       for (const folder of new Set(lines.map((line) => String(JSON.parse(line).folder)))) {
         // A worker that was killed leaves the disks of its sandboxes mounted.
@@ -235,7 +235,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   return system;
 }
 
-/** Closes the input and sends SIGINT, SIGKILL where that is not enough. A worker ends its sandboxes then. */
+/** Closes the input and sends SIGINT, and SIGKILL if that is not enough. A worker ends its sandboxes then. */
 async function stopProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));

@@ -1,6 +1,6 @@
 /**
- * Thread that watches a service while a test attacks it, with an event loop of its own: `workerData` is a WatchedService. Each
- * message to it is answered with a Watched, of the time since it began.
+ * Thread that watches a service while a test attacks it, with an event loop of its own: `workerData` is a WatchedService. Each message
+ * to it is answered with a Watched for the time since its start.
  */
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -33,7 +33,7 @@ setInterval(() => {
   memoryMb = Math.max(memoryMb, Number(kb) / 1024);
 }, 20);
 
-/** Unlike the duration it does not depend on what else the machine does. In hundredths of a second, see proc(5). */
+/** Unlike the duration, it does not depend on other work of the machine. In hundredths of a second, see proc(5). */
 function processorMs(): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

@@ -43,7 +43,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Variables that the processes of the run must not inherit: how to reach the service, and how the agent was started. */
+/** Variables that the processes of the run must not inherit: the connection to the service, and the start of the agent. */
 const ownVariables = [
   'RUNYARD_RUN_TOKEN',
   'RUNYARD_RUN_TOKEN_FD',
@@ -61,7 +61,7 @@ async function runWhatComes([serverRoot = '']: readonly string[]): Promise<numbe
   const given = await waitForRun(process.env, serverRoot);
   if (given === undefined) return 0;
   Object.assign(process.env, given.env);
-  // So that a person who looks at the processes of the machine can tell the runs apart.
+  // So that a person who looks at the processes of the machine can distinguish the runs.
   process.title = given.args.slice(0, 4).join(' ');
   const [, , ...argv] = given.args;
   return await run(argv, given.runToken);
@@ -156,5 +156,5 @@ async function reportFault(
   return 1;
 }
 
-// Exits without waiting for idle connections and background pipes: everything is reported.
+// Exits without waiting for idle connections and background pipes, because everything is reported.
 process.exit(await main(process.argv.slice(2)));

@@ -108,7 +108,7 @@ test('continues the runbook in a new sandbox with the approved command and asks 
     resume: '```sh\ntouch one\n```\n\n```sh\ntouch two\n```',
   };
   await start({ prompt: '', ...ask, decision: { request, follow_up_id: 'f0', decision: 'approve' } });
-  // Without a fingerprint nothing is known to be the same: it asks again.
+  // Without a fingerprint the agent cannot know that the action is the same, so it asks again.
   answer(1, await asked(), 'approve');
   answer(2, await asked(2), 'deny', 'one is enough');
   await ended();

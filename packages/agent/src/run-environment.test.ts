@@ -9,11 +9,11 @@ const environment = (config: EnvironmentConfig) => ({ environment: { uid: 'e', c
 const outputs = () => of('action').map(({ action_id }) => fake.output(action_id));
 
 describe('the variables of an environment', () => {
-  test('reach setup commands and the agent, and none replaces what the agent needs', async () => {
+  test('reach setup commands and the agent, and none replaces a variable that the agent needs', async () => {
     await start({
       ...sh('echo "$GREETING $HOME"'),
       ...environment({
-        // As an environment may have it that was stored before variables were checked.
+        // Such variables may be in an environment that was stored before variables were checked.
         variables: JSON.parse('{"GREETING": "hello", "HOME": "/elsewhere", "RUNYARD_AGENT_SOCKET": "x", "OLD": 5}'),
         setup_commands: ['test "$GREETING" = hello'],
       }),

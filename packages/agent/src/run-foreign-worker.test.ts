@@ -38,7 +38,7 @@ interface Placed {
   env?: Record<string, string>;
 }
 
-/** Plays the task; resolves when the agent has ended well. */
+/** Runs the task; resolves when the agent has ended successfully. */
 async function play(task: Partial<AgentTask>, { targetDir, env = {} }: Placed = {}): Promise<void> {
   fake = await startFakeHarnessSupport({ task: { ...keeps, ...task } });
   agent = startAsPublicWorker({

@@ -31,7 +31,7 @@ test('fails the run before a harness of its own begins, with the name of the ser
   });
 });
 
-test('tells how many tools the model does not get', async () => {
+test('reports how many tools the model does not get', async () => {
   await start({ ...scripted('hello'), mcp_servers: [program('large-schema')] });
   await ended();
   expect(of('notice')).toContainEqual(

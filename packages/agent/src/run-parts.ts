@@ -30,7 +30,7 @@ export interface RunPartsOptions {
   readonly harnessStartMs: number;
 }
 
-/** Creates the parts of an execution and connects them to each other. The socket must be closed in the end. */
+/** Creates the parts of an execution and connects them to each other. The caller must close the socket. */
 export async function openRunParts(options: RunPartsOptions) {
   const { client, secrets, workspace, ownFolders } = options;
   const egress = await openEgress(options.egressSocket);
@@ -69,7 +69,7 @@ export async function openRunParts(options: RunPartsOptions) {
   const record = conversationRecord();
   const handoff = handoffFiles(workspace, maxSnapshotFiles);
 
-  /** Undefined until the task is there. */
+  /** Undefined until the task has arrived. */
   let tree: OrchestratingRunTree | undefined;
   const treeOf = (task: AgentTask) => {
     tree ??= runTree(client, task);
@@ -176,7 +176,7 @@ export async function openRunParts(options: RunPartsOptions) {
   };
 }
 
-/** Opens the way to the worker's proxy. Its module is loaded only where an environment allows hosts. */
+/** Opens the connection to the worker's proxy. Its module is loaded only if an environment allows hosts. */
 async function openEgress(proxySocket: string | undefined) {
   if (proxySocket === undefined) return undefined;
   const { startEgressForwarder } = await import('./egress/forwarder.ts');

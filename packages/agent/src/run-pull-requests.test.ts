@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ended, fake, of, sh, start } from '../test/run.ts';
 
-/** Makes programs that print what the real ones print. */
+/** Creates programs that print the output of the real ones. */
 const tools = `mkdir -p bin
 cat > bin/git <<'END'
 #!/bin/sh

@@ -11,7 +11,7 @@ const stay = (fake: FakeHarnessSupport) => {
   fake.next = 'wait';
 };
 
-/** Waits until the agent knows that the harness is gone: it has reaped the process. */
+/** Waits until the agent has detected the end of the harness: it has reaped the process. */
 async function harnessGone(): Promise<number> {
   const pid = Number(/\(process (\d+)\)$/.exec(fake.text())?.[1]);
   await eventually(() => !existsSync(`/proc/${pid}`));

@@ -102,7 +102,7 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.success).toBe(true);
   });
 
-  test('runs nothing in the mode plan and says what it would run', async () => {
+  test('runs nothing in the mode plan and lists the commands that it would run', async () => {
     await start({ ...sh('touch made', 'echo more'), mode: 'plan' });
     await ended();
     expect(of('action')).toEqual([]);
@@ -120,7 +120,7 @@ describe('a runbook', () => {
     ]);
   });
 
-  test('fails if the prompt has no command, and says what it expects', async () => {
+  test('fails if the prompt has no command, and names the expected form', async () => {
     await start({ prompt: 'Write me a poem.' });
     await ended();
     expect(fake.text()).toContain('```sh\nls -la\n```');
@@ -224,7 +224,7 @@ describe('a runbook', () => {
     await start(sh(look, descriptors));
     await ended();
     const [first = '', second = ''] = of('action').map(({ action_id }) => fake.output(action_id));
-    // The agent itself was looked at: this name is in no other environment.
+    // The command saw the agent itself: this name is in no other environment.
     expect(first).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(first).toContain('RUNYARD_AGENT_SOCKET=');
     expect(first).toContain('--task-id run-1');

@@ -118,7 +118,7 @@ describe('the workspace', () => {
   });
 
   test.each([
-    ['goes on in it where that is restored', true],
+    ['continues in it if it is restored', true],
     ['begins a new one with the conversation as text where it is not', false],
   ])('is restored with its session: the harness %s', async (_name, isThere) => {
     const { bytes, workspace } = await archived('s1');

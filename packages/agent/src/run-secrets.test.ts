@@ -13,7 +13,7 @@ const granted = {
 };
 const forms = [token, 'an earlier value 42', 'Ab3/'.repeat(30), Buffer.from(token).toString('base64').slice(0, 20)];
 
-/** Everything that the agent sent or wrote. */
+/** Returns everything that the agent sent or wrote. */
 const told = () => JSON.stringify([fake.events, fake.finished, fake.artifacts]) + agent.stderr();
 const leaks = () => forms.filter((form) => told().includes(form));
 

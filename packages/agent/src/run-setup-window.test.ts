@@ -33,7 +33,7 @@ test('runs the messages of a person in the sandbox of a failed setup', async () 
   ]);
 });
 
-test('tells an external harness why the setup failed', async () => {
+test('informs an external harness why the setup failed', async () => {
   await start({ ...scripted('echo'), ...broken('exit 5') }, { prepare: stay });
   await fake.until(() => fake.finished.length === 1);
   say(1, 'What is wrong?');

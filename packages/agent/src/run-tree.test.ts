@@ -18,7 +18,7 @@ interface Asked {
   body: unknown;
 }
 
-/** A service with these runs; what was asked of it. */
+/** A service with these runs, which records the requests. */
 function withRuns(runs: ChildRun[], asked: Asked[]) {
   return (fake: FakeHarnessSupport) => {
     fake.more = async ({ method, path, query, body }) => {
@@ -150,7 +150,7 @@ describe('child-run in the sandbox', () => {
   });
 });
 
-test('tells an external harness about child-run and about the run that it works for', async () => {
+test('informs an external harness of child-run and of the run that it works for', async () => {
   await start({ ...scripted('hello'), child_runs: { max_live: 3 }, parent_run: { run_id: 'lead', title: 'Lead' } });
   await ended();
   const prompt = of('transcript')

@@ -13,15 +13,15 @@ export interface AgentRunOptions {
   /** The answer to `resolve-prompt`. The request was sent before this module was loaded. */
   task: Promise<AgentTask>;
   secrets: GrantedSecrets;
-  /** Folder that the run works in. */
+  /** Working folder of the run. */
   workspace: string;
-  /** True: working folder and home were made for this run, so the agent may send what they hold. */
+  /** True: working folder and home were made for this run, so the agent may send their contents. */
   ownFolders: boolean;
   /** Environment of everything that the run starts. It holds no credential. */
   env: Readonly<Record<string, string | undefined>>;
   /** Unix socket of the worker's proxy; absent: there is none. */
   egressSocket?: string | undefined;
-  /** Called with the function that ends the run from outside (SIGTERM). */
+  /** Called with the function that ends the run on a signal (SIGTERM). */
   onStarted?: (terminate: () => void) => void;
   timing?: Partial<typeof defaultTiming>;
 }
@@ -95,10 +95,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
     reporting.abort(new Error('the run is over'));
   }
 
-  /**
-   * Ends a cancelled, terminated or superseded run within `exitMs` of the stop, also if the harness or the service does not
-   * answer.
-   */
+  /** Ends a cancelled, terminated or superseded run within `exitMs` of the stop, even if the harness or the service does not answer. */
   async function leave(turns: Promise<void>): Promise<{ exitCode: number }> {
     const exitCode = stop.reason === 'terminated' ? 128 + 15 : 0;
     const reportEnd = async () => {

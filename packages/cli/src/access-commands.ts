@@ -1,4 +1,4 @@
-/** Subcommands about keys, teams, people and agents in them, and what these change. */
+/** Subcommands that manage keys, teams, people and agent identities, and show the audit log. */
 import { roles } from '@runyard/contract/access';
 import { keyKinds } from '@runyard/contract/choices';
 import { Argument, type Command, Option } from 'commander';

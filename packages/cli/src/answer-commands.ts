@@ -1,4 +1,4 @@
-/** Subcommands that say something to a run: a follow-up, or the answer to its request. */
+/** Subcommands that send a run a follow-up, or the answer to its request. */
 import type { Command } from 'commander';
 import { exitCodesHelp } from './exit-codes.ts';
 import { loadRun } from './load-context.ts';

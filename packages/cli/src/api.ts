@@ -10,7 +10,7 @@ import { addressSettings } from './supervise/running-settings.ts';
  */
 export function connect(context: Context, send?: typeof fetch): Client {
   requireSameSettings(context, addressSettings);
-  // Without a key, a server that is not the data folder's says whether it is there, and then that it wants one.
+  // Without a key, only asks whether a server is there. The failure then says that the server needs a key.
   const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
   return createClient({
     baseUrl: requireOrigin(context),
@@ -26,8 +26,8 @@ export function connect(context: Context, send?: typeof fetch): Client {
 const patienceMs = 60_000;
 
 /**
- * Yields the events of a run as they come; with `follow: false`, the events that exist now. Reports a lost connection and
- * reconnects.
+ * Yields the events of a run as they arrive; with `follow: false`, only the events that exist now. Reports a lost
+ * connection and reconnects.
  * @throws Failure if the service does not come back; the reason of `signal`
  */
 export async function* followRun(

@@ -1,4 +1,4 @@
-/** Groups of subcommands of the runyard command: what runs produced, what they can name, and what other programs need. */
+/** Groups of subcommands: the results of runs, the things that runs can name, and the commands for other programs. */
 import { usageDimensions } from '@runyard/contract/choices';
 import { Argument, type Command, Option } from 'commander';
 import { loadContext } from './load-context.ts';

@@ -63,7 +63,7 @@ export function folderKey(folder: DataFolder): string | null {
   }
 }
 
-/** The key of the data folder is an administrator's: it is sent to no server but the service of that folder. */
+/** The key of the data folder belongs to an administrator, so it is sent only to the service of that folder. */
 function isOfFolder({ settings, folder }: Context): boolean {
   const named = settings.RUNYARD_BASE_URL;
   if (named === undefined) return true;

@@ -3,7 +3,7 @@ import type { RunState } from '@runyard/contract/states';
 /** A signal, or the end of the reader of the output, ended the command early. */
 export const interruptedCode = 130;
 
-/** Returns the exit code of a command that watched a run. The command left the run alone if its state is not settled. */
+/** Returns the exit code of a command that watched a run. If the state is not settled, the command left the run. */
 export function exitCodeOf(state: RunState): number {
   switch (state) {
     case 'SUCCEEDED':

@@ -1,4 +1,4 @@
-/** Loads what a command needs when it runs, so that `--help` and other commands do not wait for it. */
+/** Loads the modules of a command when it runs, so that `--help` and other commands do not wait for them. */
 import type { Context } from './context.ts';
 
 /** Returns the context of a command. @throws Failure if a setting is wrong */

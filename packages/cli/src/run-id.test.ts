@@ -5,7 +5,7 @@ import { resolveRunId, shortIds } from './run-id.ts';
 
 type Query = NonNullable<Parameters<Client['listRuns']>[0]>['query'];
 
-/** Stands for the list of the API: newest first, within the times of the query, in pages. */
+/** Imitates the list of the API: newest first, within the times of the query, in pages. */
 function fakeList(ids: readonly string[], parents: Readonly<Record<string, string>> = {}) {
   const queries: Query[] = [];
   const createdAt = (id: string) => new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toISOString();
@@ -85,7 +85,7 @@ test('sends at most ten requests, however many runs were created at that time', 
   expect(queries).toHaveLength(10);
 });
 
-test('shortens ids to what tells them apart', () => {
+test('shortens ids to the part that distinguishes them', () => {
   expect([...shortIds([one, later]).values()]).toEqual(['01a2019c-09f1', '01a2019e-51d0']);
   expect([...shortIds([one, two]).values()]).toEqual(['01a2019c-09f1-7415-9', '01a2019c-09f1-7415-a']);
   expect(shortIds([]).size).toBe(0);

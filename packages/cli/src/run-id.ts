@@ -11,11 +11,14 @@ type Listing = Pick<Client, 'listRuns'>;
 export const latest = 'latest';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Runs that are asked for at once, and how often, at most. */
+/** Runs in one request, and the largest number of requests. */
 const pageSize = 20;
 const mostPages = 10;
 const mostCandidates = 10;
-/** The id is made by the clock of a service process, `created_at` by the database's: they may differ by so much. */
+/**
+ * A service process makes the id with its own clock, and the database sets `created_at`. The two may differ by this
+ * much.
+ */
 const clockSkewMs = 60_000;
 
 /**
@@ -42,10 +45,10 @@ export async function resolveRunId(client: Listing, name: string): Promise<strin
   return only.run_id;
 }
 
-/** Characters of an id that hold the millisecond of its creation. Few runs share it. */
+/** Characters of an id that encode the millisecond of its creation. Few runs share them. */
 const shortLength = 13;
 
-/** Returns the beginning of each id that tells it from the others, as commands accept it. */
+/** Returns the shortest beginning of each id that no other id shares, as commands accept it. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const isClear = (length: number) => new Set(ids.map((id) => id.slice(0, length))).size === new Set(ids).size;
   let length = shortLength;
@@ -81,7 +84,10 @@ function timesOf(digits: string): { created_after: string; created_before: strin
   };
 }
 
-/** Yields pages of runs, newest first. @throws Failure if there are more than a person can mean */
+/**
+ * Yields pages of runs, newest first.
+ * @throws Failure if a person must give more of the id, because too many runs match
+ */
 async function* pages(
   client: Listing,
   window: { readonly created_after?: string; readonly created_before?: string },

@@ -19,7 +19,7 @@ export function settingDifferences(context: Context, names?: readonly SettingNam
   const running = stateOf(holder) === 'alive' ? readEnvironmentOf(holder.pid) : undefined;
   if (running === undefined) return undefined;
   const origin = claim?.origin ?? readServiceFile(context.folder.serviceFile)?.base_url;
-  // Started with port 0, the service listens on a port that no setting says.
+  // With port 0 the service listens on a port that no setting names.
   const port = Number(running.RUNYARD_PORT) === 0 && origin !== undefined ? new URL(origin).port : undefined;
   return differencesTo(
     { ...running, ...(port ? { RUNYARD_PORT: port } : {}) },

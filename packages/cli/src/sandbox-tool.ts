@@ -14,7 +14,7 @@ export function findOnPath(name: string, pathVariable: string | undefined): stri
       accessSync(file, constants.X_OK);
       return file;
     } catch {
-      // Not here.
+      // The program is not in this folder.
     }
   }
   return null;
@@ -40,7 +40,8 @@ export const withoutSandbox =
   'To work without it: RUNYARD_SANDBOX=none. Then agents run as plain processes of your user: they can read and change whatever you can, and reach your network. Only for prompts that you trust.';
 
 /**
- * Makes sure that bubblewrap is installed if the worker needs it. Root on a Debian-like system installs it and reports that.
+ * Checks that bubblewrap is installed if the worker needs it. As root on a Debian-like system, installs it and reports
+ * that.
  * @throws Failure with the command that installs it, and how to work without it
  */
 export async function ensureSandboxTool(
@@ -64,7 +65,7 @@ export async function ensureSandboxTool(
     spawnSync('apt-get', ['install', '-y', '--no-install-recommends', 'bubblewrap'], aptOptions(env));
   let installed = install();
   if (installed.status !== 0) {
-    // A fresh machine or container has no package lists yet.
+    // A new machine or container has no package lists yet.
     spawnSync('apt-get', ['update'], aptOptions(env));
     installed = install();
   }

@@ -22,7 +22,7 @@ export class EventsGoneError extends ApiError {
   override readonly name = 'EventsGoneError';
 }
 
-/** The service could not be reached, cut its answer, was silent for too long, or sent something that is not JSON. */
+/** The service could not be reached, cut its answer, sent nothing for too long, or sent something that is not JSON. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
@@ -58,8 +58,8 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
 }
 
 /**
- * Returns the error of an answer with status 400 or above. Makes a problem document where the body has none, such as a proxy's page.
- * The schema is loaded here, because most programs never need it.
+ * Returns the error of an answer with status 400 or above. Makes a problem document if the body has none, such as a proxy's page. The
+ * schema is loaded here, because most programs never need it.
  */
 export async function errorOf({ status, url, text }: ErrorAnswer): Promise<ApiError> {
   const { Problem } = await import('@runyard/contract/errors');

@@ -34,7 +34,7 @@ const cut =
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
     response.write(body.slice(0, 10), () => response.destroy());
   };
-/** The same without a Content-Length: only the incomplete JSON shows that something is missing. */
+/** Does the same without a Content-Length: only the incomplete JSON shows that something is missing. */
 const cutWithoutLength =
   (body: string): Answer =>
   (response) => {

@@ -10,7 +10,7 @@ import { watchSilence } from './silence.ts';
 
 /** One event of a stream. */
 export interface ReceivedEvent<E = LiveEvent> {
-  /** Continues the stream behind this event when given as `lastEventId`. */
+  /** Given as `lastEventId`, it continues the stream after this event. */
   readonly id: string;
   readonly event: E;
 }
@@ -45,7 +45,7 @@ type Open = (headers: Record<string, string>, signal: AbortSignal) => Promise<Re
 
 /** Follows a run until it has ended or the service ends the stream; see `follow`. */
 export const followRunEvents = (open: Open, options: FollowOptions): AsyncGenerator<ReceivedEvent> =>
-  // Events behind the end belong to the sandbox of a failed setup, which stays open for debugging.
+  // Later events belong to the sandbox of a failed setup, which stays open for debugging.
   follow(open, options, LiveEvent, (event) => event.type === 'state' && isTerminal(event.state));
 
 /** Follows the runs of a team until the signal is aborted; see `follow`. */
@@ -53,10 +53,10 @@ export const followTeamEvents = (open: Open, options: FollowOptions): AsyncGener
   follow(open, options, TeamLiveEvent, () => undefined);
 
 /**
- * Yields the events of a stream and reconnects behind the last event when the connection breaks. Skips events of types
- * that this client does not know. `endsWith` returns whether the stream ends with this event; undefined leaves that open.
- * @throws EventsGoneError if the service no longer keeps the events behind the last one; ApiError if the service refuses;
- *   the signal's reason
+ * Yields the events of a stream and reconnects after the last event when the connection breaks. Skips events of types that this client
+ * does not know. `endsWith` returns whether the stream ends with this event; undefined: it may or may not.
+ * @throws EventsGoneError if the service no longer keeps the events after the last one; ApiError if the service refuses; the signal's
+ * reason
  */
 async function* follow<E>(
   open: Open,

@@ -19,9 +19,9 @@ export type { FollowOptions, ReceivedEvent } from './events.ts';
 export interface ClientOptions {
   /** Origin of the service. A trailing `/api/v1` is ignored. */
   readonly baseUrl: string;
-  /** Absent: only endpoints that need no key can be called. */
+  /** Absent: only endpoints without a key can be called. */
   readonly apiKey?: string;
-  /** Team that the requests act in. Default: the team that the key was made in. */
+  /** Team in which the requests act. Default: the team in which the key was created. */
   readonly teamUid?: string;
   /** Value of the `User-Agent` header, such as `runyard-cli/1.0`. */
   readonly userAgent?: string;

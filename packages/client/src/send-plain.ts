@@ -33,7 +33,7 @@ function answerOf(url: string, { method, headers, body, signal }: PlainRequest):
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
     const client = url.startsWith('https:') ? process.getBuiltinModule('node:https') : http;
     const request = client.request(url, { method, headers: { ...headers, ...length }, signal });
-    // Stays after the answer: a connection that breaks then is an error of the request too.
+    // Stays after the answer, because a connection that breaks then is also an error of the request.
     request.once('response', resolve).on('error', reject);
     request.end(body);
   });

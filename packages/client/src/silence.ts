@@ -1,7 +1,7 @@
-/** Watches for silence: aborts its signal when nothing comes for too long. */
+/** Detects silence: aborts its signal when no data arrives for too long. */
 export interface Silence {
   readonly signal: AbortSignal;
-  /** Restarts the time. Call it for each sign of life. */
+  /** Restarts the time. Call it whenever data arrives. */
   readonly heard: () => void;
   readonly stop: () => void;
 }

@@ -222,7 +222,7 @@ const tables: Readonly<Record<string, Table>> = {
   },
 };
 
-/** Values are long: a title shows their beginning. */
+/** Shortens a value for the title of a test, because values are long. */
 const shown = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slice(0, 80), value] as const;
 
 describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused }) => {

@@ -1,62 +1,62 @@
 /** Permissions of routes: the roles of a team, the kinds of callers, and the declaration that each route carries. */
 
-/** Roles of a team's members; each may do what the ones behind it may. */
+/** Roles of a team's members, the highest first. Each may do everything that a later one may. */
 export const roles = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof roles)[number];
 
-/** Returns whether a member with the role `has` may do what needs the role `needed`. */
+/** Returns whether a member with the role `has` may do an action that needs the role `needed`. */
 export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has) <= roles.indexOf(needed);
 
 /**
- * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an
- * execution that has not ended, by its run token. `worker`: a self-hosted worker, by a key that only connects one; no key
- * is of this kind yet, and workers connect with the keys of users and agents. `session`: a person in a browser, by the key of a
- * browser session, which opens only what a run's page needs.
+ * Kinds of callers. `user`: a person, by a personal key. `agent`: a service account of the team, by an agent key. `run`: an execution
+ * that has not ended, by its run token. `worker`: a self-hosted worker, by a key that only connects one; no key is of this kind yet,
+ * and workers connect with the keys of users and agents. `session`: a person in a browser, by the key of a browser session, which
+ * allows only the actions that a run's page needs.
  */
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
 
-/** Admits API keys. */
+/** Accepts API keys. */
 export interface AllowKeys {
   /** The lowest role that a user needs. */
   readonly user: Role;
-  /** True: only the key of the operator of the service is admitted. */
+  /** True: only the key of the operator of the service is accepted. */
   readonly operator?: true;
-  /** True: agent keys are admitted too, with the role of a member. */
+  /** True: agent keys are accepted too, with the role of a member. */
   readonly agent?: true;
-  /** True: browser sessions are admitted too, with the role of their user. */
+  /** True: browser sessions are accepted too, with the role of their user. */
   readonly session?: true;
-  /** True: keys of workers are admitted too. */
+  /** True: keys of workers are accepted too. */
   readonly worker?: true;
   /** A higher role that some bodies need: `roles` has it for values of the member `member` of the body. */
   readonly byBody?: { readonly member: string; readonly roles: Readonly<Record<string, Role>> };
-  /** True: a request without a key is admitted to things that are public. */
+  /** True: a request without a key is accepted for public things. */
   readonly publicThings?: true;
 }
 
-/** Admits run tokens: of an execution that is at work, or until its end, also while it is stopping. */
+/** Accepts run tokens: of an execution in progress, or until its end, including the time while it is stopping. */
 export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
 }
 
-/** Admits a request without a credential: any, or one whose URL the service has signed. */
+/** Accepts a request without a credential: any, or one whose URL the service has signed. */
 export interface AllowAnyone {
   readonly anyone: 'always' | 'with_signature';
 }
 
-/** The callers that a route admits. Each thing that a route names must also be of the caller's team, or of its run. */
+/** The callers that a route accepts. Each thing that a route names must also belong to the caller's team, or to its run. */
 export type Allow = AllowKeys | AllowRun | AllowAnyone;
 
-/** Admits every user of the team, and agent keys: for what only reads. */
+/** Accepts every user of the team, and agent keys: for routes that only read. */
 export const teamReads = { user: 'viewer', agent: true } as const satisfies Allow;
-/** Admits users from the role of a member, and agent keys. */
+/** Accepts users from the role of a member, and agent keys. */
 export const teamWrites = { user: 'member', agent: true } as const satisfies Allow;
-/** The same for what a run's page reads and does. */
+/** Does the same for the routes of a run's page. */
 export const runPageReads = { ...teamReads, session: true } as const satisfies Allow;
 export const runPageWrites = { ...teamWrites, session: true } as const satisfies Allow;
-/** Admits the operator of the service, who made the installation. */
+/** Accepts the operator of the service, who set the installation up. */
 export const operatorOnly = { user: 'viewer', operator: true } as const satisfies Allow;
-/** Admits administrators. Agent keys are refused: what runs in a sandbox may hold one. */
+/** Accepts administrators. Agent keys are refused, because a program in a sandbox may have one. */
 export const administrators = { user: 'admin' } as const satisfies Allow;
 
 const plural: Readonly<Record<Role, string>> = {

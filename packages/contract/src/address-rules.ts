@@ -1,6 +1,6 @@
 /**
- * Decides which addresses a connection to a host that users chose may go to: deliveries, MCP servers, sandboxes. Without these
- * rules it could reach the internal network.
+ * Decides which addresses a connection to a host that users chose may use: deliveries, MCP servers, sandboxes. Without these rules it
+ * could reach the internal network.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
@@ -35,7 +35,7 @@ const specialIpv4 = [
 /** The addresses that IANA assigns for the internet (RFC 4291, 2.4). Others, such as ::1 and ::ffff:…, are not public. */
 const globalIpv6 = ['2000::/3'];
 
-/** IANA IPv6 Special-Purpose Address Registry, as far as it lies in 2000::/3; 6to4 and Teredo carry IPv4 addresses. */
+/** IANA IPv6 Special-Purpose Address Registry, for addresses in 2000::/3. 6to4 and Teredo contain IPv4 addresses. */
 const specialIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 
 function blockList(networks: readonly string[]): BlockList {
@@ -50,10 +50,10 @@ function blockList(networks: readonly string[]): BlockList {
 const special = blockList([...specialIpv4, ...specialIpv6]);
 const global = blockList(globalIpv6);
 
-/** Returns the kind of an address. Anything other than a plain IP address is refused. */
+/** Returns the kind of an address. Text that is not a plain IP address is refused. */
 export type AddressRules = (address: string) => AddressKind;
 
-/** Makes rules that also allow the given networks (CIDR). `isOwn`: addresses that count as not public, too. */
+/** Makes rules that also allow the given networks (CIDR). `isOwn`: further addresses that do not count as public. */
 export function makeAddressRules(
   allowedNetworks: readonly string[],
   isOwn: (address: string) => boolean = () => false,

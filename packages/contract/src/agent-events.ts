@@ -1,4 +1,4 @@
-/** Events in the sandbox of a run, one schema a kind; `AgentEvent` of `agent-protocol.ts` is any of them. */
+/** Events in the sandbox of a run, one schema for each kind; `AgentEvent` of `agent-protocol.ts` is any of them. */
 import { z } from 'zod';
 import { AgentRequest, Decision, RequestKind } from './approvals.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
@@ -91,7 +91,7 @@ export const TurnStartedEvent = z
   .object({
     ...eventOf('turn_started'),
     step_id: stepId,
-    prompt: z.string().describe('What the user said'),
+    prompt: z.string().describe('Message of the user'),
   })
   .meta({ id: 'TurnStartedEvent', description: "A turn begins: a step of the conversation with the user's message" });
 

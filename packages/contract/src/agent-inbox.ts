@@ -47,7 +47,7 @@ export const FollowUpItem = z
     type: kind('follow_up'),
     id: z.string().describe('Id of the follow-up'),
     position: z.int().describe('Follow-ups are taken in the order of their positions'),
-    message: z.string().describe('What the user said'),
+    message: z.string().describe('Message of the user'),
     mode: RunMode.optional(),
     attachments: z.array(AgentAttachment).optional().describe('Files that came with it'),
     answers: z

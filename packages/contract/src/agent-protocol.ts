@@ -191,7 +191,7 @@ export const AgentTask = z
       ),
     prepared_workspace: TaskPreparedWorkspace.optional(),
   })
-  .meta({ id: 'AgentTask', description: 'Everything that the agent needs to begin' });
+  .meta({ id: 'AgentTask', description: 'Task of the agent, with everything that it needs to begin' });
 export type AgentTask = z.infer<typeof AgentTask>;
 
 /** One event in the sandbox. */

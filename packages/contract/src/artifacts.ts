@@ -39,7 +39,7 @@ const FileData = z
   .meta({ id: 'FileData', description: 'A file' });
 const ExternalReferenceData = z
   .object({
-    reference_type: z.string().describe("Kind of what it refers to, such as `issue`, in the agent's words"),
+    reference_type: z.string().describe("Kind of the thing that it refers to, such as `issue`, in the agent's words"),
     url: z.string().meta({ description: 'As the run reported it. Searches use its canonical form' }),
     title: z.string().optional().describe('Title that the agent gave it'),
     metadata: z.record(z.string(), z.unknown()).optional().describe('Anything that the agent added'),
@@ -165,7 +165,7 @@ export const ArtifactResponse = z
   .meta({ id: 'ArtifactResponse', description: 'A signed download URL, or the content of a plan' });
 export type ArtifactResponse = z.infer<typeof ArtifactResponse>;
 
-/** Answer to sharing an artifact, and to unsharing it. */
+/** Answer to sharing an artifact, and to ending the sharing. */
 export const ArtifactSharing = z
   .object({
     artifact_uid: z.string().describe('UID of the artifact'),

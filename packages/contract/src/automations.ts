@@ -14,7 +14,7 @@ type Issue = z.core.$ZodIssue;
 
 const has = (issues: readonly Issue[], key: string): number => (issues.some(({ path }) => path[0] === key) ? 1 : 0);
 
-/** Returns the issues of the kind of trigger that was meant: the one whose provider and event are right. */
+/** Returns the issues of the kind of trigger whose provider and event match. */
 function issuesOfMeant(issues: readonly Issue[]): readonly Issue[] {
   const [union] = issues;
   if (union?.code !== 'invalid_union' || union.path.length > 0) return issues;
@@ -24,12 +24,12 @@ function issuesOfMeant(issues: readonly Issue[]): readonly Issue[] {
   return best ?? issues;
 }
 
-/** True for what the database can store as it is. */
+/** Returns true for a value that the database can store unchanged. */
 function isStorable(value: unknown): boolean {
   try {
     return storableJson(value) === JSON.stringify(value);
   } catch {
-    // JSON.stringify throws where the nesting is too deep for its stack.
+    // JSON.stringify throws if the nesting is too deep for its stack.
     return false;
   }
 }
@@ -173,7 +173,10 @@ export const Automation = z
       .describe('The schedules of its triggers, with their next times; absent: it has none'),
     config: AmbientAgentConfig.optional().describe('Members that replace those of the agent and of the factory'),
     overlap: OverlapPolicy,
-    concurrency_key: z.string().optional().describe('Field of the payload by which overlap tells runs apart'),
+    concurrency_key: z
+      .string()
+      .optional()
+      .describe('Field of the payload whose value separates the runs for the overlap policy'),
     problems: z
       .array(z.string())
       .optional()
@@ -227,7 +230,7 @@ const TestFilterCheck = z
     check: FilterCondition,
     path: z.string().optional().describe('Where in the body, such as data.items[2].state'),
     passed: z.boolean().describe('True: the condition is met'),
-    reason: z.string().describe('What was found there, and what is allowed'),
+    reason: z.string().describe('The value that was found, and the allowed values'),
   })
   .meta({ id: 'TestFilterCheck', description: 'A condition of a payload filter, and how it came out' });
 

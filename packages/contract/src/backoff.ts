@@ -2,22 +2,25 @@
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
-  /** 2 when absent. */
+  /** Default: 2. */
   readonly factor?: number;
 }
 
 /**
- * Returns the milliseconds to wait after `failures` failed tries in a row (1: the first has just failed), with ± 25 % of
- * jitter, so that callers that failed together do not come back together. `random` returns 0 ≤ x < 1.
+ * Returns the milliseconds to wait after `failures` failed tries in a row (1: the first has just failed), with ± 25 % of jitter, so
+ * that callers that failed together do not try again together. `random` returns 0 ≤ x < 1.
  */
 export function backoffMs(backoff: Backoff, failures: number, random: () => number = Math.random): number {
   const { firstMs, longestMs, factor = 2 } = backoff;
-  // Beyond 2^50 times the first wait every `longestMs` is reached, and no number is infinite.
+  // 2^50 times the first wait is longer than every `longestMs`, and the limit keeps the number finite.
   const exact = Math.min(longestMs, firstMs * Math.min(factor ** (failures - 1), 2 ** 50));
   return exact * (0.75 + random() * 0.5);
 }
 
-/** Returns the milliseconds that a `Retry-After` header asks for (RFC 9110, 10.2.3: seconds or a date); undefined where it is missing or malformed. */
+/**
+ * Returns the milliseconds that a `Retry-After` header asks for (RFC 9110, 10.2.3: seconds or a date); undefined if it is missing or
+ * malformed.
+ */
 export function retryAfterMs(header: string | undefined, now: number = Date.now()): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}(\.\d+)?$/.test(header.trim())) return Number(header) * 1000;

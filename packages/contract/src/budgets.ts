@@ -82,7 +82,7 @@ export const UsageReport = z
   .object({
     from: z.string().describe('First day of the report, in UTC'),
     to: z.string().describe('Last day of the report, in UTC'),
-    usage: z.array(UsageRow).describe('Sums, ordered by what they are grouped by'),
+    usage: z.array(UsageRow).describe('Sums, in the order of their groups'),
     page_info: PageInfo,
   })
   .meta({ id: 'UsageReport', description: 'A page of what the team used of models' });

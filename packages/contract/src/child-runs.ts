@@ -72,7 +72,7 @@ const waitMs = z.int().min(0).max(60_000).default(0).meta({
 
 export const ChildRunQuery = z.object({ wait_ms: waitMs });
 
-/** Which of the runs a wait is for. */
+/** The runs that a wait is for. */
 const WaitUntil = z.enum(['all', 'any']).meta({ id: 'WaitUntil', description: 'Which of the runs a wait is for' });
 
 export const ListChildRunsQuery = z.object({

@@ -1,4 +1,4 @@
-/** Words that schemas and options of the command share. Loads no zod, because the command has them in its help. */
+/** Words that schemas and options of commands share. Loads no zod, because the help of a command contains them. */
 
 export const approvalPolicies = ['ask', 'auto-approve', 'auto-deny'] as const;
 export const keyKinds = ['personal', 'agent'] as const;

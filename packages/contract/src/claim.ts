@@ -1,6 +1,6 @@
 /**
- * A claim on a folder: a lock of the kernel, which is free as soon as its holder is gone, and a file that says who the holder is.
- * Loads no zod.
+ * A claim on a folder: a lock of the kernel, which is free as soon as its holder has ended, and a file that describes the holder. Loads
+ * no zod.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tryLockFile } from './file-lock.ts';
@@ -13,12 +13,12 @@ export interface ClaimFiles {
 }
 
 export interface HeldClaim<H> {
-  /** Replaces what the file says about the holder. */
+  /** Replaces the description of the holder. */
   describe(holder: H): void;
   release(): void;
 }
 
-/** Takes the claim and writes who holds it. Returns undefined if another process holds it. */
+/** Takes the claim and writes the description of its holder. Returns undefined if another process holds it. */
 export function tryClaim<H>(files: ClaimFiles, holder: H): HeldClaim<H> | undefined {
   const lock = tryLockFile(files.lock);
   if (lock === undefined) return undefined;
@@ -36,7 +36,7 @@ export function tryClaim<H>(files: ClaimFiles, holder: H): HeldClaim<H> | undefi
   return { describe, release: lock.release };
 }
 
-/** Reads who holds the claim or held it last. Returns undefined if the file is missing or damaged. */
+/** Reads the description of the present or last holder. Returns undefined if the file is missing or damaged. */
 export function readHolder<H>(file: string, isHolder: (value: unknown) => value is H): H | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));

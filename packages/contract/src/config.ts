@@ -106,13 +106,13 @@ const StoredBudget = {
   max_duration_minutes: MaxDuration.optional().catch(undefined),
 };
 
-/** Reads the limits of a stored configuration, which may be older than these members and hold something else there. */
+/** Reads the limits of a stored configuration, which may be older than these members and have other types of values there. */
 export function budgetOf(config: Readonly<Record<string, unknown>>): RunBudget {
   const entries = Object.entries(z.object(StoredBudget).parse(config)).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries);
 }
 
-/** The end or the continuation of a run whose machine is lost in the middle of a turn. */
+/** Whether a run ends or continues if its machine is lost in the middle of a turn. */
 export const WorkerLossPolicy = z
   .enum(workerLossPolicies, { error: 'must be fail (the run ends in ERROR, the default) or resume' })
   .meta({

@@ -53,7 +53,7 @@ export const ActionResultBlock = z
   })
   .meta({ id: 'ActionResultBlock', description: 'The result of a tool call' });
 
-/** Anything else the harness told. */
+/** Any other report of the harness. */
 export const EventBlock = z
   .object({
     type: z.literal('event').describe('Kind of the block'),
@@ -77,7 +77,7 @@ export const Message = z
   .object({
     role: MessageRole,
     content: z.array(ContentBlock).describe('Pieces of the message, in their order'),
-    timestamp: Timestamp.optional().describe('When it was said, RFC 3339 in UTC'),
+    timestamp: Timestamp.optional().describe('Time of the message, RFC 3339 in UTC'),
     message_ids: z.array(z.string()).optional().describe("Ids of the harness's messages that it was made of"),
     request_id: z.string().optional().describe('Request to a person that it belongs to'),
   })
@@ -88,10 +88,12 @@ export type Message = z.infer<typeof Message>;
 export const Step = z
   .object({
     id: z.string().describe('Id of the step'),
-    description: z.string().optional().describe('What the user said'),
+    description: z.string().optional().describe('Message of the user'),
     summary: z.string().optional().describe('What the agent did, in its own words'),
     started_at: Timestamp.optional().describe('When work on the prompt began, RFC 3339 in UTC'),
-    completed_at: Timestamp.optional().describe('When work on the prompt ended, RFC 3339 in UTC; absent: it goes on'),
+    completed_at: Timestamp.optional().describe(
+      'When work on the prompt ended, RFC 3339 in UTC; absent: it has not ended',
+    ),
     messages: z.array(Message).describe("Messages, oldest first; the first is the user's"),
     get steps() {
       return z.array(Step).describe('Delegated work');
@@ -108,14 +110,14 @@ export const ConversationResponse = z
   .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and what was done on them' });
 export type ConversationResponse = z.infer<typeof ConversationResponse>;
 
-/** Where the link of a session leads. */
+/** Target of the link of a session. */
 export const SessionRedirect = z
   .object({
     conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
   })
   .meta({ id: 'SessionRedirect', description: 'Where the link of a session leads' });
 
-/** Where the link of a conversation leads. */
+/** Target of the link of a conversation. */
 export const ConversationRedirect = z
   .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
   .meta({ id: 'ConversationRedirect', description: 'Where the link of a conversation leads' });

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 
-/** When a schedule fires: by a cron pattern, or at equal intervals. */
+/** The times at which a schedule fires: by a cron pattern, or at equal intervals. */
 export type Expression =
   | { readonly kind: 'cron'; readonly pattern: string; readonly everyHour: boolean }
   | { readonly kind: 'every'; readonly intervalMs: number };
@@ -10,7 +10,7 @@ export type ParsedExpression =
   | { readonly ok: true; readonly expression: Expression }
   | { readonly ok: false; readonly problem: string };
 
-/** The words of Go's robfig/cron, whose expressions the interface takes. */
+/** The words of Go's robfig/cron, whose expressions the interface accepts. */
 const words: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
@@ -56,14 +56,14 @@ function parseCron(pattern: string): ParsedExpression {
     return refuse(
       `must have five fields (minute, hour, day of the month, month, day of the week), not ${fields.length}`,
     );
-  // croner knows more than the portable characters, and means something of its own by them.
+  // croner accepts more than the portable characters, and gives them a meaning of its own.
   if (fields.some((field) => !/^(?:[0-9*,/-]|[A-Za-z]{3})+$/.test(field)))
     return refuse('has a field with something else than numbers, names of three letters, and the characters * , - /');
   try {
     if (new Cron(pattern, { utcOffset: 0, paused: true }).nextRun(new Date(0)) === null)
       return refuse('never fires: no month has such a day');
   } catch (error) {
-    // croner searches for a day that no month has by recursion.
+    // croner searches by recursion for a day that no month has.
     if (error instanceof RangeError && error.message.includes('call stack'))
       return refuse('never fires: no month has such a day');
     return refuse(`is not a cron expression: ${reasonOf(error)}`);

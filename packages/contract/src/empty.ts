@@ -1,10 +1,10 @@
 /** Bodies without members. */
 import { z } from 'zod';
 
-/** A request that says all by its path. */
+/** A request whose path has all information. */
 export const EmptyRequest = z.object({}).meta({ id: 'EmptyRequest', description: 'No members' });
 
-/** An answer that says all by its status. */
+/** An answer whose status has all information. */
 export const EmptyResponse = z
   .object({})
   .meta({ id: 'EmptyResponse', description: 'No members: the status says it all' });

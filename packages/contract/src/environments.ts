@@ -144,7 +144,7 @@ export const Environment = z
   .meta({ id: 'Environment', description: 'An environment: what a sandbox holds before the agent begins' });
 export type Environment = z.infer<typeof Environment>;
 
-/** Answer to sharing an environment by its link, and to the end of that. */
+/** Answer to sharing an environment by its link, and to ending the sharing. */
 export const EnvironmentSharing = z
   .object({
     uid: z.string().describe('Id of the environment'),
@@ -181,7 +181,7 @@ const NamedEnvironmentConfig = EnvironmentConfig.extend({
 /** Body of the requests that create or replace an environment. The configuration must have a name. */
 export const CreateEnvironmentRequest = z
   .object({
-    config: NamedEnvironmentConfig.describe('The whole configuration: what is left out is not kept'),
+    config: NamedEnvironmentConfig.describe('The whole configuration: members that are left out are removed'),
   })
   .meta({ id: 'CreateEnvironmentRequest', description: 'An environment to create, or its new configuration' });
 export type CreateEnvironmentRequest = z.infer<typeof CreateEnvironmentRequest>;

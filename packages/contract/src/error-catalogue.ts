@@ -1,11 +1,11 @@
 /** The error codes of the interface. Loads no zod, because every client has them. */
 
-/** Where an error leaves the run it happens in; `null`: it says nothing about a run. */
+/** State of the run in which an error happens; `null`: the error is not about a run. */
 export type ErrorRunState = 'FAILED' | 'ERROR' | null;
 
 /** One row of the interface's error catalogue. */
 export interface ErrorKind {
-  /** HTTP status where the code does not depend on the occasion. */
+  /** HTTP status, if it is always the same. */
   readonly status: number;
   /** RFC 7807 `title`. */
   readonly title: string;
@@ -22,7 +22,7 @@ export interface ErrorKind {
 const userError = { retryable: false, runState: 'FAILED', extraFields: [] } as const;
 const platformError = { retryable: false, runState: 'ERROR', extraFields: [] } as const;
 
-/** All codes that an error can have, of a request and of a run. Published clients know them: none is renamed or taken away. */
+/** All codes that an error can have, of a request and of a run. Published clients know them, so none is renamed or removed. */
 export const errorCatalogue = {
   insufficient_credits: {
     ...userError,

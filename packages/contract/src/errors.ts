@@ -8,7 +8,7 @@ export const ErrorDetail = z
       .string()
       .optional()
       .describe('External service that refuses access: github, gitlab, or the host of another code host'),
-    auth_url: z.string().optional().describe('Page that says how access is given'),
+    auth_url: z.string().optional().describe('Page that explains how to give access'),
     inaccessible_repos: z
       .array(z.string())
       .optional()
@@ -24,13 +24,13 @@ export const ErrorCode = z
   .enum(Object.keys(errorCatalogue) as [ErrorCode, ...ErrorCode[]])
   .meta({ id: 'ErrorCode', description: 'Machine-readable code of an error' });
 
-/** A member of a request that is not as it must be. */
+/** A wrong member of a request. */
 export const InvalidMember = z
   .object({
     path: z
       .string()
       .describe('Path of the member in the request, such as `config.model_id`; of a fault in a definition, the file'),
-    message: z.string().describe('What is wrong with it and what is expected there'),
+    message: z.string().describe('The fault, and the expected value'),
     line: z.int().optional().describe('Line in the file that `path` names, from 1'),
     column: z.int().optional().describe('Column in that line, from 1'),
     suggestion: z.string().optional().describe('Name that was probably meant'),
@@ -43,7 +43,7 @@ export const Problem = z
     type: z.string().meta({ description: '{base_url}/errors/{code-with-dashes}, a page that explains the code' }),
     title: z.string().describe('The error in a few words, the same for each `error_code`'),
     status: z.int().describe('HTTP status of the answer'),
-    detail: z.string().optional().describe('What happened here and what to do next'),
+    detail: z.string().optional().describe('The cause of this error and the next step'),
     instance: z.string().meta({ description: 'Path of the request' }),
     error: z.string().meta({ description: "Legacy: 'title (detail)', or the title alone" }),
     error_code: ErrorCode,

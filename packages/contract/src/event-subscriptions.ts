@@ -33,7 +33,7 @@ export const EventData = z
   })
   .meta({ id: 'EventData', description: 'The run of an event, and what happened' });
 
-/** Body of a delivery, signed as Standard Webhooks says. It holds ids and states only; details are read with a key. */
+/** Body of a delivery, signed as Standard Webhooks defines. It has only ids and states; a receiver reads details with a key. */
 export const EventPayload = z
   .object({
     type: DeliveredEventType,

@@ -8,7 +8,7 @@ const maxRepositories = 50;
 
 const described = {
   name: NonBlank.max(100).describe('Name for people, at most 100 characters'),
-  description: Text.max(2_000).optional().describe('What the factory is for'),
+  description: Text.max(2_000).optional().describe('Purpose of the factory'),
   alias: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$/, { error: 'must be 1 to 50 characters of [A-Za-z0-9_-]' })
@@ -31,7 +31,7 @@ export const FactoryAgent = z
   .object({
     name: z.string().describe('Name of the agent in the factory'),
     agent_type: FactoryAgentType,
-    description: z.string().optional().describe('What the agent does'),
+    description: z.string().optional().describe('Task of the agent'),
     prompt: z.string().describe('Instructions in front of the prompt of every run'),
     config: AmbientAgentConfig.describe('Members that replace those of `agent_defaults`'),
   })

@@ -4,10 +4,10 @@ import { FactoryChange, FactoryNotice } from './factory-definitions.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 
-/** Seconds between two looks at a repository. */
+/** Seconds between two reads of a repository. */
 export const sourcePolling = { least: 60, default: 300, most: 86_400 } as const;
 
-/** Name of a branch that git takes for nothing else in any place. */
+/** Name of a branch that git cannot take for an option or a revision, in any argument. */
 const branchName = /^[A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199}$/;
 /** A relative path of plain parts: none is empty, `.` or `..`. */
 const folderPath = /^[A-Za-z0-9_.-]+(\/[A-Za-z0-9_.-]+)*$/;
@@ -71,7 +71,7 @@ const FactorySyncFault = z
     path: z.string().describe('Path of the file in the folder of the definition'),
     line: z.int().describe('Line, from 1'),
     column: z.int().describe('Column, from 1'),
-    message: z.string().describe('What is wrong, and what to do'),
+    message: z.string().describe('The fault, and how to fix it'),
     suggestion: z.string().optional().describe('Name that was probably meant'),
   })
   .meta({ id: 'FactorySyncFault', description: 'A fault in a definition file of a repository' });

@@ -1,4 +1,4 @@
-/** The end of a turn, as the agent reports it, and what the agent does then. */
+/** The end of a turn, as the agent reports it, and the next step of the agent. */
 import { z } from 'zod';
 import { AgentEvent } from './agent-protocol.ts';
 import { ErrorCode } from './errors.ts';
@@ -11,7 +11,7 @@ const FinishTaskError = z
       .literal(true)
       .optional()
       .describe('True: the request that failed was repeated already, so the run ends now, also with a retryable code'),
-    message: z.string().describe('Phase, reason and what to do next, in one text'),
+    message: z.string().describe('Phase, reason and next step, in one text'),
   })
   .meta({ id: 'FinishTaskError', description: 'Why a turn failed' });
 

@@ -32,7 +32,7 @@ export const SnapshotFile = z
   })
   .meta({ id: 'SnapshotFile', description: 'A file of a snapshot that is announced' });
 
-/** Where to PUT a file of a snapshot. */
+/** Address for the PUT of a file of a snapshot. */
 export const SnapshotUpload = z
   .object({
     filename: z.string().describe('Name of the file'),

@@ -86,7 +86,7 @@ export const CreateAgentIdentityRequest = z
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
 export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
 
-/** A member that may be left out or null, which is the same. */
+/** A member that may be left out or null, with the same meaning. */
 const orNull = <T extends z.ZodType>(schema: T) =>
   schema
     .nullable()

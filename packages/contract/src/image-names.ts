@@ -3,7 +3,7 @@
 export interface ImageName {
   /** Such as `docker.io`, or `127.0.0.1:5000`. */
   readonly registry: string;
-  /** The whole name with registry and tag or digest, as the engine is asked for it. */
+  /** The whole name with registry and tag or digest, as requests to the engine have it. */
   readonly full: string;
 }
 
@@ -16,7 +16,9 @@ const registryName =
 const tagName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const digestName = /^sha256:[a-f0-9]{64}$/;
 
-/** Reads a name such as `node:24`, `ghcr.io/team/image@sha256:…`. A name without a registry is one of Docker Hub; without a tag, `latest`. */
+/**
+ * Reads a name such as `node:24`, `ghcr.io/team/image@sha256:…`. A name without a registry means Docker Hub; without a tag, `latest`.
+ */
 export function readImageName(given: string): ReadImageName {
   const shown = JSON.stringify(given.length > 200 ? `${given.slice(0, 200)}…` : given);
   const problem = (why: string): ReadImageName => ({
@@ -37,7 +39,7 @@ export function readImageName(given: string): ReadImageName {
   if (tag !== undefined && !tagName.test(tag)) return problem('its tag is wrong');
   if (!path.split('/').every((each) => part.test(each)))
     return problem('its parts between `/` must be lower-case letters, digits and single `.`, `_`, `-` between them');
-  // An image of this name could be any: the engine would take it for an id.
+  // The engine would take such a name for the id of any image.
   if (!hasRegistry && tag === undefined && digest === undefined && /^[a-f0-9]{64}$/.test(path))
     return problem('it is an id');
   const whole = !hasRegistry && !path.includes('/') ? `library/${path}` : path;

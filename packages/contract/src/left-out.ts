@@ -1,10 +1,10 @@
-/** Long texts of which only head and tail are kept. A mark between them says what is missing; each cut is made between lines. */
+/** Shortens long texts to head and tail. A mark between them names the missing part; each cut is made between lines. */
 import { formatBytes } from './byte-size.ts';
 
 /** Most bytes that `leftOutMark` and the marks of two cut lines take together. */
 export const maxMarkBytes = 128;
 
-/** Most of a kept part that is given up so that the cut is between two lines. A longer line is cut, and `…` marks its cut. */
+/** Largest part of the kept text that is dropped so that the cut is between two lines. A longer line is cut, and `…` marks its cut. */
 const maxGivenUp = 4096;
 
 /** Returns the mark of a part that is left out, without a newline: `… 12,345 lines (1.2 MB) left out …`. */

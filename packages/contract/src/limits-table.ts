@@ -1,4 +1,4 @@
-/** The table of all limits, from the constants and settings that hold them. `docs/limits.md` is written from it. */
+/** The table of all limits, from the constants and settings that define them. `docs/limits.md` is generated from it. */
 
 import { sourcePolling } from './factory-sources.ts';
 import {
@@ -101,7 +101,7 @@ const invalid = '400';
 const tooLarge = '413';
 const definitionFault = 'a fault of the definition';
 
-/** In the order in which they are shown. */
+/** In the order of the page. */
 export const limits: readonly Limit[] = [
   {
     of: 'conversation and setup events of a run',

@@ -52,7 +52,7 @@ export const maxKeys = 1_000;
 export const maxTeamsOfPerson = 1_000;
 /** People in a team. */
 export const maxMembers = 1_000;
-/** Invitations of a team that wait. */
+/** Unused invitations of a team. */
 export const maxInvitations = 200;
 /** Agent identities of a team. */
 export const maxIdentities = 200;
@@ -100,7 +100,10 @@ export const maxEnvironmentGuests = 100;
 export const maxSecrets = 200;
 /** Bytes of a secret's value. */
 export const maxSecretBytes = 16 * 1024;
-/** Characters of a secret's value at least, and how many of them must differ: a shorter one is in ordinary text by chance. */
+/**
+ * Least number of characters of a secret's value, and of different ones among them, because a shorter one occurs in ordinary text by
+ * chance.
+ */
 export const minSecretLength = 8;
 export const minSecretCharacters = 4;
 /** Secrets that a run, or an environment, names. */
@@ -121,7 +124,7 @@ export const maxSkillBytes = 1024 * 1024;
 export const maxSkillsOfRepository = 100;
 /** Repositories that are read for one list of skills. */
 export const maxListedRepositories = 50;
-/** Bytes of what the code host sends for one look into a repository: its folders without its files, where the host can leave them out. */
+/** Bytes that the code host sends when a repository is read: its folders, without its files if the host can leave them out. */
 export const maxRepositoryPackBytes = 32 * 1024 * 1024;
 /** Models that an administrator may disable for a team. */
 export const maxDisabledModels = 500;
@@ -133,7 +136,7 @@ export const maxSubscriptions = 20;
 export const maxFactories = 50;
 /** Bytes of the body of a delivery to a webhook. */
 export const maxWebhookBytes = 256 * 1024;
-/** Deliveries to a webhook in a minute, and apart from them requests that fail its authentication. */
+/** Deliveries to a webhook in a minute, and separately the requests that fail its authentication. */
 export const maxWebhookDeliveriesPerMinute = 60;
 
 /** Earlier worker processes that one hello may replace. */
@@ -148,7 +151,7 @@ export const maxSetupOutputBytes = 8 * 1024;
 /** Characters of `resume` in a request to a person. */
 export const maxResumeLength = 64 * 1024;
 
-/** Characters of a conversation as text, about 50,000 tokens: what a model can take in front of a prompt. */
+/** Characters of a conversation as text, about 50,000 tokens: a model can take that before a prompt. */
 export const maxConversationTextLength = 200_000;
 
 /** Bytes of a harness's memory. */

@@ -5,20 +5,20 @@ export interface LogDestination {
   write(line: string): void;
 }
 
-/** Lines that are missing in a log because it could not be written for a while. */
+/** Number of lines that are missing in a log because it could not be written for a while. */
 export interface LogGap {
   readonly error: string;
   readonly dropped: number;
 }
 
-/** Bytes that are kept while they cannot be written. Further lines are dropped. */
+/** Largest number of bytes that wait while they cannot be written. Further lines are dropped. */
 const maxWaitingBytes = 1024 * 1024;
 const retryMs = 100;
 
 /**
- * Opens the destination of a program's log. Its failures neither end the program nor make it wait: while the disk is full, up to
- * 1 MB of lines is kept, and written with the first line after there is room again; then `onResumed` is called. Pino's own
- * destination ends the process at such an error, and its `flushSync` repeats the write for ever (sonic-boom 4.2).
+ * Opens the destination of a program's log. Its failures neither end the program nor make it wait: while the disk is full, up to 1 MB
+ * of lines wait in memory, and are written with the first line after there is room again; then `onResumed` is called. Pino's own
+ * destination ends the process at such an error, and its `flushSync` repeats the write forever (sonic-boom 4.2).
  */
 export function openLogDestination(
   descriptor: number,

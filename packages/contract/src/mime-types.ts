@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 
-/** By the file name's extension, in lower case. */
+/** Types by the file name's extension, in lower case. */
 const byExtension: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.csv': 'text/csv',

@@ -37,7 +37,7 @@ export const Model = z
     description: z
       .string()
       .optional()
-      .describe('What is known of the model; of one that cannot be chosen: why, and what changes that'),
+      .describe('Facts about the model; for a model that cannot be chosen, the reason and the setting that changes it'),
     reasoning_level: z.string().optional().describe('How much the model thinks, in words of its provider'),
     cost: ModelCost.optional().meta({
       description: 'US dollars per million tokens at the standard rate; absent if unknown',
@@ -49,7 +49,7 @@ export type Model = z.infer<typeof Model>;
 
 const ModelId = NonBlank.max(300);
 
-/** Words that begin the last sentence of the description of a model that the service has probed. */
+/** First words of the last sentence in the description of a model that the service has probed. */
 export const probeWords = 'Probe at the start: it ';
 
 /** The choices of a team about models. */

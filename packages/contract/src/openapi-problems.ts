@@ -6,7 +6,7 @@ import { checksNames, type Route } from './route.ts';
 const overRate =
   'The key or its team sent more requests in a minute than the service allows; `Retry-After` tells when to send it again';
 
-/** Returns the problems that callers get because of who they are. */
+/** Returns the problems that depend only on the caller. */
 function accessProblems(allow: Allow): Record<number, string> {
   const unauthenticated = errorCatalogue.authentication_required.explanation;
   if ('run' in allow) {
@@ -21,7 +21,7 @@ function accessProblems(allow: Allow): Record<number, string> {
   };
 }
 
-/** Returns the problems that a route may answer: by who may call it, by what it takes, and its own. */
+/** Returns the problems that a route may answer: those of its callers, of its input, and its own. */
 export function problems(route: Route): Record<number, string> {
   const takesInput = Boolean(route.body ?? route.query ?? route.once);
   const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
@@ -32,7 +32,7 @@ export function problems(route: Route): Record<number, string> {
     ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
     ...access,
     ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
-    // Node answers it before there is a route.
+    // Node answers this before a route is found.
     431: 'The request line and the headers are larger than 16 KB together',
     ...(route.body || route.bodyType
       ? {

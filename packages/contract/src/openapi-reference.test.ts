@@ -44,7 +44,7 @@ const operations = [...Object.values(document.paths), ...Object.values(document.
 const called = Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 const nameOf = (schema: Schema): string => schema.$ref?.split('/').at(-1) ?? '';
-/** A reference without words of its own has those of the schema that it names. */
+/** A reference without a description of its own has that of the schema that it names. */
 const isDescribed = (schema: Schema): boolean => Boolean(schema.description ?? schemas[nameOf(schema)]?.description);
 
 const bodiesOf = (operation: Operation) => [
@@ -56,7 +56,7 @@ const bodiesOf = (operation: Operation) => [
   ),
 ];
 
-/** Each schema of the document that is written out in its place, with where that is. `allOf` holds conditions on members of the schema itself. */
+/** Returns each schema that the document has inline, with its place. `allOf` contains conditions on members of the schema itself. */
 function* inlineSchemas(): Generator<readonly [string, Schema]> {
   function* below(at: string, schema: Schema): Generator<readonly [string, Schema]> {
     for (const [name, member] of Object.entries(schema.properties ?? {})) yield* own(`${at}.${name}`, member);

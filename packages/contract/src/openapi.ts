@@ -30,7 +30,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output', components: Com
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       delete jsonSchema.id;
-      // The format says it; the pattern of zod is a screenful.
+      // The format is enough; the pattern of zod is very long.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   }) as Json & { $defs?: Record<string, Json> };
@@ -101,7 +101,7 @@ function parameters(route: Route, example: Example, components: Components): Jso
   ];
 }
 
-/** Returns the credentials that a route takes, by the names of the document's security schemes. */
+/** Returns the credentials that a route accepts, by the names of the document's security schemes. */
 function security(allow: Allow): Json[] {
   if ('run' in allow) return [{ runToken: [] }];
   if ('anyone' in allow) return [];
@@ -126,7 +126,7 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
   const route: Route = routes[name];
   const example = examples[name];
   const { answer } = route;
-  // OpenAPI 3.1 has no words for the events of a stream: their schema is a component that the description names.
+  // OpenAPI 3.1 cannot describe the events of a stream: their schema is a component that the description names.
   if (answer.eventSchema) toJsonSchema(answer.eventSchema, 'output', components);
   const content = answer.schema
     ? jsonContent(toJsonSchema(answer.schema, 'output', components), example.answer)
@@ -160,7 +160,7 @@ function operation(name: RouteName, components: Components, baseUrl: string): Js
           },
         }
       : route.bodyType
-        ? // No body is one of no bytes.
+        ? // No body is the same as an empty one.
           {
             requestBody: {
               required: false,
@@ -223,7 +223,7 @@ function eventWebhook(components: Components): Json {
   };
 }
 
-/** The OpenAPI 3.1 document of the route table. `baseUrl` is the origin, without `/api/v1`. */
+/** Returns the OpenAPI 3.1 document of the route table. `baseUrl` is the origin, without `/api/v1`. */
 export function openApiDocument(baseUrl: string): Json {
   const components: Components = new Map();
   const paths: Record<string, Json> = {};
@@ -232,7 +232,7 @@ export function openApiDocument(baseUrl: string): Json {
   }
   const webhooks = { runEvent: eventWebhook(components) };
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
-  // As JSON, members without a value are left out.
+  // The conversion to JSON removes members without a value.
   return JSON.parse(
     JSON.stringify({
       openapi: '3.1.0',

@@ -30,5 +30,5 @@ export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exa
 /** RFC 3339 in UTC with a `Z`. */
 export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });
 
-/** Number of a turn in its execution. The bound keeps it, and one more for an interrupt, in a database integer. */
+/** Number of a turn in its execution. The limit makes sure that it, and one more for an interrupt, fit into a database integer. */
 export const TurnNumber = z.int().min(1).max(1_000_000);

@@ -1,4 +1,4 @@
-/** Tells a process from a later one with the same id, and from one in another container. Loads no zod. */
+/** Distinguishes a process from a later one with the same id, and from one in another container. Loads no zod. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessIdentity {
@@ -26,7 +26,7 @@ export function thisProcess(): ProcessIdentity {
   return { pid: process.pid, start_ticks: startTicks(process.pid) ?? 0, pid_namespace: ownNamespace() };
 }
 
-/** Returns whether this very process still exists. A zombie, which only waits to be reaped, is gone. */
+/** Returns whether exactly this process still exists. A zombie, which only waits to be reaped, counts as gone. */
 export function stateOf(identity: ProcessIdentity): ProcessState {
   if (identity.pid_namespace !== ownNamespace()) return 'elsewhere';
   return startTicks(identity.pid) === identity.start_ticks ? 'alive' : 'gone';
@@ -45,7 +45,7 @@ export function startTicks(pid: number): number | undefined {
   return fields[0] === 'Z' ? undefined : Number(fields[19]);
 }
 
-/** Returns 4026531836 from `pid:[4026531836]`; empty where there is no /proc. */
+/** Returns 4026531836 from `pid:[4026531836]`; empty if there is no /proc. */
 function ownNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '';

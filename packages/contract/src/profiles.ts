@@ -37,5 +37,5 @@ export const PageInfo = z
     has_next_page: z.boolean().describe('True: there is a next page'),
     next_cursor: z.string().optional().meta({ description: 'Opaque and signed; absent on the last page' }),
   })
-  .meta({ id: 'PageInfo', description: 'Where a list goes on' });
+  .meta({ id: 'PageInfo', description: 'Position of the next page of a list' });
 export type PageInfo = z.infer<typeof PageInfo>;

@@ -28,11 +28,11 @@ export const routeTags = {
 } as const;
 export type RouteTag = keyof typeof routeTags;
 
-/** The answer where all went well. */
+/** The answer of a successful request. */
 export interface RouteAnswer {
   readonly status: number;
   readonly description: string;
-  /** Of a JSON body; absent: no body, or one of `contentType`. */
+  /** Schema of a JSON body; absent: no body, or one of `contentType`. */
   readonly schema?: z.ZodType;
   /** Of a body that is not JSON. */
   readonly contentType?: string;
@@ -42,7 +42,7 @@ export interface RouteAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One endpoint. Path and schemas are on the wire's terms; names in `{}` are those of `params`. */
+/** One endpoint. Path and schemas use the names of the API; names in `{}` are those of `params`. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api/v1`. */
@@ -50,36 +50,42 @@ export interface Route {
   readonly tag: RouteTag;
   readonly summary: string;
   readonly description?: string;
-  /** The admitted callers. The service checks them before it reads the body. */
+  /** The accepted callers. The service checks them before it reads the body. */
   readonly allow: Allow;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** Names and meanings of headers that the request may carry, besides those that all have. */
+  /** Names and meanings of headers that the request may have, besides those of all requests. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
   /** Content type of a body that is not JSON; it is streamed to the handler. */
   readonly bodyType?: string;
-  /** 1 MB when absent. */
+  /** Default: 1 MB. */
   readonly bodyLimitBytes?: number;
   readonly answer: RouteAnswer;
-  /** True: a header `Range` asks for a part of the bytes (RFC 9110, 14), which comes with 206; 416 where there is no such part. */
+  /** True: a header `Range` asks for a part of the bytes (RFC 9110, 14), which is sent with 206; 416 if there is no such part. */
   readonly ranges?: true;
-  /** True: the answer has an `ETag`, and is 304 without a body for who has it (RFC 9110, 13.1.2). The handler sends it. */
+  /**
+   * True: the answer has an `ETag`, and is 304 without a body for a client that has it already (RFC 9110, 13.1.2). The handler sends
+   * it.
+   */
   readonly tagged?: true;
-  /** Statuses of problems besides those that every route of its `allow` may give, each with its occasion. */
+  /** Statuses of problems besides those that every route with its `allow` may return, each with its reason. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly deprecated?: true;
   /** Name of an operation that is done once for each `Idempotency-Key`; routes with one name are one operation. */
   readonly once?: string;
-  /** True: the names of members are checked although the caller is an agent, because its model writes them. */
+  /** True: the names of members are checked even if the caller is an agent, because its model writes them. */
   readonly namesChecked?: true;
-  /** True: ends something. It is tried also while the disk is full, when requests that store something are refused; as every DELETE is. */
+  /**
+   * True: the route ends something. It is tried even while the disk is full, when requests that store something are refused. The same
+   * holds for every DELETE.
+   */
   readonly endsSomething?: true;
 }
 
 /**
- * Returns whether the names of query and body are checked: another spelling of a known name is refused, and every other unknown
- * one is named in the answer. Not where agents report and where signed URLs are used: agents may be newer than the service.
+ * Returns whether the names of query and body are checked: another spelling of a known name is refused, and the answer names every
+ * other unknown one. They are not checked for reports of agents and for signed URLs, because agents may be newer than the service.
  */
 export const checksNames = ({ allow, namesChecked }: Pick<Route, 'allow' | 'namesChecked'>): boolean =>
   namesChecked === true || 'user' in allow || ('anyone' in allow && allow.anyone === 'always');

@@ -1,4 +1,7 @@
-/** Every endpoint of the API: the service registers from this table, the client is typed from it, the OpenAPI document is made from it. */
+/**
+ * Every endpoint of the API. The service registers its routes from this table, and the client's types and the OpenAPI document are made
+ * from it.
+ */
 import { agentIdentityRoutes } from './routes/agent-identities.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { artifactRoutes } from './routes/artifacts.ts';

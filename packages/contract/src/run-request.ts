@@ -6,7 +6,7 @@ import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
-/** A string of n UTF-16 units has n to 3n bytes, so most texts need not be encoded. */
+/** A string of n UTF-16 units has n to 3n bytes, so most texts need not be encoded to check their size. */
 /** Returns a check of a text's size in UTF-8. */
 export const atMostBytes = (max: number) => (text: string) =>
   text.length <= max && (text.length * 3 <= max || utf8Bytes(text) <= max);

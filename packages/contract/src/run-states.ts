@@ -16,12 +16,12 @@ export type RunState = (typeof runStates)[number];
 /** States of a run that has ended. Only a follow-up changes them. */
 export const terminalStates = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'] as const satisfies readonly RunState[];
 
-/** Returns true where only a follow-up can change the run. */
+/** Returns true if only a follow-up can change the run. */
 export function isTerminal(state: RunState): boolean {
   return (terminalStates as readonly RunState[]).includes(state);
 }
 
-/** Returns true where the run has ended or waits for a person: no state follows by itself. */
+/** Returns true if the run has ended or waits for a person: its state does not change by itself. */
 export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === 'BLOCKED';
 }

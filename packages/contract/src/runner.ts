@@ -33,6 +33,6 @@ export const RunnerConfig = z
   .meta({ id: 'RunnerConfig', description: 'Container image, first setup commands and size of the sandbox of a run' });
 export type RunnerConfig = z.infer<typeof RunnerConfig>;
 
-/** Returns the runner of a stored configuration, which may be older than this member and hold something else there. */
+/** Returns the runner of a stored configuration, which may be older than this member and have another type of value there. */
 export const runnerOf = (config: Readonly<Record<string, unknown>>): RunnerConfig | undefined =>
   RunnerConfig.optional().catch(undefined).parse(config.runner_config);

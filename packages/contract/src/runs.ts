@@ -66,7 +66,7 @@ export const AgentSkill = z
   })
   .meta({ id: 'AgentSkill', description: 'The skill that a run follows' });
 
-/** How much output of a run was not stored. */
+/** Amount of a run's output that was not stored. */
 export const DroppedOutput = z
   .object({
     events: z.int().describe('Events of the conversation that were not stored'),
@@ -97,7 +97,7 @@ export const RunItem = z
     schedule: RunSchedule.optional(),
     session_id: z.string().optional().meta({ description: 'Session of the latest execution' }),
     session_link: z.string().optional().meta({ description: 'Page of the run' }),
-    trigger_url: z.string().optional().describe('Page of what created the run, such as an issue'),
+    trigger_url: z.string().optional().describe('Page of the thing that created the run, such as an issue'),
     creator: UserProfile.optional().describe('Who created the run'),
     executor: UserProfile.optional().describe('Who the run acts as; it may differ from the creator'),
     agent_config: AmbientAgentConfig.optional().describe('How the run is executed, as requested'),

@@ -45,7 +45,7 @@ interface WithPrompt {
     | undefined;
 }
 
-/** Requires a prompt where the request names no skill. */
+/** Requires a prompt if the request names no skill. */
 function checkPrompt(schedule: WithPrompt, context: z.RefinementCtx): void {
   const config = schedule.agent_config;
   if (schedule.prompt?.trim() || config?.skill_spec !== undefined || config?.skills?.[0] !== undefined) return;

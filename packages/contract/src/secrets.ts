@@ -1,4 +1,4 @@
-/** Stored secrets: values that runs may use without anyone reading them back. */
+/** Stored secrets: values that runs may use, but that no answer contains. */
 import { z } from 'zod';
 import { secretScopes } from './choices.ts';
 import { maxSecretAgents, maxSecretBytes, maxSecretsOfRun, minSecretCharacters, minSecretLength } from './limits.ts';
@@ -10,7 +10,7 @@ export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, {
   error: 'must be 1 to 100 characters of [A-Za-z0-9_], and not begin with a digit',
 });
 
-/** Variables that decide how programs of the sandbox start and work: a secret never replaces them. */
+/** Variables that control how programs of the sandbox start and work: a secret never replaces them. */
 const reservedVariable =
   /^(?:RUNYARD_.*|LD_.*|DYLD_.*|NODE_OPTIONS|PATH|HOME|SHELL|PWD|IFS|ENV|BASH_ENV|TMPDIR|USER|LANG)$/;
 
@@ -19,7 +19,7 @@ export const SecretVariable = SecretName.refine((name) => !reservedVariable.test
   error: 'is a variable that the sandbox needs itself; give the secret another one with "variable"',
 });
 
-/** How a sandbox gets a secret. */
+/** The way in which a sandbox gets a secret. */
 export const SecretForm = z.enum(['variable', 'file']).meta({
   id: 'SecretForm',
   description:
@@ -66,7 +66,7 @@ export const ListSecretsResponse = z
   .object({ secrets: z.array(Secret).describe('Secrets by name, without their values') })
   .meta({ id: 'ListSecretsResponse', description: 'Secrets that the caller may see' });
 
-/** Returns whether a value is long enough to be found in text without finding ordinary text. */
+/** Returns whether a value is long enough to be searched for in text without matches in ordinary text. */
 export const isFindable = (value: string): boolean =>
   value.trim().length >= minSecretLength && new Set(value.trim()).size >= minSecretCharacters;
 

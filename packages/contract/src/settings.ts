@@ -27,7 +27,10 @@ export type Settings = {
   readonly [N in SettingName as (typeof settingsTable)[N] extends { default: string } ? never : N]?: Value<N>;
 };
 
-/** The settings, or the problems of the environment: one line per setting, with its name and the reason, never with a secret's value. */
+/**
+ * The settings, or the problems of the environment: one line for each setting, with its name and the reason, never with a secret's
+ * value.
+ */
 export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
 
 /** Reads all settings from `env`. An empty value counts as absent. An unknown `RUNYARD_…` name is a problem, because it is probably a typing error. */

@@ -3,7 +3,7 @@
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** True where a cut before the UTF-16 unit at `index` would split a character. */
+/** Returns true if a cut before the UTF-16 unit at `index` would split a character. */
 const splits = (text: string, index: number): boolean =>
   index > 0 && isHighSurrogate(text.charCodeAt(index - 1)) && isLowSurrogate(text.charCodeAt(index));
 

@@ -1,7 +1,7 @@
-/** Name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` are the same. */
+/** Returns a name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` become the same. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** Most letters by which a misspelling differs from the name. */
+/** Largest number of letters in which a misspelling differs from the name. */
 const maxDistance = 2;
 
 /** Returns how many letters may differ: at most a third of the name, so that short names of one kind are not taken for another. */
@@ -33,11 +33,11 @@ function distance(from: string, to: string): number {
   return previous[to.length] ?? 0;
 }
 
-/** Names that are known at one place. */
+/** The known names at one place. */
 export interface Spelling {
   /**
-   * Returns the known name of which `name` is another spelling; undefined: none. Names of three letters or fewer must be the
-   * same but for case and separators; in others one letter may differ, from six letters on two.
+   * Returns the known name of which `name` is another spelling; undefined: none. Names of three letters or fewer must be equal except
+   * for case and separators; in others one letter may differ, from six letters on two.
    */
   suggest(name: string): string | undefined;
 }
@@ -49,7 +49,7 @@ export function makeSpelling(known: readonly string[]): Spelling {
   const longest = Math.max(0, ...near.map(({ text }) => text.length)) + maxDistance;
   return {
     suggest(name) {
-      // Twice: separators may be between all letters.
+      // Twice the length, because separators may be between all letters.
       if (name.length > 2 * longest) return undefined;
       const given = plain(name);
       const same = byPlain.get(given);

@@ -9,7 +9,7 @@ export const RunState = z.enum(runStates).meta({
 });
 export type RunState = z.infer<typeof RunState>;
 
-/** How a run was created. All but WEBHOOK are the public service's. */
+/** How a run was created. All except WEBHOOK are values of the public service. */
 export const RunSourceType = z
   .enum([
     'LINEAR',

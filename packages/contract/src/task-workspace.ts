@@ -7,7 +7,7 @@ export const TaskConversation = z
     z
       .object({
         kind: z.literal('memory').describe("The harness's own memory"),
-        path: z.string().describe('Path below the server root, of what was PUT to `/harness-support/memory`'),
+        path: z.string().describe('Path below the server root of the bytes that were PUT to `/harness-support/memory`'),
       })
       .meta({ id: 'ConversationMemory', description: "The conversation in the harness's own form" }),
     z

@@ -60,7 +60,7 @@ export const TeamInvitation = z
     id: z.string().describe('Id of the invitation, by which it is withdrawn'),
     role: TeamRole.describe('Role that the invited person gets'),
     note: z.string().optional().describe('For whom the invitation is'),
-    invited_by: UserProfile.describe('Person who made the invitation'),
+    invited_by: UserProfile.describe('Person who created the invitation'),
     created_at: Timestamp.describe('When the invitation was made, RFC 3339 in UTC'),
     expires_at: Timestamp.describe('When the invitation ends, RFC 3339 in UTC'),
   })

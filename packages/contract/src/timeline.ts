@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last eight are ours. */
+/** Kinds of timeline events; the last eight are our own. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',

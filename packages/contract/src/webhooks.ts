@@ -32,14 +32,14 @@ const secretName = z
     'A secret of the team with this name is the secret of the webhook: a change of it acts at once, and its deletion disables the webhook. Where the team has none, the webhook keeps a secret of its own, and this is only its name',
   );
 
-/** Headers that carry credentials or signatures: their values must not reach the log of deliveries. */
+/** Headers with credentials or signatures: their values must not reach the log of deliveries. */
 const credentialHeader =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|.*(?:signature|secret|token|credential|password|auth|session|jwt|key).*)$/i;
 
 /** Pattern of the name of an HTTP header. */
 export const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 
-/** Says why a header cannot name the identity of deliveries; undefined: it can. */
+/** Returns why the identity of deliveries cannot be in this header; undefined: it can. */
 export function deliveryIdHeaderFault(header: string): string | undefined {
   if (!headerNamePattern.test(header)) return 'must be the name of an HTTP header, at most 100 characters';
   return /^idempotency-key$/i.test(header) || !credentialHeader.test(header)

@@ -18,7 +18,7 @@ export const TaskFailure = z.object({
 
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
-/** Reasons for which no sandbox can be made of what a run asks for, on this try or another one: its environment must change. */
+/** Reasons why no sandbox can fulfil a run's configuration, on this try or another one: its environment must change. */
 export const unfitReasons: ReadonlySet<string> = new Set([
   'image_not_found',
   'image_no_access',
@@ -144,7 +144,7 @@ export const WorkerHello = z.object({
     sandbox: SandboxLevel,
     /** True: the worker takes no new executions and ends with its last one. */
     draining: z.boolean(),
-    /** Seconds for which its sandboxes go on without it, so that its next process can list them; absent: they end with it. */
+    /** Seconds for which its sandboxes continue without it, so that its next process can list them; absent: they end with it. */
     adopt_seconds: z.int().min(0).max(3600).optional(),
   }),
 });
@@ -175,7 +175,7 @@ export const maxReportedHosts = 200;
 export const SandboxNetwork = z.object({
   /** Rules of the environment, narrowed to those of the worker. */
   allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
-  /** Rules of the environment of which the worker allows nothing. */
+  /** Rules of the environment that the worker does not allow at all. */
   refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
   /** False: the sandbox is not isolated from the network, so nothing is denied. */
   is_enforced: z.boolean(),
@@ -192,7 +192,7 @@ export const SandboxReady = z.object({
     backend: z.string(),
     /** From the arrival of the assignment to the spawned process, milliseconds. */
     spawn_ms: z.number(),
-    /** Limits that hold; absent: those of the worker, which the environment does not lower. */
+    /** Limits of the sandbox; absent: those of the worker, which the environment does not lower. */
     limits: EnvironmentLimits.optional(),
     /** Hosts that hold; absent: the environment allows none. */
     network: SandboxNetwork.optional(),
@@ -202,7 +202,7 @@ export const SandboxReady = z.object({
 /** Characters of the name of an image that a worker reports. */
 export const maxImageName = 500;
 
-/** Ours: a step of the way of a container image to the worker; gives timeline events of a setup step. */
+/** Ours: a step of the pull of a container image; gives timeline events of a setup step. */
 export const ImageStepped = z.object({
   type: z.literal('image_step'),
   seq,
@@ -250,7 +250,7 @@ export const TaskFailed = z.object({
     task_id: z.string(),
     message: z.string(),
     failure_reason: z.string().optional(),
-    /** 128 + signal where a signal ended it. */
+    /** 128 + signal if a signal ended it. */
     exit_code: z.int().optional(),
     execution_id: z.string().optional(),
     failure: TaskFailure.optional(),

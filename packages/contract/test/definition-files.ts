@@ -24,13 +24,13 @@ export const withFiles = (files: Files = {}): Files => ({
 export const readFilesOf = (files: Files) =>
   readDefinition(Object.entries(files).map(([path, content]) => ({ path, content })));
 
-/** The faults as a compiler prints them. */
+/** Returns the faults in the form of a compiler's output. */
 export function faultsOf(files: Files): string[] {
   const read = readFilesOf(files);
   return read.ok ? [] : read.faults.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`);
 }
 
-/** A definition whose foreman has this front matter. */
+/** Returns a definition whose foreman has this front matter. */
 export const agent = (matter: string): Files =>
   withFiles({ 'agents/foreman/agent.md': `---\nagentType: MAIN\n${matter}---\nx\n` });
 export const automation = (matter: string, body = 'Do it.'): Files =>

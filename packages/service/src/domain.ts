@@ -1,18 +1,18 @@
-/** The parts that a domain of the service registers. `service.ts` lists the domains; no other list has to grow with a new one. */
+/** The parts that a domain of the service registers. `service.ts` lists the domains; a new domain changes no other list. */
 import type { FastifyInstance } from 'fastify';
 import type { Database, Queryable } from './store/database/database.ts';
 
-/** A domain with everything that the rest of the service does for it. Making one opens nothing. */
+/** A domain, with its parts of the work that the service does for all domains. Creating one opens nothing. */
 export interface Domain {
   readonly name: string;
   /** Registers the endpoints. Called once, before `open`. */
   routes?(app: FastifyInstance): Promise<void>;
-  /** Does what must be done before the first request. Called once, before the service listens. */
+  /** Does the work that must come before the first request. Called once, before the service listens. */
   open?(): Promise<void>;
   /** The columns that name blobs. */
   readonly blobs?: readonly BlobColumn[];
   readonly retention?: Retention;
-  /** Seals rows again with the present key of the vault. Returns how many rows have another key afterwards. */
+  /** Encrypts rows again with the present key of the vault. Returns how many rows have another key afterwards. */
   sealAgain?(): Promise<number>;
   /** Returns the work beside the requests. Called once, when the service listens and its address is known. */
   loops?(): Promise<readonly Loop[]>;
@@ -23,7 +23,7 @@ export interface Domain {
 
 /** Work that each service process repeats. */
 export interface Loop {
-  /** Subject of the log line where a round fails. */
+  /** Subject of the log line if a round fails. */
   readonly name: string;
   /** Time between two rounds, milliseconds. */
   readonly everyMs: number;
@@ -33,9 +33,9 @@ export interface Loop {
 
 /** A check of `/readyz`. */
 export interface Readiness {
-  /** Returns why requests cannot be served now; null: they can. */
+  /** Returns why requests cannot be served now; null if they can. */
   problem?(): Promise<string | null>;
-  /** Returns what does not work although requests are served; null: everything works. */
+  /** Returns which part does not work although requests are served; null if all parts work. */
   degraded?(): string | null;
 }
 
@@ -53,12 +53,12 @@ export interface BlobColumn {
 export interface Retention {
   /** Rows that are useless after a fixed time. */
   readonly rows?: readonly RowRule[];
-  /** Deletes what the domain holds of the conversations of runs that ended long ago. */
+  /** Deletes the rows and blobs that the domain stores for the conversations of runs that ended long ago. */
   readonly deleteRunDetail?: DeleteRunDetail;
   readonly nightly?: readonly NightlyTask[];
 }
 
-/** Says which rows of a table are deleted. */
+/** Names a table and the rows of it to delete. */
 export interface RowRule {
   readonly table: string;
   /** SQL condition over a row of the table. An index must answer it. */
@@ -66,15 +66,15 @@ export interface RowRule {
 }
 
 /**
- * Deletes a batch of the detail of these runs, whose rows the transaction has locked. The domains are asked in their
- * order, and the later ones only when the earlier ones are done.
+ * Deletes a batch of the detail of these runs, whose rows the transaction has locked. The domains are called in their order; the later
+ * ones only when the earlier ones have nothing left.
  */
 export type DeleteRunDetail = (tx: Queryable, runIds: readonly string[]) => Promise<DeletedDetail>;
 
 export interface DeletedDetail {
   /** Keys of blobs, which are deleted after the commit. */
   readonly blobKeys: readonly string[];
-  /** False: more is left for the next batch. */
+  /** False: the next batch continues. */
   readonly isDone: boolean;
 }
 

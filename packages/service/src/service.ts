@@ -80,8 +80,8 @@ import { workersDomain } from './workers/domain.ts';
 const hasOwnIngress = ({ RUNYARD_WEBHOOK_PORT }: Settings): boolean => RUNYARD_WEBHOOK_PORT !== undefined;
 
 /**
- * Lists the domains, from the ground up: the sweep of old runs asks them in this order, and they are closed in the reverse order.
- * A new domain is a folder and one line here. Listing them opens nothing.
+ * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are
+ * closed in the reverse order. A new domain is a folder and one line here. Listing them opens nothing.
  */
 export function listDomains(deps: ServiceDeps): readonly Domain[] {
   type Register = (app: FastifyInstance, deps: ServiceDeps) => void | Promise<void>;
@@ -207,7 +207,7 @@ async function listenApart(deps: ServiceDeps, undo: Undo): Promise<string | null
   return await listen(ingress, { host: RUNYARD_WEBHOOK_HOST ?? RUNYARD_HOST, port, setting: 'RUNYARD_WEBHOOK_PORT' });
 }
 
-/** Where an app listens, and the setting that says so. */
+/** The address at which an app listens, and the setting for it. */
 interface Place {
   readonly host: string;
   readonly port: number;

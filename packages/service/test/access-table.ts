@@ -1,4 +1,4 @@
-/** Test support: what each credential opens by the declarations of the routes, as data and as the table in docs/security.md. */
+/** Test support: the access of each credential by the declarations of the routes, as data and as the table in docs/security.md. */
 import { isAtLeast, type Role } from '@runyard/contract/access';
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
@@ -24,14 +24,14 @@ export const credentials = {
 } as const;
 export type Credential = keyof typeof credentials;
 
-/** `yes`: the service does what is asked; a number: the status of its refusal. */
+/** `yes`: the service does the work; a number: the status of its refusal. */
 export type Access = 'yes' | 401 | 403 | 404 | 409;
 
 /** A route, or one of its bodies that needs a higher role. */
 export interface AccessRow {
   readonly name: string;
   readonly route: Route;
-  /** Members of the body that make the difference. */
+  /** Members of the body that need the higher role. */
   readonly body?: Readonly<Record<string, string>>;
 }
 
@@ -61,7 +61,7 @@ const roleOf: Readonly<Partial<Record<Credential, Role>>> = {
 /** The caller's own team has a thing of this name, or gets one. */
 const namedByCaller = routes.putSecret.path;
 
-/** Returns what a credential opens on a route, when the route is asked for things of the first team. */
+/** Returns the access of a credential to a route, for things of the first team. */
 export function accessOf({ allow, params, path }: Route, credential: Credential): Access {
   if ('anyone' in allow) {
     if (allow.anyone === 'always') return 'yes';
@@ -88,7 +88,7 @@ const cell = (row: AccessRow, credential: Credential): string => {
   return credential === 'otherTeam' && access === 'yes' && isOfCaller ? 'its own' : String(access);
 };
 
-/** Credentials that open the same share a column of the page. */
+/** Credentials with the same access share a column of the page. */
 const columns: readonly { readonly heading: string; readonly of: readonly [Credential, ...Credential[]] }[] = [
   { heading: 'operator', of: ['operator'] },
   { heading: 'owner, administrator', of: ['owner', 'administrator'] },

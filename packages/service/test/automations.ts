@@ -1,4 +1,4 @@
-/** Test support: automations of one factory, and what became of their schedule triggers. */
+/** Test support: automations of one factory, and the fires of their schedule triggers. */
 import type { Automation } from '@runyard/contract/automations';
 import type { ScheduleFire } from '@runyard/contract/schedules';
 import { fireDueSchedules } from '../src/schedules/fire.ts';
@@ -23,7 +23,7 @@ export function testAutomations({ deps, request }: Pick<TestService, 'deps' | 'r
   const base = `/factory/${factoryUid}/automations`;
   let count = 0;
   const read = async (uid: string) => (await request<Automation>('GET', `${base}/${uid}`)).body;
-  /** Makes the schedules of an automation due since so many seconds. */
+  /** Makes the schedules of the automation due since this number of seconds. */
   const makeDue = async (uid: string, seconds = 1) => {
     await db.query(
       `UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) - $2 * interval '1 second'
@@ -41,7 +41,7 @@ export function testAutomations({ deps, request }: Pick<TestService, 'deps' | 'r
       return answer.body;
     },
     read,
-    /** Replaces the members that are given, and keeps the others. */
+    /** Replaces the given members, and keeps the others. */
     change: async (uid: string, members: Record<string, unknown>): Promise<Automation> => {
       const { name, prompt, triggers, overlap, enabled, agent } = await read(uid);
       const body = { name, prompt, triggers, overlap, enabled, ...(agent === undefined ? {} : { agent }), ...members };

@@ -1,4 +1,4 @@
-/** Test support: agents that ask a model under a budget. */
+/** Test support: agents that send requests to a model under a budget. */
 import type { FakeModels } from '../../../test/fakes/models.ts';
 import type { TestService } from './service.ts';
 
@@ -12,7 +12,7 @@ export function answerAtFixedCost(fake: FakeModels): void {
   fake.script(() => ({ text: ['Yes.'], usage: answerUsage }));
 }
 
-/** One request to the model of a run, through the gateway of a service process. */
+/** Sends one request to the model of a run, through the gateway of a service process. */
 export async function askModel(baseUrl: string, runToken: string, more: object = {}) {
   const response = await fetch(`${baseUrl}/api/v1/gateway/anthropic/v1/messages`, {
     method: 'POST',
@@ -40,7 +40,7 @@ export async function stateOf(service: TestService, runId: string) {
   return { state: body.state, code: body.status_message?.error_code, message: body.status_message?.message };
 }
 
-/** Number of open requests of all runs. */
+/** Returns the number of open requests of all runs. */
 export async function openRequests(service: TestService): Promise<number> {
   const [row] = await service.deps.db.query<{ n: number }>('SELECT count(*) AS n FROM open_model_requests');
   return row?.n ?? 0;

@@ -1,31 +1,31 @@
-/** Test support: runs that start others, as their agents would. */
+/** Test support: runs that start other runs through the API of agents. */
 import type { Assignment } from '../src/executions/queue/assign.ts';
 import type { TestAnswer, TestService } from './service.ts';
 
 /** Path of the routes. */
 export const children = '/harness-support/child-runs';
-/** When the agents' events happened. */
+/** Time of the agents' events. */
 export const at = '2026-01-02T03:04:05.000Z';
 
 /** Configuration of a run whose children may start runs too. */
 export const nesting = { child_runs: { enabled: true, overrides: ['child_runs'] } };
 
 export interface TestChildRuns {
-  /** The agent of an assignment begins. */
+  /** Starts the agent of an assignment. */
   started(assignment: Assignment): Promise<Assignment>;
-  /** A run at work, in the mode that lets it start others. */
+  /** Creates a run in progress, in the mode that lets it start others. */
   orchestrator(body?: Record<string, unknown>): Promise<Assignment>;
-  /** The agent whose token it is ends its turn well. */
+  /** Ends the turn of the agent with this token successfully. */
   finish(token: string, summary?: string): Promise<TestAnswer>;
-  /** The run whose token it is starts another; gives its id. */
+  /** Starts a child of the run with this token; returns its id. */
   startChild(token: string, body?: Record<string, unknown>): Promise<string>;
-  /** Hands a waiting run to a worker of its own, whose agent begins. */
+  /** Assigns a waiting run to a worker of its own, and starts its agent. */
   begin(runId: string): Promise<Assignment>;
-  /** The run as people read it. */
+  /** Returns the run as people read it. */
   run(runId: string): Promise<Record<string, unknown>>;
 }
 
-/** Agents of a service. */
+/** Returns agents of a service. */
 export function testChildRuns(service: TestService): TestChildRuns {
   const started = async (assignment: Assignment): Promise<Assignment> => {
     const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];

@@ -9,7 +9,7 @@ import { keepSpare, notePristine, takeSpare } from './spare-databases.ts';
 export interface TestDatabase {
   readonly db: Database;
   readonly url: string;
-  /** Closes `db`, and removes the database, other connections included, or empties it for another test. */
+  /** Closes `db`, and removes the database with other connections, or empties it for another test. */
   drop(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ async function createFromTemplate(server: string): Promise<string> {
   return url;
 }
 
-/** `database.ts` of `test/support` drops what bears the name of its test run when the run ends. */
+/** `database.ts` of `test/support` drops databases with the name of its test run when the run ends. */
 const newName = () => `runyard_test_${process.env.TEST_RUN ?? process.pid}_${randomBytes(5).toString('hex')}`;
 
 /** An empty database without any table. */
@@ -61,10 +61,10 @@ export async function createEmptyDatabase(
   return { url: urlOf(server, name), drop: () => dropDatabase(server, name) };
 }
 
-/** Named after what is in it: other migrations, another template. */
+/** Named after its content: other migrations need another template. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<string> {
   const migrations = await readMigrations();
-  // All of them, with their names, in a digest: a name has at most 63 bytes.
+  // A digest of all of them, with their names: a name has at most 63 bytes.
   const content = createHash('sha256')
     .update(migrations.map(({ name, checksum }) => `${name} ${checksum}`).join())
     .digest('hex');

@@ -1,4 +1,4 @@
-/** Test support: definitions of a factory, and what the service makes of them. */
+/** Test support: definitions of a factory, and how the service applies them. */
 import type { Automation } from '@runyard/contract/automations';
 import type { Factory } from '@runyard/contract/factories';
 import type { ApplyDefinitionResponse, FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
@@ -20,7 +20,7 @@ export const baseFiles: Files = {
 export const automationFile = (uid: string, agent = 'reviewer') =>
   `---\nagent: ${agent}\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [${uid}]\n---\n\nLook at the alert.\n`;
 
-/** Returns the files that have a content, below a folder such as `a/`. */
+/** Returns the files with content, below a folder such as `a/`. */
 export const filesOf = (content: Files, folder = ''): Record<string, string> =>
   Object.fromEntries(
     Object.entries(content).flatMap(([file, text]) => (text === undefined ? [] : [[folder + file, text]])),
@@ -69,7 +69,7 @@ export function testDefinitions(service: TestService) {
     (await service.request<{ automations: Automation[] }>('GET', `${path}/automations`)).body.automations;
   const stored = async () => (await service.request<FactoryDefinitionItem>('GET', `${path}/definition`)).body;
 
-  /** Makes an empty factory, the only one, and returns its path. */
+  /** Creates an empty factory, the only one, and returns its path. */
   const open = async (): Promise<string> => {
     await service.deps.db.query('DELETE FROM factories');
     const made = await service.request<Factory>('POST', '/factory', { body: { name: 'Empty' } });

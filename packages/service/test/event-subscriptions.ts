@@ -1,4 +1,4 @@
-/** Test support: event subscriptions as their administrator makes and reads them. */
+/** Test support: event subscriptions through the API of administrators. */
 import {
   EventSubscription,
   EventSubscriptionWithSecret,

@@ -1,10 +1,10 @@
-/** Test support: invariants of runs and executions, whatever happened to them. */
+/** Test support: invariants of runs and executions after any operations. */
 import { expect } from 'vitest';
 import { expireWaiting, reconcile } from '../src/executions/reconcile/reconcile.ts';
 import type { World } from './execution-operations.ts';
 import type { TestExecutions } from './executions.ts';
 
-/** Every allowed change of state, written down a second time: the transitions must agree with it. */
+/** Every allowed change of state, written independently of the transitions, which must agree with it. */
 const legal: Record<string, readonly string[]> = {
   QUEUED: ['PENDING', 'CANCELLED', 'ERROR'],
   PENDING: ['CLAIMED', 'QUEUED'],
@@ -38,7 +38,7 @@ const terminalEvents: Record<string, string> = {
   BLOCKED: 'oz_run_blocked',
 };
 
-/** Throws where a row breaks an invariant. `limit` is the team's number of slots. */
+/** Throws if a row breaks an invariant. `limit` is the team's number of slots. */
 export async function checkInvariants(
   { deps: executionDeps }: TestExecutions,
   world: World,
@@ -106,7 +106,7 @@ export async function checkInvariants(
   }
 }
 
-/** Lets every deadline pass, and expects that every run ends, because every wait has a limit. */
+/** Makes every deadline pass, and expects that every run ends, because every wait has a limit. */
 export async function letTimePass({ deps: executionDeps }: TestExecutions): Promise<void> {
   const columns = ['claim_deadline', 'lease_until', 'deadline_at', 'stop_deadline', 'queued_at', 'idle_until'];
   const past = columns.map((column) => `${column} = ${column} - interval '2 days'`).join(', ');

@@ -133,7 +133,7 @@ async function sendFollowup({ deps: executionDeps }: TestExecutions, world: Worl
   world.followups += 1;
 }
 
-/** Performs the operation as its process would. Does nothing where the world has nothing to act on. */
+/** Performs the operation as its process would. Does nothing if there is nothing to act on. */
 export async function perform(test: TestExecutions, world: World, op: Operation): Promise<void> {
   const { deps: executionDeps } = test;
   const choose = <T>(list: T[]): T | undefined => list[op.pick % Math.max(1, list.length)];
@@ -183,7 +183,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
       return;
     }
     case 'ask_in_failed_setup':
-      // In this order: random operations would hardly ever meet so.
+      // In this order, because random operations would hardly ever produce it.
       await perform(test, world, { do: 'fail', pick: op.pick, code: 'environment_setup_failed' });
       if (target) await sendFollowup(test, world, target.runId);
       await perform(test, world, { do: 'block', pick: op.pick });

@@ -21,7 +21,7 @@ export interface TestExecutions {
   newRun(overrides?: Partial<NewRun>, how?: CreateOptions): Promise<string>;
   /** Inserts the connection of a worker of the hosted pool, and returns its id. */
   newConnection(): Promise<string>;
-  /** Assigns the next run to a connection. Returns null where none is queued. */
+  /** Assigns the next run to a connection. Returns null if none is queued. */
   assign(connectionId: string): Promise<Assignment | null>;
   /** Creates a CLAIMED run and returns the session of its run token. */
   newSession(): Promise<RunSession>;

@@ -25,7 +25,7 @@ export async function testSources() {
     factory.path = await definitions.open();
   });
 
-  /** Makes the branch one commit with these files. */
+  /** Makes a commit with these files the only one of the branch. */
   const push = (content: Files, branch = 'main') =>
     host.replace('acme', 'factories', { branch, files: filesOf(content) });
   const set = async (more: object = {}, key = service.key): Promise<SetFactorySourceResponse> => {
@@ -41,7 +41,7 @@ export async function testSources() {
     return FactorySync.parse(answer.body);
   };
   const going = new AbortController().signal;
-  /** One round of the loop of a process. */
+  /** Runs one round of the loop of a process. */
   const round = (deps: Partial<typeof service.deps> = {}) => syncDueSources({ ...service.deps, ...deps }, going);
   const makeDue = () => service.deps.db.query('UPDATE factory_sources SET due_at = now()');
   return { host, service, definitions, factory, push, set, source, syncNow, round, makeDue };

@@ -12,9 +12,9 @@ export interface TestGateway {
   readonly fake: FakeModels;
   readonly models: Models;
   readonly usages: readonly ModelUsage[];
-  /** Everything that was logged, as text. */
+  /** The log, as text. */
   log(): string;
-  /** Resolves with the `count`th account (1, 2, …) as soon as it was given. */
+  /** Resolves with the `count`th account (1, 2, …) as soon as it exists. */
   usage(count: number): Promise<ModelUsage>;
   /** Clients that are connected. */
   clients(): Promise<number>;
@@ -23,7 +23,7 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-/** All keys of the operator, to search answers for. */
+/** All keys of the operator, which answers must not contain. */
 export const secrets: readonly string[] = Object.values(fakeModelKeys);
 
 const creator = { kind: 'user', uid: 'user' } as const;

@@ -6,12 +6,12 @@ import type { Assignment } from '../src/executions/queue/assign.ts';
 import { endSandbox, type SandboxEnd } from '../src/executions/reconcile/sandbox-end.ts';
 import { openTestService } from './service.ts';
 
-/** Opens a service for the tests of a file, and returns how to begin and to lose turns on it. */
+/** Opens a service for the tests of a file, and returns functions that begin and lose turns on it. */
 export async function openLostMachines() {
   const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1', RUNYARD_CHECKPOINT_SECONDS: '60' } });
   const { db, executionDeps } = service.deps;
   afterEach(async () => {
-    // No run waits for the next test.
+    // Ends waiting runs, so that the next test has none.
     await db.query("UPDATE executions SET phase = 'ended' WHERE phase = 'queued'", []);
   });
 
@@ -72,7 +72,7 @@ export async function openLostMachines() {
     await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
     return await service.claimRun(runId);
   }
-  /** A later checkpoint must not wait for the least time between two. */
+  /** Removes the least time between two checkpoints. */
   const letTimePass = (assignment: Assignment) =>
     db.query("UPDATE executions SET workspace_at = workspace_at - interval '1 hour' WHERE id = $1", [
       assignment.executionId,

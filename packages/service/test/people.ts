@@ -15,7 +15,7 @@ export async function teamUidOf(service: TestService, key = service.key): Promis
   return body.teams.find(({ is_current }) => is_current)?.uid ?? '';
 }
 
-/** Makes an invitation; returns its key. */
+/** Creates an invitation; returns its key. */
 export async function invite(service: TestService, teamUid: string, role: Role, key = service.key): Promise<string> {
   const path = `/teams/${teamUid}/invitations`;
   const made = await service.request<CreateTeamInvitationResponse>('POST', path, { key, body: { role } });
@@ -23,7 +23,7 @@ export async function invite(service: TestService, teamUid: string, role: Role, 
   return made.body.key;
 }
 
-/** Invites a new person, who accepts. */
+/** Invites a new person, who accepts; returns the person. */
 export async function newPerson(service: TestService, teamUid: string, role: Role, key?: string): Promise<Person> {
   const body = { key: await invite(service, teamUid, role, key), display_name: `A ${role}` };
   const accepted = await service.request<AcceptTeamInvitationResponse>('POST', '/team-invitations/accept', {

@@ -50,14 +50,14 @@ export async function startTestProcess(shared: ServiceDeps): Promise<TestProcess
   };
 }
 
-/** A worker's end of a socket. */
+/** A worker's side of a socket. */
 export interface RawWorker {
   /** The messages that the service sent, in order. */
   readonly received: ServiceMessage[];
-  /** `performance.now()` of its end; null: it is open. */
+  /** Time of its end as `performance.now()`; null: it is open. */
   closedAt(): number | null;
   say(message: object): void;
-  /** Waits until the service has read everything that was said. */
+  /** Waits until the service has handled all messages. */
   roundTrip(): Promise<void>;
   close(): void;
 }
@@ -65,7 +65,7 @@ export interface RawWorker {
 const socketUrl = (baseUrl: string, name: string) =>
   `${baseUrl.replace('http', 'ws')}/api/v1/selfhosted/worker/ws?worker_id=${name}`;
 
-/** Opens a socket as a worker does. A number: the HTTP status with which it was refused. */
+/** Opens a socket as a worker does. Returns the HTTP status as a number if the service refuses it. */
 export async function connectRawWorker(baseUrl: string, key: string, name: string): Promise<RawWorker | number> {
   const socket = new WebSocket(socketUrl(baseUrl, name), { headers: { authorization: `Bearer ${key}` } });
   const received: ServiceMessage[] = [];
@@ -108,7 +108,7 @@ export async function connectRawWorker(baseUrl: string, key: string, name: strin
   };
 }
 
-/** The same, where it must be accepted. */
+/** Does the same for a socket that must be accepted. */
 export async function acceptedWorker(baseUrl: string, key: string, name: string): Promise<RawWorker> {
   const worker = await connectRawWorker(baseUrl, key, name);
   if (typeof worker === 'number') throw new Error(`the worker was refused with ${worker}`);
@@ -117,7 +117,7 @@ export async function acceptedWorker(baseUrl: string, key: string, name: string)
 
 type DataOf = { [M in ServiceMessage as M['type']]: M['data'] };
 
-/** The data of the messages of a type that a worker received. */
+/** Returns the data of the messages of a type that a worker received. */
 export const receivedOf = <T extends keyof DataOf>({ received }: RawWorker, type: T): DataOf[T][] =>
   received.filter((message) => message.type === type).map(({ data }) => data as DataOf[T]);
 

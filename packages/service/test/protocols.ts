@@ -1,4 +1,4 @@
-/** The four protocols as clients of the gateway speak them, for tests. */
+/** Test support: requests of the four protocols in the form of the clients of the gateway. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogle } from '@ai-sdk/google';
@@ -44,7 +44,7 @@ export const protocols = [
     header: (token: string) => ({ 'x-goog-api-key': token }),
     sdk: (base: string, token: string) =>
       createGoogle({ baseURL: `${base}/api/v1/gateway/google/v1beta`, apiKey: token })('gemini-2.5-flash'),
-    // Google tells of no cache writes: what was written is a part of the prompt.
+    // Google reports no cache writes: the written tokens are a part of the prompt.
     cost: { input: 0.0000321, output: 0.000075, cacheRead: 0.0000012, cacheWrite: 0 },
     whole: { cacheWrite: 0, input: 107 },
     errorOf: (body: unknown) => (body as { error: { message: string } }).error.message,
@@ -55,7 +55,7 @@ export const protocols = [
     path: '/api/v1/gateway/local/v1/chat/completions',
     body: { model: 'fake-local', stream: true, messages: user },
     header: (token: string) => ({ authorization: `Bearer ${token}` }),
-    // Without includeUsage: the gateway asks for the usage by itself.
+    // Without includeUsage: the gateway itself asks for the usage.
     sdk: (base: string, token: string) =>
       createOpenAICompatible({ name: 'local', baseURL: `${base}/api/v1/gateway/local/v1`, apiKey: token })(
         'fake-local',
@@ -77,7 +77,7 @@ export const toolTurns: readonly FakeTurn[] = [
   { text: ['It says ', 'a b.'], usage: { input: 50, output: 8 } },
 ];
 
-/** Sends a request and answers as soon as the headers are there. */
+/** Sends a request and returns as soon as the headers arrive. */
 export function send(
   gateway: TestGateway,
   protocol: Protocol,
@@ -100,7 +100,7 @@ export function send(
   return { request, response };
 }
 
-/** All of an answer; `cut` where it did not end as its encoding says. */
+/** Returns the whole answer; `cut` if it did not end as its encoding says. */
 export async function all(
   response: IncomingMessage,
 ): Promise<{ status: number; text: string; cut: boolean; everything: string }> {

@@ -1,4 +1,4 @@
-/** Test support: a conversation read as its readers get it. */
+/** Test support: reads a conversation as its readers do. */
 import { ConversationResponse } from '@runyard/contract/conversations';
 import { conversationJson } from '../src/conversations/as-json.ts';
 import { type ConversationRun, readParts } from '../src/conversations/read.ts';

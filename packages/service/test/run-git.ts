@@ -1,4 +1,4 @@
-/** Test support: git as a run calls it. */
+/** Test support: runs git as a run does. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 

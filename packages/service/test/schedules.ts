@@ -1,18 +1,18 @@
-/** Test support: schedules that are due, and what became of them. */
+/** Test support: schedules that are due, and their fires. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules';
 import type { TestService } from './service.ts';
 
 export const scheduleBase = '/agent/schedules';
 
-/** A request that every team can make. */
+/** A request that every team can send. */
 export const aSchedule = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
 
-/** Rows to insert for a team, beside what the API makes. */
+/** Rows to insert for a team, without the API. */
 export interface ScheduleRows {
   readonly teamId: string;
   readonly count: number;
-  /** Seconds since the first is due; negative: until. */
+  /** Seconds since the first one is due; negative: seconds until then. */
   readonly dueSeconds?: number;
   /** Seconds over which their times are spread. */
   readonly spreadSeconds?: number;
@@ -35,7 +35,7 @@ export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'req
     /** Fires, newest first. */
     fires: async (id: string) =>
       (await request<{ fires: ScheduleFire[] }>('GET', `${scheduleBase}/${id}/history?limit=100`)).body.fires,
-    /** Makes the schedule due since so many seconds. */
+    /** Makes the schedule due since this number of seconds. */
     makeDue: async (id: string, seconds = 1) => {
       await db.query(
         `UPDATE schedules SET next_run_at = date_trunc('milliseconds', now()) - $2 * interval '1 second' WHERE id = $1`,

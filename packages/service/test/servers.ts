@@ -1,4 +1,4 @@
-/** Test support: embedded servers in a folder of each test, in this process or in one of their own. */
+/** Test support: embedded servers, each in a folder of its test, in this process or in another one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -10,11 +10,11 @@ import { silentLog } from '../src/store/database/log.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded/start.ts';
 
 export interface TestServers {
-  /** Of the test that runs now; removed behind it. */
+  /** Folder of the present test, removed after it. */
   folder(): string;
-  /** Killed behind the test. */
+  /** Processes to kill after the test. */
   readonly children: ChildProcess[];
-  /** Starts a server in this process, in the test's folder unless told otherwise; stopped behind the test. */
+  /** Starts a server in this process, in the test's folder by default; stopped after the test. */
   start(dataDir?: string): Promise<EmbeddedPostgres>;
   /** A process of its own that starts the server and stays; its first lines of output. */
   runStart(dataDir: string, account?: { uid?: number; gid?: number }): Promise<{ child: ChildProcess; output: string }>;
@@ -65,7 +65,7 @@ export function testServers(): TestServers {
   return { folder: () => folder, children, start, runStart };
 }
 
-/** Rows of a statement, over a connection of its own. */
+/** Returns the rows of a statement, over a connection of its own. */
 export async function query(url: string, statement: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -11,7 +11,7 @@ export interface TestServiceOptions {
   readonly startAutomations?: StartAutomations;
   /** Secrets that must not reach the store, besides run tokens. */
   readonly secrets?: readonly string[];
-  /** Opens a line to the database of this URL; returns the URL through the line. Default: a direct connection. */
+  /** Opens a proxy to the database of this URL; returns the URL of the proxy. Default: a direct connection. */
   readonly through?: (databaseUrl: string) => Promise<string>;
   readonly bodyLimits?: BodyLimits;
 }

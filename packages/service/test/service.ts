@@ -56,7 +56,7 @@ export interface RequestOptions {
   /** Default: the administrator's key of the first team; null: no key. */
   readonly key?: string | null;
   readonly body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged instead of `body`. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
 }
@@ -76,30 +76,30 @@ export interface TestService {
   newKey(options?: KeyOptions): Promise<string>;
   /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
   request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<TestAnswer<T>>;
-  /** The same, and the answer must be a valid problem document of the status. */
+  /** Does the same, and expects a valid problem document of the status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
-  /** Creates a run and hands it to a worker, which claims it unless told otherwise. */
+  /** Creates a run and assigns it to a worker, which claims it by default. */
   startExecution(body?: Record<string, unknown>, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
-  /** The same for a run that waits. */
+  /** Does the same for a run that waits. */
   claimRun(runId: string, upTo?: 'PENDING' | 'CLAIMED'): Promise<Assignment>;
   /** Assigns the next execution to a worker of the hosted pool; null: none is queued. */
   assignNext(): Promise<Assignment | null>;
   close(): Promise<void>;
 }
 
-/** The domains without the endpoint of workers: tests open their own. */
+/** The domains without the endpoint of workers, because tests open their own. */
 export const domainsWithoutWorkers = (deps: ServiceDeps): Domain[] =>
   listDomains(deps).filter(({ name }) => name !== 'workers');
 
-/** Starts one for the tests of a file, and closes it behind them. */
+/** Starts one for the tests of a file, and closes it after them. */
 export async function openTestService(options?: TestServiceOptions): Promise<TestService> {
   const service = await startTestService(options);
   afterAll(() => service.close());
   return service;
 }
 
-/** Nothing listens there, so that no test asks a code host of the internet. */
+/** No program listens there, so that no test sends requests to a code host of the internet. */
 const nowhere = 'http://127.0.0.1:9/{owner}/{repo}.git';
 
 /** Starts one; the caller closes it. */
@@ -241,7 +241,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 
   const claimRun = async (runId: string, upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<Assignment> => {
-    // A pool of its own, so that no other waiting run is taken.
+    // A pool of its own, so that no other waiting run is assigned.
     await db.query('UPDATE executions SET pool = $2 WHERE run_id = $1', [runId, runId]);
     const assignment = await assignFrom(runId);
     if (!assignment) throw new Error('nothing was assigned');

@@ -1,6 +1,6 @@
 /**
- * Empties the databases of ended tests for the next tests of this process: making and dropping a database takes about six times the
- * processor time. A database comes back as its migrations left it; one that cannot is not kept.
+ * Empties the databases of ended tests for the next tests of this process: creating and dropping a database takes about six times the
+ * processor time. A database is restored to the state after its migrations; one that cannot be is dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -9,7 +9,7 @@ import pg from 'pg';
 interface Pristine {
   readonly catalog: string;
   readonly size: number;
-  /** Statements that bring back rows and sequences. */
+  /** Statements that restore rows and sequences. */
   readonly reset: string;
 }
 
@@ -19,16 +19,16 @@ const growthLimitBytes = 4 * 2 ** 20;
 const spares: string[] = [];
 let pristine: Promise<Pristine> | undefined;
 
-/** Returns the address of an emptied database, or undefined where there is none. */
+/** Returns the address of an emptied database, or undefined if there is none. */
 export const takeSpare = (): string | undefined => spares.pop();
 
-/** Notes the state of a database that was just made from the template. The state of the first one stands for all. */
+/** Records the state of a database that was just created from the template. The state of the first one is used for all. */
 export async function notePristine(url: string): Promise<void> {
   pristine ??= withClient(url, readPristine);
   await pristine;
 }
 
-/** Empties a database and keeps it; returns false for one that must be dropped. */
+/** Empties a database and keeps it; returns false for a database that must be dropped. */
 export async function keepSpare(url: string): Promise<boolean> {
   const before = await pristine;
   if (before === undefined) return false;
@@ -60,7 +60,7 @@ async function empty(client: pg.Client, before: Pristine): Promise<boolean> {
 }
 
 /**
- * Waits until the connections that were just closed are gone. Returns false where one stays: its program could write into the next
+ * Waits until the connections that were just closed are gone. Returns false if one stays, because its program could write into the next
  * test.
  */
 async function isAlone(client: pg.Client): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 
-/** One event, and the id that continues behind it. */
+/** One event, and the id with which a reader continues after it. */
 interface Received {
   readonly id: string;
   readonly event: LiveEvent | TeamLiveEvent;
@@ -50,10 +50,10 @@ export async function followStream(
   return { received, lastId: () => last, ended: read().catch(() => undefined), close: () => controller.abort() };
 }
 
-/** The states that it was given, in order. */
+/** Returns the states that it received, in order. */
 export const stateNames = ({ received }: StreamReader): string[] =>
   received.flatMap(({ event }) => (event.type === 'state' ? [event.state] : []));
 
-/** Waits until it was given a state. */
+/** Waits until it receives a state. */
 export const untilState = (reader: StreamReader, state: string): Promise<void> =>
   vi.waitFor(() => expect(stateNames(reader)).toContain(state), { timeout: 30_000 });

@@ -10,7 +10,7 @@ import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } fr
 import { createSubscription, openSecret } from '../src/subscriptions/subscriptions.ts';
 import { openTestExecutions, type TestExecutions } from './executions.ts';
 
-/** How long a test waits for what happens by itself. */
+/** Time that a test waits for events that it does not cause itself. */
 export const patience = { interval: 10, timeout: 30_000 };
 
 export interface DeliveryState {
@@ -19,7 +19,7 @@ export interface DeliveryState {
   readonly status: string;
   readonly attempts: number;
   readonly data: Record<string, unknown>;
-  /** Seconds from the end of the last attempt, or from now where there is none, to the next, by the database's clock. */
+  /** Returns the seconds from the end of the last attempt, or from now if there is none, to the next, by the database's clock. */
   readonly waits: number;
   readonly log: readonly { number: number; status: number | null; error: string | null }[];
 }
@@ -27,15 +27,15 @@ export interface DeliveryState {
 export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   readonly receiver: FakeWebhookReceiver;
   readonly vault: Vault;
-  /** Subscribes the receiver to everything, and tells it the secret. Returns the id. */
+  /** Subscribes the receiver to all events, and gives it the secret. Returns the id. */
   subscribe(overrides?: Partial<CreateEventSubscriptionRequest>, teamId?: string): Promise<string>;
-  /** A deliverer as a process of its own would have it. */
+  /** Opens a deliverer in the way of a process of its own. */
   openDeliverer(limits?: Partial<DelivererLimits>, vault?: Vault): Promise<Deliverer>;
   /** The deliveries, in order. */
   deliveries(): Promise<DeliveryState[]>;
-  /** Moves every wait of pending deliveries, leases included, to an end. */
+  /** Ends every wait of pending deliveries, leases included. */
   passTime(): Promise<void>;
-  /** The first delivery; throws where there is none. */
+  /** Returns the first delivery; throws if there is none. */
   first(): Promise<DeliveryState>;
   /** Waits until the first delivery has the given number of attempts in its log. */
   untilAttempts(count: number): Promise<DeliveryState>;
@@ -43,7 +43,10 @@ export interface TestSubscriptions extends Omit<TestExecutions, 'close'> {
   subscription(id: string): Promise<Record<string, unknown>>;
 }
 
-/** Opens them for the tests of a file. Behind each, its deliverers, subscriptions and deliveries go, and what came to the receiver. */
+/**
+ * Opens them for the tests of a file. After each test, its deliverers, subscriptions and deliveries are removed, and the requests that
+ * the receiver got.
+ */
 export async function openTestSubscriptions(): Promise<TestSubscriptions> {
   const test = await openTestExecutions();
   const { db } = test.database;

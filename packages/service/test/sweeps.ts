@@ -1,4 +1,4 @@
-/** Test support: a sweep over a database and blobs of its own, and things that are old enough for it. */
+/** Test support: a sweep over a database and blobs of its own, and rows that are old enough for it. */
 import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,26 +20,26 @@ export interface TestSweeps {
   readonly blobs: BlobStore;
   /** JSON lines since the test began. */
   readonly logged: string[];
-  /** Sweeps where it is due. */
+  /** Sweeps if the sweep is due. */
   sweep(more?: Partial<SweepDeps>): Promise<SweepOutcome>;
   /** Makes the sweep due. */
   night(): Promise<unknown>;
-  /** Stores a byte, and gives its key. */
+  /** Stores a byte, and returns its key. */
   put(key: string): Promise<string>;
   isThere(key: string): Promise<boolean>;
   isRow(table: string, id: string): Promise<boolean>;
-  /** A run with events, an attachment and a transcript, that ended so many days ago. */
+  /** Creates a run with events, an attachment and a transcript, that ended this number of days ago. */
   endedRun(
     daysAgo: number,
     more?: Partial<NewRun>,
   ): Promise<{ id: string; attachmentKey: string; transcriptKey: string }>;
-  /** More runs than go in one batch, that ended one after the other; gives their ids. */
+  /** Creates more runs than one batch takes, which ended one after the other; returns their ids. */
   manyOldRuns(): Promise<string[]>;
-  /** How many events of its conversation a run has. */
+  /** Returns how many events of its conversation a run has. */
   eventsOf(runId: string): Promise<number>;
 }
 
-/** Opens them for the tests of a file; before each the sweep is due. */
+/** Opens them for the tests of a file; before each test the sweep is due. */
 export async function openTestSweeps(): Promise<TestSweeps> {
   const test = await openTestExecutions();
   const { db } = test.database;

@@ -1,8 +1,8 @@
 import type { Worker } from './worker.ts';
 
 /**
- * Makes SIGTERM end the worker as an upgrade needs it (`terminate`), SIGUSR2 drain it, and SIGINT, or a second signal, stop it within
- * about six seconds.
+ * Handles the signals: SIGTERM ends the worker for an upgrade (`terminate`), SIGUSR2 drains it, and SIGINT, or a second signal, stops
+ * it within about six seconds.
  */
 export function endOnSignals(worker: Pick<Worker, 'terminate' | 'drain' | 'stop'>): void {
   let asked = false;

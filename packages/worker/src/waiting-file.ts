@@ -1,4 +1,4 @@
-/** The file in which a worker says how its pool of waiting sandboxes is, for `runyard doctor`. Loads no zod. */
+/** The file in which a worker describes its pool of waiting sandboxes, for `runyard doctor`. Loads no zod. */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { readHolder } from '@runyard/contract/claim';
@@ -6,7 +6,7 @@ import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard
 import type { PoolCounts } from './sandboxes/pool.ts';
 import { writeWhole } from './supervised/files.ts';
 
-/** Pause between two looks at the pool. */
+/** Pause between two reads of the pool. */
 const everyMs = 5000;
 
 interface WaitingFile extends ProcessIdentity {
@@ -16,7 +16,7 @@ interface WaitingFile extends ProcessIdentity {
 
 const fileIn = (workerFolder: string): string => path.join(workerFolder, 'waiting.json');
 
-/** Writes the file now and, while the pool changes, every few seconds. Returns how to stop, which removes the file. */
+/** Writes the file now and, while the pool changes, every few seconds. Returns a function that stops this and removes the file. */
 export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, onFault: (error: Error) => void) {
   const file = fileIn(workerFolder);
   const about = { ...thisProcess(), since: new Date().toISOString() };
@@ -29,7 +29,7 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
     try {
       writeWhole(file, { ...about, pool });
     } catch (error) {
-      // A full disk, for example. Only doctor misses it.
+      // For example a full disk. Only doctor misses the file.
       onFault(error as Error);
     }
   };
@@ -40,13 +40,16 @@ export function keepWaitingFile(workerFolder: string, read: () => PoolCounts, on
     try {
       rmSync(file, { force: true });
     } catch (error) {
-      // No reader trusts the file of a process that has ended.
+      // Readers ignore the file of a process that has ended.
       onFault(error as Error);
     }
   };
 }
 
-/** Returns what the worker that runs on this data folder said a few seconds ago at most; undefined: none runs here, or it has no pool. */
+/**
+ * Returns the description that the worker of this data folder wrote a few seconds ago at most; undefined: none runs here, or it has no
+ * pool.
+ */
 export function readWaitingFile(dataDir: string): WaitingFile | undefined {
   const found = readHolder(fileIn(path.join(dataDir, 'worker')), isWaitingFile);
   return found !== undefined && stateOf(found) === 'alive' ? found : undefined;

@@ -54,7 +54,7 @@ describe.skipIf(!works)('the end of a worker', () => {
     await service.waitFor('sandbox_ready');
     const sandboxes = path.join(dataDir, 'worker/state/s');
     await until(async () => {
-      // That of a sandbox which is being made may not be there yet.
+      // The folder of a sandbox that is being made may not exist yet.
       const filesOf = (id: string) => readdir(path.join(sandboxes, id, 'workspace')).catch(() => []);
       const up = await Promise.all((await readdir(sandboxes)).map(filesOf));
       return up.flat().includes('up');

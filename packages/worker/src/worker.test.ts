@@ -107,7 +107,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await failed(id)).message).toContain('file:///opt/runyard/agent/main.mjs was accepted');
   });
 
-  test('tells the exit code and the end of the output of an agent that fails', async () => {
+  test('reports the exit code and the end of the output of an agent that fails', async () => {
     const id = assign('sh', 'echo first; echo what went wrong >&2; exit 3');
     expect(await failed(id)).toMatchObject({
       exit_code: 3,
@@ -124,7 +124,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect((await failed(assign('signal', signal))).exit_code).toBe(code);
   });
 
-  test('ends what an agent left running, in sessions of its own too, and leaves no zombie', async () => {
+  test('ends all processes that an agent left running, also in other sessions, and leaves no zombie', async () => {
     const mark = `4711.${process.pid}`;
     const before = await zombies();
     const id = assign('sh', `setsid sleep ${mark} >/dev/null 2>&1 & setsid setsid sleep ${mark} & sleep 0.1`);
@@ -203,7 +203,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     expect(about('sandbox_ready')).toBe(1);
   });
 
-  test.runIf(limitsMemory)('reports a sandbox that used up its memory, and says what to do', async () => {
+  test.runIf(limitsMemory)('reports a sandbox that used up its memory, and names the remedy', async () => {
     const { failure_reason, message } = await failed(assign('memory'));
     expect(failure_reason).toBe('out_of_memory');
     expect(message).toContain('RUNYARD_SANDBOX_MEMORY_MB');

@@ -39,7 +39,7 @@ export interface WorkerContext {
 export interface Worker {
   /** Takes no new executions. `drained` resolves when the last one has ended. */
   drain(): void;
-  /** Leaves the sandboxes to the next worker of the data folder and ends; drains where sandboxes end with their worker. */
+  /** Leaves the sandboxes to the next worker of the data folder and ends; drains if sandboxes end with their worker. */
   terminate(): void;
   /** Ends all executions within about six seconds, or later if the kernel cannot end a process of a sandbox yet. */
   stop(): Promise<void>;
@@ -63,7 +63,7 @@ export function defaultWorkerName(hostname: string): string {
 
 const defaultAgentEntry = fileURLToPath(new URL('../../agent/src/main.ts', import.meta.url));
 
-/** Tells whether the sandboxes of these settings go on when their worker ends. */
+/** Returns whether the sandboxes of these settings continue when their worker ends. */
 const outlives = (settings: Settings): boolean => settings.RUNYARD_SANDBOX !== 'none';
 
 /** Starts a worker in this process, on the main thread. Rejects with `WorkerRefused` if it cannot run here. */

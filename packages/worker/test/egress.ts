@@ -24,14 +24,14 @@ export interface TestProxyOptions {
 export interface TestProxy extends AsyncDisposable {
   /** Addresses by name; of a list of lists, each look-up takes the next. Names end in a dot, as the proxy asks. */
   readonly names: Record<string, readonly string[] | (readonly string[])[]>;
-  /** Where the proxy connected to, as `address:port`. */
+  /** Addresses that the proxy connected to, as `address:port`. */
   readonly dialled: string[];
   /** `host port reason` of each report. */
   readonly denied: string[];
   readonly reports: DeniedConnections[];
   /** Opens a connection to the proxy. */
   open(): Promise<Socket>;
-  /** Sends text and returns everything that comes back. */
+  /** Sends text and returns everything that is received. */
   say(text: string): Promise<string>;
   /** Asks for a tunnel. Returns the first line of the answer, and the socket. */
   connect(authority: string): Promise<{ readonly status: string; readonly socket: Socket }>;
@@ -100,7 +100,7 @@ export async function startTestProxy(server: Server, options: TestProxyOptions):
   };
 }
 
-/** Returns everything that comes until the connection closes. */
+/** Returns everything that is received until the connection closes. */
 export async function textOf(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => {
@@ -111,7 +111,7 @@ export async function textOf(socket: Socket): Promise<string> {
   return text;
 }
 
-/** A server that keeps what it gets and sends it back. */
+/** A server that records what it receives and sends it back. */
 export async function startEchoServer(): Promise<{
   readonly server: Server;
   readonly got: () => string;

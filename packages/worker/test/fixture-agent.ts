@@ -1,4 +1,4 @@
-/** Stands in for the agent in the worker's tests: does what `--fixture NAME ARGUMENT` says, nothing when it is absent. */
+/** Replaces the agent in the worker's tests: does what `--fixture NAME ARGUMENT` says, nothing if it is absent. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
 

@@ -1,12 +1,12 @@
-/** Processes that no signal ends for a while, as where the kernel waits for a broken disk. */
+/** Processes that no signal ends for a while, as when the kernel waits for a broken disk. */
 import { access, constants, mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { findProcesses } from '../src/state/processes.ts';
 
-/** Version 1 of the kernel's freezer: what it holds does not even obey SIGKILL. Version 2 lets killed processes end. */
+/** Version 1 of the kernel's freezer: a frozen process does not even end on SIGKILL. Version 2 lets killed processes end. */
 const root = '/sys/fs/cgroup/freezer';
 
-/** True where `freeze` works. */
+/** True if `freeze` works on this machine. */
 export async function canFreeze(): Promise<boolean> {
   return access(path.join(root, 'cgroup.procs'), constants.W_OK).then(
     () => true,

@@ -66,7 +66,7 @@ export function workerEnvironment(
   };
 }
 
-/** Of a worker process on a busy machine. */
+/** Time for a worker process on a busy machine. */
 const startLimitMs = 60_000;
 
 /** Name under which a test run keeps the agent's runtime. */
@@ -102,7 +102,9 @@ export interface WorkerProcess extends AsyncDisposable {
   readonly exited: Promise<number | null>;
 }
 
-/** Starts a worker in a process of its own; resolves when it said hello. Disposing of it ends it, without leaving anything behind. */
+/**
+ * Starts a worker in a process of its own; resolves when its hello arrived. Disposing of it ends it, without leaving anything behind.
+ */
 export async function spawnTestWorker(
   service: FakeWorkerService,
   dataDir: string,
@@ -137,7 +139,7 @@ export async function spawnTestWorker(
   };
 }
 
-/** Waits until `holds` does: a look at all processes takes long, so the pauses grow to 100 ms. Rejects after `limitMs`. */
+/** Waits until `holds` returns true. Reading all processes takes long, so the pauses grow to 100 ms. Rejects after `limitMs`. */
 export async function until(holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
   const startedAt = performance.now();
   while (!(await holds())) {
@@ -147,5 +149,5 @@ export async function until(holds: () => boolean | Promise<boolean>, limitMs = 6
   }
 }
 
-/** Processes of the machine whose arguments hold `text`: marks that only a test's own processes carry. */
+/** Returns processes of the machine whose arguments contain `text`: marks that only a test's own processes have. */
 export const running = async (text: string): Promise<number> => (await findProcesses('cmdline', text)).length;

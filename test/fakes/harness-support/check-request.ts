@@ -5,7 +5,7 @@ import { checkReportData } from '../../../packages/service/src/files/artifacts/r
 import { maxValuesOfReport, parseJsonBody } from '../../../packages/service/src/http/server/json-body.ts';
 import { queryDecoder } from '../../../packages/service/src/http/server/query.ts';
 
-/** A request whose body has come. */
+/** A request whose body has arrived. */
 export interface FakeRequest {
   readonly method: string;
   readonly path: string;
@@ -17,7 +17,7 @@ const agentRoutes = Object.values<Route>(routes)
   .filter(({ path }) => path.startsWith('/harness-support/'))
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** Resolves to the reason why the service would refuse the request with 400; undefined: it would not, or it has no such route. */
+/** Resolves to the reason why the service would refuse the request with 400; undefined: it would accept it, or it has no such route. */
 export async function whyRefused({ method, path, query, body }: FakeRequest): Promise<string | undefined> {
   const { route } = agentRoutes.find(({ route, pattern }) => route.method === method && pattern.test(path)) ?? {};
   try {
@@ -33,7 +33,7 @@ export async function whyRefused({ method, path, query, body }: FakeRequest): Pr
   }
 }
 
-/** The query as the service's server parses it: a list where a name is repeated. */
+/** The query in the form of the service's server: a list for a repeated name. */
 function valuesOf(query: URLSearchParams): Record<string, string | string[]> {
   const names = [...new Set(query.keys())];
   return Object.fromEntries(

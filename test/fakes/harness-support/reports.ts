@@ -1,4 +1,4 @@
-/** The reports of an agent to the fake, kept for the test. */
+/** The reports of an agent to the fake, stored for the test. */
 import { AgentEvent } from '@runyard/contract/agent-protocol';
 import { FinishTask } from '@runyard/contract/finish-task';
 import { OpenPullRequest } from '@runyard/contract/pull-requests';
@@ -24,17 +24,17 @@ export interface FakeReports {
   readonly finished: readonly FinishTask[];
   readonly shutdowns: readonly string[];
   readonly artifacts: readonly FakeArtifact[];
-  /** Snapshots that were begun; the bytes of their files as far as they have come. */
+  /** Snapshots that were begun, with the bytes of their files that have arrived. */
   readonly snapshots: readonly FakeSnapshot[];
   /** Archives of the workspace that were kept, each with its turn, and its checkpoint in the middle of that. */
   readonly workspaces: readonly { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[];
   /** Text of all conversation text events with this role; default: the assistant's. */
   text(role?: string): string;
-  /** Output of an action as a reader of the conversation sees it. */
+  /** Returns the output of an action in the form that a reader of the conversation sees. */
   output(actionId: string): string;
 }
 
-/** Status, and a body that is sent as JSON, or as bytes where it is some. */
+/** Status, and a body that is sent as JSON, or unchanged if it is bytes. */
 export interface FakeAnswer {
   readonly status: number;
   readonly value: unknown;
@@ -48,7 +48,10 @@ export const jsonOf = (body: Buffer): unknown => JSON.parse(body.toString() || '
 
 const ok = (value: unknown): FakeAnswer => ({ status: 200, value });
 
-/** `take` answers a request that reports something; undefined: it is none. `fake` is where uploads go, and how a turn's end is answered. */
+/**
+ * `take` answers a request that reports something; undefined: the request is none. `fake` has the address for uploads, and the answer
+ * to the end of a turn.
+ */
 export function keepReports(fake: () => { readonly url: string; readonly next: 'wait' | 'leave' }): {
   readonly reports: FakeReports;
   take(request: FakeRequest): FakeAnswer | undefined;
@@ -60,7 +63,7 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
   const snapshots: FakeSnapshot[] = [];
   const workspaces: { turn: number; checkpoint: number | null; session: string | null; bytes: Buffer }[] = [];
 
-  /** Skips what was applied, and does not cross a gap. */
+  /** Skips applied events, and does not cross a gap. */
   function applyEvents(batch: unknown[]): FakeAnswer {
     for (const value of batch) {
       const event = AgentEvent.parse(value);

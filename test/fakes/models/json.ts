@@ -1,4 +1,4 @@
-/** Reading of JSON whose shape is not known, for fakes that must not trust what they are sent. */
+/** Reads JSON of unknown shape, for fakes that must not trust their input. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export function objectOf(value: unknown): Json {

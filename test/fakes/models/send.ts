@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { FakeDialect, FakeMisbehaviour, FakeReply } from './turns.ts';
 
-/** How an exchange ended, seen from the provider. */
+/** The end of an exchange, as the provider sees it. */
 export type FakeEnd = 'complete' | 'client_gone' | 'cut';
 
 /** Resolves when the buffers have room again, or the connection is gone. */
@@ -19,7 +19,7 @@ function room(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Sends the events of `reply`, badly where told to. `sent` is called after each event. */
+/** Sends the events of `reply`, with the planned fault if there is one. `sent` is called after each event. */
 export async function sendStream(
   response: ServerResponse,
   dialect: FakeDialect,

@@ -80,9 +80,9 @@ export interface FakeReply {
   readonly includeUsage: boolean;
 }
 
-/** How a provider speaks. */
+/** The protocol of a provider. */
 export interface FakeDialect {
-  /** Throws with a sentence where the real provider answers 400. */
+  /** Throws with a sentence if the real provider answers 400. */
   read(body: Readonly<Record<string, unknown>>, pathModel: string | undefined): FakeConversation;
   /** The events of a streamed answer, each with its line ends. */
   stream(reply: FakeReply): string[];
@@ -92,7 +92,7 @@ export interface FakeDialect {
   error(status: number, message: string): unknown;
   /** The event that tells of an error within a stream. */
   errorEvent(message: string): string;
-  /** Headers that the real provider sends beside the body; they are not for the sandbox's eyes. */
+  /** Headers that the real provider sends with the body. They must not reach the sandbox. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -104,7 +104,7 @@ function commandOf(prompt: string): string {
   return fenced ?? /\brun `([^`]+)`/i.exec(prompt)?.[1] ?? 'echo hello from the fake model';
 }
 
-/** Calls `shell` with the prompt's command where that tool is offered, then answers with what it gave. */
+/** Calls `shell` with the prompt's command if that tool is offered, then repeats its result. */
 export function defaultScript(conversation: FakeConversation): FakeTurn {
   if (conversation.turnOfPrompt === 0 && conversation.toolNames.includes('shell')) {
     return {

@@ -22,11 +22,11 @@ export interface AgentLink {
   cancel(params: CancelNotification): void;
   /** Aborts when the connection has closed, so that no answer can come. */
   readonly closed: AbortSignal;
-  /** False as soon as the process has ended, also before `exited` has the end of its output. */
+  /** False as soon as the process has ended, even before `exited` has the end of its output. */
   isAlive(): boolean;
   /** Resolves when the harness has exited; never rejects. */
   readonly exited: Promise<HarnessExit>;
-  /** Remembers the processes that run before a turn. Absent: the harness is no process of its own. */
+  /** Records the processes that run before a turn. Absent: the harness is not a process of its own. */
   beginTurn?(): void;
   /** Kills the processes that have started since `beginTurn`, because some harnesses leave the commands of an interrupted turn running. */
   endStrays?(): void;
@@ -49,6 +49,6 @@ export interface LinkEvents {
   update(update: unknown, sessionId?: unknown): void;
   /** Answers a permission request of any shape with the option to select; undefined cancels the request. Never rejects. */
   permission(params: Record<string, unknown>): Promise<string | undefined>;
-  /** Resolves when there is room for more. A link reads nothing before. */
+  /** Resolves when there is room for more. A link reads nothing until then. */
   ready(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Of a longer line the transcript has the beginning and the size. */
+/** The transcript has only the beginning and the size of a longer line. */
 export const maxTranscriptLine = 1024 * 1024;
 
 /** Characters of one text event; a harness may send megabytes in one chunk. */

@@ -3,7 +3,7 @@ import type { ErrorCode } from '@runyard/contract/errors';
 /** How a turn of a harness ended. */
 export type HarnessOutcome =
   | { kind: 'succeeded'; summary: string }
-  /** The agent failed at its task, or, with a `code`, something around it failed. `retried`: the platform must not run it again. */
+  /** The agent failed at its task, or, with a `code`, the platform around it failed. `retried`: the platform must not run it again. */
   | { kind: 'failed'; summary: string; message: string; code?: ErrorCode; retried?: true }
   /** A person ended the turn; the harness keeps running. */
   | { kind: 'interrupted'; summary: string }
@@ -17,6 +17,6 @@ export interface BuiltinVerdict {
   success: boolean;
   message: string;
   code?: ErrorCode;
-  /** True: what failed was repeated already, so the platform must not run it again. */
+  /** True: the failed work was repeated already, so the platform must not run it again. */
   retried?: true;
 }

@@ -71,7 +71,7 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
     }
   }
 
-  // The socket is there when `listen` returns. An error later is a fault of the agent.
+  // The socket exists when `listen` returns. A later error is a bug of the agent.
   server.listen(path);
   server.unref();
   return {

@@ -5,7 +5,7 @@ import { actionId } from '../acp/action-id.ts';
 import { boundedData } from '../acp/tool-output.ts';
 import { fingerprint } from './fingerprint.ts';
 
-/** Something to decide. It has the whole input; a person sees a shortened one. */
+/** An action to decide about. It has the whole input; a person sees a shortened one. */
 export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /**

@@ -24,8 +24,8 @@ export interface Approvals {
   /** Sets the step of the conversation that requests belong to from now on. */
   startTurn(stepId: string): void;
   /**
-   * Returns the decision about this request of an earlier sandbox, for a harness that continues the very call that asked. The decision
-   * can be taken once. `undecided`: the person only continued the run; undefined: the decision is about another request.
+   * Returns the decision about this request of an earlier sandbox, for a harness that continues the call which asked. The decision can
+   * be taken once. `undecided`: the person only continued the run; undefined: the decision is about another request.
    */
   takeUp(requestId: string): Promise<Verdict | 'undecided' | undefined>;
   /** Decides by the policy, or asks a person and waits. Requests are decided one after another. Rejects when `signal` aborts. */
@@ -36,7 +36,7 @@ export interface Approvals {
   answer(followUp: FollowUp): boolean;
   /** Fails the open request, because the service refused to ask a person. */
   refused(requestId: string, reason: string): void;
-  /** Returns the message of a follow-up as a turn. A decision about a request that is not open any more is put into words. */
+  /** Returns the message of a follow-up as a turn. A decision about a request that is not open any more becomes a sentence. */
   turnMessage(followUp: FollowUp): string;
 }
 
@@ -48,7 +48,7 @@ interface AskedRequest {
   settledBy?: string;
 }
 
-/** Creates the one place that decides whether the agent may do something, or asks a person. */
+/** Creates the only place that decides whether the agent may do something, or asks a person. */
 export function createApprovals(options: ApprovalsOptions): Approvals {
   const { emit, flush } = options;
   let policy: ApprovalPolicy = 'auto-approve';

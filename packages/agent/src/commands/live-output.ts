@@ -1,8 +1,8 @@
 import type { OutputWindow } from './output-window.ts';
 
 /**
- * Puts an output into the window and emits it: its head while it comes, the rest at its end. What is emitted is together the text of
- * the window.
+ * Puts an output into the window and emits it: its head while it arrives, the rest at its end. The emitted pieces together are the text
+ * of the window.
  */
 export function liveOutput(window: OutputWindow, emit: (text: string) => void) {
   // Joins the halves of a character that the end of the head split.

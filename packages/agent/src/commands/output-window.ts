@@ -17,7 +17,7 @@ export interface OutputWindow {
   readonly truncated: boolean;
   /** The amount of output that the text omits. */
   readonly leftOut: LeftOut;
-  /** Counts what somebody else has left out of the output already. */
+  /** Adds bytes and lines that the program itself has left out of the output. */
   addLeftOut(leftOut: LeftOut): void;
   /** Returns the whole output, or head, a line that says how much is left out, and tail. */
   text(): string;
@@ -159,8 +159,8 @@ function withoutCutStart(bytes: Buffer): Buffer {
 }
 
 /**
- * Cuts text of any size to at most `maxBytes` (at least 1 KB): head, how much is left out, tail. `leftOut` is what its middle lacks
- * already.
+ * Cuts text of any size to at most `maxBytes` (at least 1 KB): head, amount that is left out, tail. `leftOut` is the amount that its
+ * middle lacks already.
  */
 export function cutText(
   text: string,

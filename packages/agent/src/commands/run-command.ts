@@ -54,13 +54,13 @@ const maxArgumentBytes = 128 * 1024 - 1;
 const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } as const;
 
 /**
- * Runs a command in its own process group, with stdin closed and both outputs in one pipe, in order. Output of any size
- * takes constant memory. On abort or timeout the group gets SIGTERM, and after `graceMs` SIGKILL, also the processes
- * that left the group. A background process of a command keeps running until the agent exits.
+ * Runs a command in its own process group, with stdin closed and both outputs in one pipe, in order. Output of any size takes constant
+ * memory. On abort or timeout the group gets SIGTERM, and after `graceMs` SIGKILL, which processes that left the group get too. A
+ * background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
   const started = performance.now();
-  // Smaller than the window of an action, which takes its text with the mark of what is left out.
+  // Smaller than the window of an action, which gets its text with the mark for the part that is left out.
   const window = outputWindow(halfWindowBytes, halfWindowBytes - 2 * roomForMarks);
   const commandId = newId();
   options.signal?.throwIfAborted();

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 
 /**
- * The hosts that programs of the run reach. `open`: all, as on the machine; `allow_list`: those of the environment, through the proxy
- * that their variables name; `none`.
+ * The hosts that programs of the run can reach. `open`: all, as on the machine; `allow_list`: those of the environment, through the
+ * proxy that their variables name; `none`.
  */
 export type NetworkAccess = 'open' | 'allow_list' | 'none';
 
@@ -15,8 +15,8 @@ export interface EgressForwarder {
 }
 
 /**
- * Listens on loopback and passes every byte on to the proxy on a Unix socket, because programs know only proxies with a port. It checks
- * nothing: the proxy does.
+ * Listens on loopback and forwards every byte to the proxy on a Unix socket, because programs know only proxies with a port. The proxy
+ * does all checks.
  */
 export async function startEgressForwarder(proxySocket: string): Promise<EgressForwarder> {
   const net = process.getBuiltinModule('node:net');
@@ -46,7 +46,7 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
   };
 }
 
-/** Programs differ in the spelling that they read. Loopback is reached directly: the forwarders of models and git are there. */
+/** Programs differ in the spelling that they read. Loopback is reached directly, because the forwarders of models and git are there. */
 function proxyVariables(url: string): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {

@@ -1,4 +1,4 @@
-/** The secrets that a run was granted: how its programs get them, and how they are kept out of everything that the agent reports. */
+/** The secrets that a run was granted: passes them to its programs, and removes them from everything that the agent reports. */
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
@@ -15,7 +15,7 @@ export interface GrantedSecrets {
   remove(): void;
 }
 
-/** Creates the secrets of a run. Files are in a new folder of `temporaryFolder`, which is archived with no workspace. */
+/** Creates the secrets of a run. Files are in a new folder of `temporaryFolder`, which no workspace archive includes. */
 export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
   let redactor: Redactor | undefined;
   let folder: string | undefined;

@@ -4,7 +4,7 @@ import { fs } from '../builtin-modules.ts';
 /** The files that are handed off, relative to the workspace, or why none of them is. */
 export type HandoffResult = { ok: true; files: string[] } | { ok: false; message: string };
 
-/** Files that the agent hands to anyone who continues the work elsewhere. */
+/** Files that the agent hands off to people or agents who continue the work elsewhere. */
 export interface HandoffFiles {
   /** Adds files of the workspace. Their contents at the end of the turn are sent. */
   add(paths: readonly string[], cwd: string): Promise<HandoffResult>;

@@ -210,7 +210,7 @@ describe('the patch of a repository', () => {
     const patch = (await patchOf(clone)) ?? '';
     expect(existsSync(marker)).toBe(false);
     expect(readFileSync(patch, 'utf8')).toContain('run.sh');
-    // The trap works: git asked without care does fall into it.
+    // The trap works: an ordinary call of git does run it.
     git(clone, 'status', '--porcelain');
     expect(existsSync(marker)).toBe(true);
   });

@@ -22,7 +22,7 @@ export interface SnapshotOptions {
   /** True: also send a snapshot without files, so that it replaces an older one. */
   evenEmpty: boolean;
   signal: AbortSignal;
-  /** Called when something is not in the snapshot. */
+  /** Called when a part is missing in the snapshot. */
   onLeftOut: (name: string, reason: string) => void;
 }
 

@@ -15,7 +15,7 @@ export interface ActionState {
   asked: boolean;
   /** The announced input as JSON. */
   announcedInput: string | undefined;
-  /** When the first message about the call came. */
+  /** Time at which the first message about the call arrived. */
   readonly firstSeenAt: number;
   /** When the call began to run; undefined: it is pending. */
   startedAt: number | undefined;
@@ -59,7 +59,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
 
 const maxTitleLength = 1_000;
 
-/** Adds what an update says about the tool and its input. */
+/** Adds the facts of an update about the tool and its input. */
 export function describeAction(action: ActionState, update: JsonObject, mcpServers: readonly string[]): void {
   const { name, kind, title } = action.call;
   action.call = {
@@ -84,7 +84,7 @@ export function actionTitle({ input, call, identity }: ActionState): string {
 
 const changingKinds: ReadonlySet<string> = new Set(['execute', 'edit', 'delete', 'move']);
 
-/** Returns true if the action runs a command or changes files, as far as its harness says. */
+/** Returns true if the action runs a command or changes files, according to its harness. */
 export const changesThings = ({ call, identity }: ActionState): boolean =>
   call.kind === undefined ? identity.category === 'command' : changingKinds.has(call.kind);
 

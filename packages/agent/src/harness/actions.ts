@@ -35,7 +35,7 @@ export interface ActionsOptions {
   stepId: () => string;
   mcpServers: readonly string[];
   now?: () => number;
-  /** Called when a command or a change has ended about which the harness asked nobody. */
+  /** Called when a command or a change has ended for which the harness asked nobody. */
   onUnasked?: (action: { readonly action_id: string; readonly name: string }) => void;
 }
 

@@ -3,13 +3,13 @@ import { maxConversationTextLength } from '@runyard/contract/limits';
 import { lastPart, shorten } from '@runyard/contract/shorten';
 
 const maxInputCharacters = 4_000;
-/** Of the end of one output, which says how the action went. */
+/** The record has the end of an output, because it shows how the action ended. */
 const maxOutputCharacters = 4_000;
 
 export interface ConversationRecord {
   /** Adds an event of the conversation. */
   add(event: AgentEventBody): void;
-  /** Returns the conversation of this execution; of a long one the end. */
+  /** Returns the conversation of this execution; of a long one, the end. */
   text(): string;
 }
 

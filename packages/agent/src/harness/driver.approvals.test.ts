@@ -27,7 +27,7 @@ describe('the driver', () => {
       ...(decision ? { decision } : {}),
     });
 
-    test('one request after another while the turn goes on', async () => {
+    test('one request after another while the turn continues', async () => {
       const { run, approvals, of, text, until } = drive('permission-twice', ask);
       const running = run();
       await until(() => of('blocked').length === 1);

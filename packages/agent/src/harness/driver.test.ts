@@ -3,7 +3,7 @@ import { eventually, isRunning } from '../../test/agent.ts';
 import { drive } from '../../test/driver.ts';
 
 describe('the driver', () => {
-  test('plays a turn: text of one message, in order, and all lines of both directions in the transcript', async () => {
+  test('runs a turn: text of one message, in order, and all lines of both directions in the transcript', async () => {
     const { run, of, text, events } = drive('hello');
     expect(await run()).toEqual({ kind: 'succeeded', summary: 'Hello world.' });
     expect(text()).toBe('Hello world.');
@@ -39,7 +39,7 @@ describe('the driver', () => {
     expect(of('action_output').map((event) => event.text)).toEqual(['[interrupted]\n']);
   });
 
-  test('kills a harness that ignores a cancel, with what it started in other process groups', async () => {
+  test('kills a harness that ignores a cancel, with its processes in other process groups', async () => {
     const { driver, run, of, until } = drive('ignores-cancel');
     const running = run();
     await until(() => of('action').length === 1);
@@ -50,7 +50,7 @@ describe('the driver', () => {
     await eventually(() => !isRunning(pid));
   });
 
-  test('tells which MCP servers it had to leave out', async () => {
+  test('reports which MCP servers it left out', async () => {
     const { run, of } = drive('hello', {
       mcpServers: [
         { name: 'here', command: 'x', args: [], env: { A: 'b' } },

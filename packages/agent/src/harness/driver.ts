@@ -28,7 +28,7 @@ export interface DriverOptions {
   mcp: Pick<RunMcp, 'forHarness'>;
   imageLimits: ImageLimits;
   approvals: Approvals;
-  /** Absent: the harness tells all reasons of a failure itself. */
+  /** Absent: the harness itself reports all reasons of a failure. */
   turnCheck?: TurnCheck | undefined;
   /** For each of `initialize`, `session/new` and `session/load`; default 60 s. */
   startTimeoutMs?: number;
@@ -56,7 +56,7 @@ export interface Driver {
   readonly initialised: Promise<unknown>;
   /** Runs a turn; one at a time. The first turn opens the session. */
   run(turn: Turn): Promise<HarnessOutcome>;
-  /** False when the process of the harness has ended: it runs no further turn. */
+  /** False when the process of the harness has ended: no further turn can run. */
   readonly isAlive: boolean;
   /** Resolves when the harness has exited. */
   readonly exited: Promise<HarnessExit>;
@@ -70,7 +70,7 @@ export interface Driver {
   kill(): Promise<void>;
 }
 
-/** Drives one ACP v1 agent: starts it, opens a session, runs turns, and turns what it says into events. */
+/** Drives one ACP v1 agent: starts it, opens a session, runs turns, and converts its updates into events. */
 export function driveHarness(options: DriverOptions): Driver {
   const { profile, emit, approvals, startTimeoutMs = 60_000 } = options;
   const { name: harness, capabilities } = profile;
@@ -133,7 +133,7 @@ export function driveHarness(options: DriverOptions): Driver {
       : { kind: 'interrupted', summary: updates.lastText.trim() };
   }
 
-  /** Ends what waits for a person, and asks the harness to end the turn. */
+  /** Ends open questions to a person, and asks the harness to end the turn. */
   function askToEndTurn(reason: string): void {
     turnEnded.abort(new Error(reason));
     if (session.id !== undefined) link.cancel({ sessionId: session.id });

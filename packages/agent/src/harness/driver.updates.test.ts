@@ -58,7 +58,7 @@ describe('the driver', () => {
   });
 
   test('keeps lines that are no messages in the transcript', async () => {
-    // The library of the protocol writes what it does not understand there.
+    // The library of the protocol logs messages that it does not understand there.
     const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     onTestFinished(() => written.mockRestore());
     const { run, of, text } = drive('garbage');

@@ -33,7 +33,7 @@ export interface ExecutionHarnessOptions
   secrets: GrantedSecrets;
   reporter: Reporter;
   treeOf: (task: AgentTask) => HarnessOptions['tree'];
-  /** Both take paths from the folder `cwd` on. */
+  /** Both take paths relative to the folder `cwd`. */
   reportArtifact: (request: ArtifactRequest, cwd: string) => Promise<ArtifactResult>;
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** Emits a notice of the current turn. */
@@ -103,7 +103,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     });
     return forwarder;
   }
-  /** Emits a notice. What happens before the first turn begins is shown at its beginning. */
+  /** Emits a notice. A notice before the first turn is shown at the beginning of that turn. */
   function notice(name: string, data: unknown): void {
     if (hasTurn) options.notice(name, data);
     else early.push([name, data]);

@@ -61,7 +61,7 @@ function modelVariables(
   };
 }
 
-/** Names the forwarder as the proxy, which refuses everything and says what was refused. */
+/** Names the forwarder as the proxy, which refuses every connection and reports it. */
 function proxyVariables({ url }: Forwarder): Record<string, string> {
   const direct = '127.0.0.1,localhost,::1';
   return {

@@ -21,14 +21,14 @@ const promptOf = (given: AgentTask, how: { restored: boolean; loaded: boolean })
     .map((block) => (block.type === 'text' ? block.text : ''))
     .join('|');
 
-test('a harness that loaded its session is told what was done since, but not what it knows', () => {
+test('a harness that loaded its session gets only the part of the conversation since then', () => {
   const text = promptOf(task, { restored: true, loaded: true });
   for (const part of ['as they were kept at 2026-01-02T03:04:05.000Z', 'Done since.', 'are in attachments/', 'Do it.'])
     expect(text).toContain(part);
   expect(text).not.toContain('Said before.');
 });
 
-test('a harness without its session gets the conversation before what was done since', () => {
+test('a harness without its session gets the whole conversation', () => {
   const text = promptOf(task, { restored: true, loaded: false });
   expect(text.indexOf('Said before.')).toBeLessThan(text.indexOf('Done since.'));
   expect(text).not.toContain('The user now says');

@@ -1,8 +1,8 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 
 /**
- * Returns the text for a model whose machine was lost in the middle of the turn: the state of the files, what was done since, and what
- * may have been lost.
+ * Returns the text for a model whose machine was lost in the middle of the turn: the state of the files, the later actions, and the
+ * parts that may have been lost.
  */
 export function lossText({ loss, attachments }: Pick<AgentTask, 'loss' | 'attachments'>, restored: boolean): string[] {
   if (loss === undefined) return [];

@@ -30,8 +30,8 @@ export async function answerPermission(
 }
 
 /**
- * Returns the option that says `approve` or `deny`; undefined if there is none. "Once" is chosen before "always", because some
- * harnesses write "always" into their settings.
+ * Returns the option for `approve` or `deny`; undefined if there is none. "Once" is chosen before "always", because some harnesses
+ * write "always" into their settings.
  */
 function optionFor(decision: 'approve' | 'deny', options: unknown): string | undefined {
   if (!Array.isArray(options)) return undefined;

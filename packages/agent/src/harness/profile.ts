@@ -23,7 +23,7 @@ export interface HarnessCapabilities {
   readonly mcpServers: 'unused' | 'agent' | 'harness';
   /** The harness may load an earlier session, if it announces so in ACP. */
   readonly loadsSessions: boolean;
-  /** The harness takes links to files and leaves it to its model to read them. */
+  /** The harness accepts links to files and lets its model read them. */
   readonly takesFileLinks: boolean;
   /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
   readonly trustedVerdict: boolean;

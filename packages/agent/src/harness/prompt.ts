@@ -43,7 +43,7 @@ function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   ];
 }
 
-/** Returns the text about other runs, for a harness that has it not in its own instructions. */
+/** Returns the text about other runs, for a harness whose own instructions do not contain it. */
 function aboutRuns(task: AgentTask): string[] {
   const about = capabilitiesOf(task).ownInstructions
     ? ''
@@ -64,7 +64,7 @@ export function promptAfterRestart(task: AgentTask, record: string, prompt: stri
   ].join('\n\n');
 }
 
-/** Returns the base prompt, for a harness that has it not in its own instructions. */
+/** Returns the base prompt, for a harness whose own instructions do not contain it. */
 function basePrompt(task: AgentTask): string[] {
   const base = capabilitiesOf(task).ownInstructions ? undefined : task.agent_config.base_prompt;
   return base === undefined || base.trim() === '' ? [] : [base];
@@ -87,7 +87,7 @@ export function promptContent(
     const parts = [...before, promptText(task, firstMessage(task), task.mode)];
     return [{ type: 'text', text: parts.join('\n\n') }, ...links];
   }
-  // In a block of its own, which the harness skips if it continues the action that it had asked for.
+  // A block of its own. The harness skips it if it continues the action for which it had asked.
   const decision = decisionText(task.decision.request, task.decision);
   const answer = task.prompt === '' ? promptText(task, decision, task.mode) : decision;
   const prompt = task.prompt === '' ? [] : [promptText(task, task.prompt, task.mode)];

@@ -26,7 +26,7 @@ function replay(type: string): AgentEventBody[] {
   return events;
 }
 
-/** Returns what a person sees: texts as one, actions with their results, without ids and times. */
+/** Returns the view of a person: joined texts, actions with their results, without ids and times. */
 function conversationOf(type: string): readonly Record<string, unknown>[] {
   const shown: Record<string, unknown>[] = [];
   const outputs = new Map<string, string>();

@@ -1,8 +1,10 @@
-/** Recognises what a harness repeats of an earlier session while it loads the session. The service has all of it already. */
+/**
+ * Recognises repetitions of an earlier session, which a harness sends while it loads the session. The service has all of them already.
+ */
 export interface ReplayFilter {
   /** The harness begins to load this session. */
   begin(sessionId: string): void;
-  /** The harness has loaded the session: what it says from now on is new. */
+  /** The harness has loaded the session: later messages are new. */
   end(): void;
   /** Returns true if a line of the transcript is a repetition. */
   hidesLine(line: string): boolean;

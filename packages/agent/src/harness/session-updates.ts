@@ -39,7 +39,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     thought = '';
   }
 
-  /** Ends the current message, because an update that is no text came. */
+  /** Ends the current message, because an update without text came. */
   function interruptText(): void {
     flushThought();
     messageId = undefined;

@@ -41,7 +41,7 @@ export interface HarnessOptions {
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   turnCheck: TurnCheck;
   approvals: Approvals;
-  /** Where the runbook notes the commands that are done. */
+  /** Record of the commands that the runbook has done. */
   progress: Pick<TurnProgress, 'doneBlocks'>;
   /** Removes the secrets of the run from text for a model. */
   redact?: (text: string) => string;
@@ -99,7 +99,7 @@ function runbook(options: HarnessOptions): Engine {
   const { task, folder, approvals, progress } = options;
   const env = { ...options.env, ...task.harness.env };
   const backpressure = backpressureOf(options);
-  // Said once in a tree of runs: in the first execution of the run at its top.
+  // Shown once in a tree of runs: in the first execution of the run at its top.
   const isFirst = task.conversation === undefined && task.parent_run === undefined;
   const noModel = task.harness.no_model_configured ? (isFirst ? 'explain' : 'mention') : undefined;
   return runbookEngine({
@@ -140,7 +140,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
   });
 }
 
-/** Returns what starts the program of a run: its command, variables and files depend on the run's model. */
+/** Returns the start of a run's program: its command, variables and files depend on the run's model. */
 async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
   const { task, env, network } = options;
   const { prepareProgram } = await import('./external.ts');

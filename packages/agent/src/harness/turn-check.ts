@@ -4,7 +4,9 @@ import { readBody } from '../service/connection.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
 import { type ModelRefusal, refusalSentence } from './forwarder/refusals.ts';
 
-/** Finds the reasons that a harness itself does not know or tell: refusals of the gateway, and processes that the kernel killed. */
+/**
+ * Finds reasons of a failure that the harness itself does not report: refusals of the gateway, and processes that the kernel killed.
+ */
 export interface TurnCheck {
   begin(): Promise<void>;
   /** Returns the outcome of the turn with these reasons. */
@@ -45,7 +47,7 @@ export function turnCheck(
         ];
         return { ...withoutBlame(outcome, succeeded > 0 ? undefined : refused), message: reasons.join('\n') };
       }
-      // Some harnesses put an error into words and end their turn as if it had succeeded.
+      // Some harnesses show an error as text and end their turn as if it had succeeded.
       if (succeeded > 0 || refused === undefined) return outcome;
       return { kind: 'failed', summary: outcome.summary, message: refusalSentence(refused) };
     },

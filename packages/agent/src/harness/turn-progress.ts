@@ -1,12 +1,12 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 
-/** How far the turn in progress is, as far as a checkpoint needs to know. */
+/** The progress of the present turn, for the times of checkpoints. */
 export interface TurnProgress {
-  /** Notes an event of the execution. */
+  /** Records an event of the execution. */
   observe(event: AgentEventBody): void;
   /** True while a turn is in progress and waits for no person. */
   readonly isAtWork: boolean;
-  /** True while no action is in progress: the files are at rest, unless a process of the background writes. */
+  /** True while no action is in progress: no file changes, unless a background process writes. */
   readonly isQuiet: boolean;
   /** Commands of a runbook that need not run again. The runbook sets it. */
   doneBlocks: number;

@@ -19,12 +19,12 @@ export interface McpTool {
 
 export interface ConnectedServer {
   readonly tools: readonly McpTool[];
-  /** How many tools the model does not get, because they are too many or too large. */
+  /** Number of tools that the model does not get, because they are too many or too large. */
   readonly leftOut: number;
   close(): Promise<void>;
 }
 
-/** Bounds of what a server may put into each request to the model. */
+/** Limits of the parts of a server in each request to the model. */
 const maxTools = 64;
 const maxPages = 20;
 const maxDescriptionLength = 2_000;
@@ -32,13 +32,13 @@ const maxSchemaLength = 16 * 1024;
 /** Characters of all schemas of a server. */
 const maxSchemas = 128 * 1024;
 
-/** A tool may work long, but not for ever. */
+/** A tool may work long, but not forever. */
 const callTimeoutMs = 600_000;
 
-/** The schemas of a server are never compiled: their patterns could run for ever. The server checks its own input. */
+/** The schemas of a server are never compiled, because their patterns could run forever. The server checks its own input. */
 const noValidator = { getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }) };
 
-/** Returns the message of an error, with the status of an answer whose body says nothing. */
+/** Returns the message of an error, with the status of an answer whose body is empty. */
 function textOf(error: unknown): string {
   const { status } = ((error as { data?: unknown }).data ?? {}) as { status?: unknown };
   const message = error instanceof Error ? error.message : String(error);

@@ -7,8 +7,8 @@ const silenceMs = 610_000;
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /**
- * Returns a `fetch` for servers over HTTP: through the gateway, with the run token. It opens no stream for messages that nobody asked
- * for, because the list of tools is read once.
+ * Returns a `fetch` for servers over HTTP: through the gateway, with the run token. It opens no stream for unrequested messages,
+ * because the list of tools is read once.
  */
 export function gatewayFetch(connection: ServiceConnection): Fetch {
   const send = modelFetch(connection, silenceMs, 'waits');

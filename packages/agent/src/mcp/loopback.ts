@@ -4,7 +4,7 @@ import { loadHttp } from '../builtin-modules.ts';
 import { listenOnLoopback } from '../listen-on-loopback.ts';
 import { readBody, type ServiceConnection } from '../service/connection.ts';
 
-/** The way of a harness in a process of its own to MCP servers over HTTP: it never gets the run token. */
+/** The access of a harness in a process of its own to MCP servers over HTTP, without the run token. */
 export interface McpLoopback {
   /** Returns the address of a server for the harness. */
   urlOf(gatewayPath: string): string;
@@ -23,8 +23,8 @@ function pick(headers: IncomingMessage['headers'], names: readonly string[]): Re
 }
 
 /**
- * Listens on loopback inside the sandbox and passes requests on to the MCP gateway with the run token. Its paths begin with a secret,
- * because without a sandbox other users of the machine reach its port too.
+ * Listens on loopback inside the sandbox and forwards requests to the MCP gateway with the run token. Its paths begin with a secret,
+ * because without a sandbox other users of the machine can reach its port.
  */
 export async function startMcpLoopback(connection: ServiceConnection): Promise<McpLoopback> {
   const secret = randomBytes(24).toString('base64url');
@@ -34,7 +34,7 @@ export async function startMcpLoopback(connection: ServiceConnection): Promise<M
     const [, given, index = ''] = (request.url ?? '').split('/');
     const path = given === secret ? paths[Number(index)] : undefined;
     const method = (['GET', 'POST', 'DELETE'] as const).find((each) => each === request.method);
-    // Pages in a browser have no business here.
+    // Refuses pages in a browser.
     if (path === undefined || method === undefined || request.headers.origin !== undefined) {
       response.writeHead(404).end();
       return;

@@ -15,7 +15,7 @@ export interface RunMcpOptions {
   readonly startTimeoutMs: number;
 }
 
-/** A server in the form in which a harness in a process of its own starts or reaches it. */
+/** A server in the form in which a harness in a process of its own starts it or connects to it. */
 export type HarnessMcpServer =
   | {
       readonly name: string;
@@ -79,7 +79,7 @@ export function runMcp(options: RunMcpOptions): RunMcp {
           try {
             return await startOne(server, step, over);
           } catch (error) {
-            // The others need not be waited for.
+            // Does not wait for the others.
             failed.abort(error);
             throw error;
           }

@@ -8,7 +8,7 @@ export interface StdioServerOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** It has the marker of the run, so the server and what it starts end with the execution. */
+  /** It has the marker of the run, so the server and its processes end with the execution. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly limits?: Partial<StdioLimits>;
 }
@@ -29,7 +29,7 @@ const keptOutput = 4 * 1024;
 
 /** An MCP server in a process of its own. */
 export interface StdioServer extends Transport {
-  /** Returns the end of what it printed besides messages. */
+  /** Returns the end of its output besides messages. */
   lastOutput(): string;
   /** Why the server has ended; undefined while it runs. */
   readonly ended: string | undefined;

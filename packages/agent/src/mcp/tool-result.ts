@@ -19,7 +19,7 @@ export interface McpResult {
 const maxTextBytes = 32 * 1024;
 const maxImages = 4;
 
-/** Returns the result of `tools/call` in bounds. What is no text and no image is named. */
+/** Returns the result of `tools/call` within its limits. Content that is neither text nor an image is only named. */
 export function toolResult(answer: {
   readonly content?: readonly unknown[];
   readonly structuredContent?: unknown;

@@ -4,13 +4,13 @@ import { gatewayFetch } from './gateway-fetch.ts';
 import type { RunMcpOptions } from './servers.ts';
 import { stdioServer } from './stdio-transport.ts';
 
-/** A way to a server, not started yet, and the end of what the server printed. */
+/** A connection to a server, not opened yet, and the end of the server's output. */
 export interface ServerTransport {
   readonly transport: Transport & { readonly ended?: string | undefined };
   lastOutput(): string;
 }
 
-/** Returns the way to a server: a process in the sandbox, or HTTP through the gateway of the service. */
+/** Returns the connection to a server: a process in the sandbox, or HTTP through the gateway of the service. */
 export function transportOf(server: TaskMcpServer, { connection, workspace, env }: RunMcpOptions): ServerTransport {
   if (server.command === undefined) {
     const url = new URL(connection.serverRoot + (server.gateway_path ?? ''));

@@ -11,7 +11,7 @@ export interface NoticedPullRequest {
 export interface PullRequestDetector {
   /** Returns the pull requests that this command printed and that are new. `command`: a script, or a program with its arguments. */
   inCommand(command: string | readonly string[], output: string): NoticedPullRequest[];
-  /** Marks a pull request that is known by other means. */
+  /** Marks a pull request that was found in another way. */
   markKnown(url: string): void;
 }
 
@@ -24,7 +24,7 @@ const maxCommandLength = 64 * 1024;
 const maxBranchLength = 250;
 
 /**
- * Notices pull requests in the output of `git push`, `gh pr create`, `glab mr create` and `hub pull-request`. The output of other
+ * Finds pull requests in the output of `git push`, `gh pr create`, `glab mr create` and `hub pull-request`. The output of other
  * commands is ignored, because it may show a pull request that the run did not open.
  */
 export function detectPullRequests(): PullRequestDetector {

@@ -18,7 +18,7 @@ export async function openPullRequest(
   signal: AbortSignal,
 ): Promise<PullRequestAnswer> {
   try {
-    // The service has waited for the code host as long as it is worth: the command may try again.
+    // The service has waited as long as reasonable for the code host: the command may try again.
     const finalStatuses = [503];
     const { url, is_new } = await client.ask<OpenPullRequestResponse>('POST', 'pull-requests', {
       body,

@@ -2,9 +2,9 @@ import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { detectPullRequests, type NoticedPullRequest } from './detect.ts';
 
 export interface PullRequestWatch {
-  /** Takes an event of the harness. */
+  /** Handles an event of the harness. */
   observe(event: AgentEventBody): void;
-  /** Marks a pull request that the run has reported by itself. */
+  /** Marks a pull request that the run itself has reported. */
   markReported(url: string): void;
   /** Resolves when every pull request that was noticed is reported. */
   reported(): Promise<void>;
@@ -17,7 +17,7 @@ interface WatchedAction {
   output: string;
 }
 
-/** Characters of an action's output that are searched: more than any action passes on. */
+/** Characters of an action's output that are searched: more than any action forwards. */
 const maxOutputLength = 256 * 1024;
 
 /** Follows the commands of a run and reports the pull requests that they open. A report that fails does not fail the run. */

@@ -9,7 +9,7 @@ export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;
   /** Aborts every request, because the execution was superseded or the time to flush is over. */
   signal: AbortSignal;
-  /** Called once, when the service says that this execution is over. */
+  /** Called once, when the service reports that this execution is over. */
   onSuperseded: () => void;
   /** Called when the service refuses an event for good, with the reason. */
   onRefused?: (event: AgentEvent, reason: string) => void;
@@ -116,7 +116,7 @@ export function startReporter(options: ReporterOptions): Reporter {
     timer = undefined;
     try {
       do {
-        // An event that another report took and that was not stored is still there.
+        // An event that another report took and that was not stored is sent again.
         if (unacknowledged.length === 0) number();
         await sendBatch(unacknowledged);
         if (saturated && waiting.bytes < highWaterBytes / 2) releaseRoom();

@@ -5,7 +5,7 @@ import type { AskOptions } from '../service/client.ts';
 import { runTree } from './tree.ts';
 
 const { signal } = new AbortController();
-/** A service that answers the same to everything. */
+/** A service that gives the same answer to everything. */
 const answering = (answer: unknown, asked: [string, AskOptions | undefined][] = []) => ({
   ask: async <T>(_method: 'GET' | 'POST', path: string, options?: AskOptions) => {
     asked.push([path, options]);

@@ -24,7 +24,7 @@ export interface RunTree {
   /** Waits until the runs have ended or are BLOCKED, or until the time is over (`timedOut`), and returns them. */
   wait(wait: RunWait, signal: AbortSignal): Promise<{ readonly runs: ChildRun[]; readonly timedOut: boolean }>;
   cancel(runId: string, signal: AbortSignal): Promise<ChildRun>;
-  /** Sends a message to a run of the tree or to `parent`, and returns what became of it. */
+  /** Sends a message to a run of the tree or to `parent`, and returns its outcome. */
   send(runId: string, message: string, signal: AbortSignal): Promise<string>;
 }
 

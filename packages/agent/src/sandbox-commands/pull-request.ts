@@ -57,7 +57,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
   }
   const socket = env.RUNYARD_AGENT_SOCKET;
   if (!socket) return fail('RUNYARD_AGENT_SOCKET is not set: this command works only inside a run');
-  // The setting, because `git remote get-url` would return the way through the gateway.
+  // Reads the setting, because `git remote get-url` would return the URL of the gateway.
   const place = values.repository ?? (await git('config', '--get', 'remote.origin.url'));
   const repository = place === undefined ? undefined : repositoryOf(place);
   if (repository === undefined)
@@ -74,7 +74,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
     if (content instanceof Error) return fail(`--body-file cannot be read: ${content.message}`);
     body = content;
   }
-  // Without a title the last commit is described.
+  // Without a title, describes the last commit.
   if (body === undefined && values.title === undefined) body = await git('log', '-1', '--format=%b');
   const { base, draft } = values;
   const request: PullRequestSocketRequest = {

@@ -44,7 +44,7 @@ export interface ServiceClient {
   resolvePrompt(options?: CallOptions): Promise<AgentTask>;
   /** Sends events; `body` is a serialised `AgentEventBatch`. */
   sendEvents(body: string, options?: CallOptions): Promise<z.infer<typeof AgentEventAck>>;
-  /** Waits at most `waitMs` for items of the inbox behind `position`, which is what the agent has already. */
+  /** Waits at most `waitMs` for items of the inbox after `position`, the items that the agent already has. */
   pollInbox(
     waitMs: number,
     position: { after: number; interrupted: number },

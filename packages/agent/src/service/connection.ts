@@ -64,7 +64,7 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
     waits: agentOf('waits'),
     models: agentOf('models'),
   };
-  // Without the empty name, Node looks for one in the host header, for which it compiles a large expression (5 ms).
+  // Without the empty name, Node parses the host header for one, for which it compiles a large expression (5 ms).
   const target = options.relaySocket
     ? { socketPath: options.relaySocket, servername: '' }
     : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };

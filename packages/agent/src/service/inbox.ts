@@ -10,7 +10,7 @@ export interface InboxOptions {
   signal: AbortSignal;
   onCancel: () => void;
   onSuperseded: () => void;
-  /** The agent must leave: no more items come. */
+  /** The agent must leave, and no more items come. */
   onLeave: () => void;
   onInterrupt: (turn: number) => void;
   /** Called once for each follow-up, in order. */

@@ -20,8 +20,8 @@ const share = 1 / 10;
 const longestDoubling = 6;
 
 /**
- * Returns true if a checkpoint is due: after the interval as soon as no action is in progress, because the files are at rest then, and
- * after two intervals in any case. The interval grows where a checkpoint takes long, or fails.
+ * Returns true if a checkpoint is due: after the interval as soon as no action is in progress, because then no file changes, and after
+ * two intervals in any case. The interval becomes longer if a checkpoint takes long, or fails.
  */
 export function isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet }: CheckpointMoment): boolean {
   const waitMs = Math.max(intervalMs, tookMs / share) * 2 ** Math.min(failures, longestDoubling);
@@ -35,7 +35,7 @@ export interface CheckpointsOptions {
   readonly reporter: Pick<Reporter, 'emit' | 'flush'>;
   /** Returns the number of the current turn. */
   readonly turn: () => number;
-  /** Called when a checkpoint failed after others had not. */
+  /** Called when a checkpoint failed after a successful one. */
   readonly onFailed: (reason: string) => void;
   /** Ends all checkpoints. */
   readonly signal: AbortSignal;

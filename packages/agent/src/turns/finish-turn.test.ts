@@ -22,7 +22,7 @@ afterEach(() => {
   for (const folder of [workspace, home]) rmSync(folder, { recursive: true });
 });
 
-/** Plays the service. `answer` answers the ends of turns. */
+/** Imitates the service. `answer` answers the reports of turns. */
 async function open(
   answer: (body: FinishTask) => Partial<FinishTaskResponse> | Error,
   { restored = false, maxBytes = 1000 } = {},
@@ -72,7 +72,7 @@ async function open(
   return { calls, finish };
 }
 
-test('tells the last events and the empty workspace with the end of the turn, and nothing after it', async () => {
+test('reports the last events and the empty workspace with the end of the turn, and nothing after it', async () => {
   const { calls, finish } = await open(() => ({ acknowledged: 1 }));
   expect(await finish()).toBe('leave');
   expect(calls).toEqual([{ path: 'finish-task', seqs: [1], workspace: 'empty' }]);

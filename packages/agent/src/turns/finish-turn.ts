@@ -3,8 +3,8 @@ import { ServiceRefusal } from '../service/errors.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 /**
- * Reports the end of a turn. The last events, and the fact that the workspace is empty, go with the report: a short run then needs few
- * requests. If the service refuses that, they go by themselves.
+ * Reports the end of a turn. The last events, and the fact that the workspace is empty, are part of the report, so a short run needs
+ * few requests. If the service refuses that, they are sent separately.
  */
 export async function finishTurn(
   report: FinishTask & { turn: number },
@@ -21,7 +21,7 @@ export async function finishTurn(
         ...(isEmpty ? { workspace: 'empty' as const } : {}),
       });
       acknowledged = answer.acknowledged ?? 0;
-      // A service that knows no events in a report does not know the workspace in it either.
+      // A service that does not support events in a report does not support the workspace in it either.
       if (isEmpty && acknowledged > 0) saver.noteEmpty(report.turn);
       return answer.next;
     } catch (error) {

@@ -60,7 +60,7 @@ export async function runFirstTurn(
   // The turn reports the same failure.
   if (capabilities.ownProcess) await step('harness', name, () => driver.initialised).catch(() => {});
   stop.signal.throwIfAborted();
-  // Only now, because the decision is about the task, and not about messages in the sandbox of a failed setup.
+  // Not earlier, because the decision is about the task, and not about messages in the sandbox of a failed setup.
   approvals.begin(task.agent_config.approval_policy, task.decision);
   return await runner.run(driver, {
     message: firstMessage(task),
@@ -76,7 +76,7 @@ function withNothingDone(task: AgentTask): AgentTask {
   return task.loss === undefined ? task : { ...task, loss: { ...task.loss, done_blocks: 0 } };
 }
 
-/** Returns the variables of the environment. An environment that was stored before they were checked may hold others. */
+/** Returns the variables of the environment. An environment that was stored before they were checked may contain invalid ones. */
 function variablesOf({ environment }: AgentTask): Record<string, string> {
   const entries = Object.entries(environment?.config.variables ?? {});
   return Object.fromEntries(entries.filter(([name, value]) => isVariableName(name) && typeof value === 'string'));

@@ -9,7 +9,7 @@ export interface FollowUpFiles {
    * its own. After a failure the next call tries again.
    */
   written(followUp: FollowUp): Promise<readonly WrittenAttachment[]>;
-  /** Forgets a follow-up that is not asked for again. */
+  /** Removes a follow-up that is not needed again. */
   forget(followUp: FollowUp): void;
 }
 

@@ -31,7 +31,7 @@ export async function runFollowUpTurn(
     attachments = await files.written(followUp);
     files.forget(followUp);
   } catch (error) {
-    // The setup was successful: only this turn fails.
+    // The setup was successful, so only this turn fails.
     if (error instanceof SetupFailure) return { kind: 'failed', summary: '', message: error.message };
     throw error;
   }

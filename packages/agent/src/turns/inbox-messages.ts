@@ -11,7 +11,7 @@ export interface InboxMessagesOptions {
   readonly files: FollowUpFiles;
 }
 
-/** Watches the inbox, and gives its items to the turn in progress, to the open question, or to the queue of follow-ups. */
+/** Reads the inbox, and passes its items to the turn in progress, to the open question, or to the queue of follow-ups. */
 export function receiveInbox({ turns, runner, followUps, files }: InboxMessagesOptions): void {
   const { client, stop, approvals } = turns;
 

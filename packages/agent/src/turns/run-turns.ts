@@ -39,7 +39,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
   /** The sandbox of a failed setup takes only messages about the failure. The others wait for a sandbox whose setup succeeds. */
   const belongsHere = (followUp: FollowUp) => setupFailure === undefined || followUp.debug === true;
 
-  /** Returns the outcome of a failure before or between turns. Throws if the run was stopped or the agent is at fault. */
+  /** Returns the outcome of a failure before or between turns. Throws if the run was stopped or the agent itself failed. */
   function outcomeOfError(error: unknown): HarnessOutcome {
     if (stop.signal.aborted) throw error;
     if (error instanceof SetupFailure) {

@@ -11,8 +11,8 @@ export interface TurnInput {
   readonly prompt: Turn['prompt'];
   readonly attachments: readonly WrittenAttachment[];
   /**
-   * Called in the first turn, before it begins in the conversation. The harness gets the prompt when the service has stored that the
-   * agent is at work: before, the service repeats the launch of a sandbox that is lost, and so would repeat what the agent did.
+   * Called in the first turn, before it begins in the conversation. The harness gets the prompt only after the service has stored that
+   * the agent is at work. Until then the service repeats the launch of a lost sandbox, and that would repeat the agent's work.
    */
   readonly onStarted?: () => void;
   /** Session of an earlier process that the harness should load. */
@@ -22,7 +22,7 @@ export interface TurnInput {
 /** Runs single turns of the execution. */
 export interface TurnRunner {
   run(driver: Driver, input: TurnInput): Promise<HarnessOutcome>;
-  /** Adds a notice to the beginning of the next turn: why things are not as the last turn left them. */
+  /** Adds a notice to the beginning of the next turn, which explains changes since the last turn. */
   addOpeningNotice(name: string, data: unknown): void;
   /** Interrupts the turn of this number, also if the harness has not begun it yet. */
   interrupt(turn: number): void;

@@ -1,4 +1,7 @@
-/** A rehearsed agent has loaded and compiled all that a run needs until its first command, so that a run which comes later starts at once. */
+/**
+ * Rehearses a run: the agent loads and compiles everything that a run needs until its first command, so that a later run starts at
+ * once.
+ */
 import { Readable } from 'node:stream';
 import type { AgentEventAck, AgentInbox, AgentTask } from '@runyard/contract/agent-protocol';
 import type { FinishTaskResponse } from '@runyard/contract/finish-task';
@@ -9,12 +12,12 @@ import { runAgent } from '../run.ts';
 import { serviceClient } from '../service/client.ts';
 import { connectToService, readBody, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
 
-/** Answers of the service that is played here. */
+/** Answers of the service that the rehearsal replaces. */
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
 
 /**
- * A task whose command cannot be started, because it has a NUL: a process for it would take more processor time than the run saves. Its
- * workspace may be kept, as that of most runs.
+ * A task whose command cannot be started, because it contains a NUL: a process for it would take more processor time than the run
+ * saves. Its workspace may be kept, like that of most runs.
  */
 const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
 
@@ -26,7 +29,7 @@ export interface Rehearsal {
   readonly temporaryFolder: string;
 }
 
-/** Runs a task that does nothing, without a service and without a trace. Rejects if it fails. */
+/** Runs a task without effects, without a service and without a trace. Rejects if it fails. */
 export async function rehearse(options: Rehearsal): Promise<void> {
   const { workspace, env, temporaryFolder } = options;
   if (options.relaySocket !== undefined) await askRelay(options);

@@ -4,7 +4,7 @@ import { fs } from '../builtin-modules.ts';
 import { readDescriptor } from '../run-token.ts';
 import { rehearse } from './rehearse.ts';
 
-/** The start of a run, as the worker gives it to an agent that waits. */
+/** The start of a run, in the form in which the worker sends it to a waiting agent. */
 export interface GivenRun {
   /** Arguments of the agent program. */
   readonly args: readonly string[];
@@ -17,8 +17,8 @@ export interface GivenRun {
 const rehearsalMs = 10_000;
 
 /**
- * Makes everything ready that a run needs, says so on the descriptor of the run token, and waits there for a run. Nothing of the process
- * goes on while it waits. Returns undefined if the other side closes the descriptor without a run, because the worker has gone.
+ * Prepares everything that a run needs, reports that on the descriptor of the run token, and waits there for a run. The process does
+ * nothing else while it waits. Returns undefined if the other side closes the descriptor without a run, because the worker is gone.
  */
 export async function waitForRun(env: NodeJS.ProcessEnv, serverRoot: string): Promise<GivenRun | undefined> {
   const rehearsal = rehearse({

@@ -169,7 +169,7 @@ describe('the fingerprint', () => {
     expect(await look(folders)).not.toBe(second);
   });
 
-  test('is told for very many files too', async () => {
+  test('is found for very many files too', async () => {
     const { workspace, folders } = newFolders();
     execFileSync('sh', ['-c', 'seq 1 5001 | xargs touch'], { cwd: workspace });
     expect(await look(folders)).toMatch(/^[0-9a-f]{64}$/);

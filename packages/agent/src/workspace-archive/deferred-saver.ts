@@ -10,15 +10,15 @@ export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'ma
 
 /** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not slow the start. */
 export interface DeferredSaver {
-  /** The workspace is prepared: from now on there is something to save. */
+  /** The workspace is prepared, and can be saved from now on. */
   begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
   /** Returns true if the folders that would be saved are empty, and no earlier state of them was saved. */
   isEmpty(): boolean;
-  /** Notes that the service knows: the folders were empty after this turn. */
+  /** Records that the service knows that the folders were empty after this turn. */
   noteEmpty(turn: number): void;
   /** Saves the workspace as it is after this turn. Does nothing before `begin`. Never rejects. */
   save(turn: number): Promise<void>;
-  /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects where it was not saved. */
+  /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects if it was not saved. */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
   /** Stops saving, because the next turn begins. */
   abort(): Promise<void>;
@@ -26,7 +26,7 @@ export interface DeferredSaver {
 
 export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
   let saver: (() => Promise<WorkspaceSaver>) | undefined;
-  /** Undefined: there may be more to save than the files of these folders. */
+  /** Undefined: more than the files of these folders may have to be saved. */
   let plain: readonly ArchivedFolder[] | undefined;
   let emptyTurn: number | undefined;
   const isEmpty = (): boolean =>

@@ -17,7 +17,7 @@ export interface SaverOptions {
   readonly handedOff: () => readonly string[];
   /** Returns the session of the harness, if another process can load it. */
   readonly session: () => string | undefined;
-  /** Called when something is not in the snapshot. */
+  /** Called when a part is missing in the snapshot. */
   readonly onLeftOut: (name: string, reason: string) => void;
   /** Called when the archive was not saved. */
   readonly onNotSaved: (reason: string) => void;
@@ -44,7 +44,7 @@ export interface WorkspaceSaver {
   save(turn: number): Promise<void>;
   /**
    * Saves an archive of the folders as they are in the middle of this turn, unless one is being saved. `save` and `abort` stop it.
-   * Rejects where it failed.
+   * Rejects if it failed.
    */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
   /** Stops saving; resolves when nothing of it runs any more. */
@@ -63,7 +63,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
   let checkpointing: { done: Promise<void>; abort: AbortController } | undefined;
 
-  /** Returns the state of the folders; undefined if it cannot be told, so that it counts as changed. */
+  /** Returns the state of the folders; undefined if it is not known, so that it counts as changed. */
   async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
     return folders && (await fingerprint(folders, signal).catch(() => undefined));
   }

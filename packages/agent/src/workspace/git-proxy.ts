@@ -10,15 +10,16 @@ export interface GitProxyOptions {
   readonly signal: AbortSignal;
 }
 
-/** A code host packs a large repository for minutes before it answers. The gateway gives up earlier. */
+/** A code host may pack a large repository for minutes before it answers. The gateway gives up earlier. */
 const idleTimeoutMs = 660_000;
 const requestHeaders = ['accept', 'user-agent', 'git-protocol', 'content-type', 'content-encoding', 'content-length'];
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
 
 /**
  * Starts a proxy on loopback through which git in the sandbox reaches the repositories of the run, and nothing else. It adds the run
- * token, so that no program of the sandbox needs it, and the gateway behind it adds the credential of the code host. Returns the
- * variables that lead git there: public URLs stay in `.git/config`. A path that only they name keeps other users of the machine out.
+ * token, so that no program of the sandbox needs it, and the gateway adds the credential of the code host. Returns the variables that
+ * make git use it: public URLs stay in `.git/config`. Its path contains a secret that only these variables have, which keeps other
+ * users of the machine out.
  */
 export async function startGitProxy(options: GitProxyOptions): Promise<Record<string, string>> {
   const { connection, repositories, signal } = options;

@@ -22,13 +22,13 @@ export interface MirrorOptions {
   readonly signal: AbortSignal;
 }
 
-/** The ref that the mirror's commit has while git asks the code host for what is new. */
+/** The ref of the mirror's commit while git asks the code host for newer commits. */
 const mirrorRef = 'refs/runyard/mirror';
 const lineBytes = 41;
 
 /**
- * Fills the folder `target`, which does not exist yet, from the mirror and with what the code host has since then. It is the same as a
- * shallow clone of the branch. False: there is no mirror, or it did not help; something may be in the folder then.
+ * Fills the folder `target`, which does not exist yet, from the mirror and with later commits of the code host. The result equals a
+ * shallow clone of the branch. False: there is no mirror, or it could not be used; the folder may contain files then.
  */
 export async function cloneFromMirror(
   target: string,

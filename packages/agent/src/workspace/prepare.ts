@@ -15,7 +15,7 @@ export interface PrepareOptions {
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   network: NetworkAccess;
-  /** Secrets for the setup commands. What clones repositories does not get them. */
+  /** Secrets for the setup commands. The clone of repositories does not get them. */
   variables: Readonly<Record<string, string>>;
   step: SetupSteps;
   signal: AbortSignal;

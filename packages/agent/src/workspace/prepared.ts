@@ -76,7 +76,7 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
         const against = await reasonAgainst(hasExpectedCommits);
         if (against === undefined) {
           const { packFolders } = await import('../workspace-archive/pack.ts');
-          // The worker has the limit.
+          // The worker enforces the limit.
           const archive = packFolders(folders, { env, maxBytes: Number.MAX_SAFE_INTEGER, signal });
           if (await cache.put(name, archive, signal)) return;
         }

@@ -26,13 +26,13 @@ export interface CloneOptions {
   firstRetryMs?: number;
 }
 
-/** Messages of git for failures that may pass: the request itself was correct. */
+/** Messages of git for failures that may be temporary: the request itself was correct. */
 const temporaryFailure =
   /Could not resolve|Connection refused|Connection reset|timed out|early EOF|RPC failed|unexpected disconnect|error: (?:408|429|5\d\d)|Failed to connect/i;
 
 /**
- * Git settings that disarm a hostile repository during its clone: submodules are not fetched, hooks are not run, and links of the file system
- * are only made below the clone. Filters such as LFS are only run where the machine configures them.
+ * Git settings that make a hostile repository harmless during its clone: submodules are not fetched, hooks are not run, and symbolic
+ * links are only made below the clone. Filters such as LFS are only run if the machine configures them.
  */
 const harmless = [
   '-c',

@@ -50,7 +50,10 @@ export async function decide(
   });
 }
 
-/** Gives the answer and says so. With `follow`, watches what comes after it, until the run ends; Ctrl-C leaves the run. Sets the exit code then. */
+/**
+ * Sends the answer and confirms it. With `follow`, shows the events that come after the answer until the run ends;
+ * Ctrl-C leaves the run. Sets the exit code then.
+ */
 async function answered(
   context: Context,
   client: Client,

@@ -9,12 +9,12 @@ import type { Context } from '../context.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { answerOf, promptOf, wholeRequest } from '../live/question.ts';
 
-/** Asks the person at this terminal what a run asks, and sends the answers. */
+/** Shows the requests of a run to the person at this terminal, and sends the answers. */
 export interface Asker {
   /** Looks again at what the run asks, if the event says that it may have changed: opens, keeps or withdraws the prompt. */
   update(event: LiveEvent): Promise<void>;
   isAsking(): boolean;
-  /** Writes something without mixing it with a prompt and what is typed behind it. */
+  /** Writes something without mixing it with a prompt and the text that the person has typed. */
   around(show: () => void): void;
   /** Aborted when the person ends the input with Ctrl-D. */
   readonly left: AbortSignal;
@@ -22,7 +22,7 @@ export interface Asker {
   close(): void;
 }
 
-/** Where an asker asks. */
+/** The input and output at which an asker shows its prompt. */
 export interface Terminal {
   readonly input: ReadStream;
   readonly output: WriteStream;
@@ -33,10 +33,10 @@ interface Prompt {
   readonly lines: readline.Interface;
 }
 
-/** Time without input after which nothing is waiting that was typed before the prompt. */
+/** After this time without input, assume that all text that was typed before the prompt has been read. */
 const quietMs = 50;
 
-/** Returns the terminal of this process; undefined if its input or output is none. */
+/** Returns the terminal of this process; undefined if its input or output is not a terminal. */
 export function ownTerminal(): Terminal | undefined {
   const { stdin, stdout } = process;
   return stdin.isTTY && stdout.isTTY ? { input: stdin, output: stdout } : undefined;
@@ -53,7 +53,7 @@ export function createAsker(
   const left = new AbortController();
   /** Requests that this asker has answered, or is answering. */
   const answered = new Set<string>();
-  /** Requests that stand above on the screen. A state can come before the request that is its reason. */
+  /** Requests that the screen shows already. A state can arrive before the request that is its reason. */
   const shown = new Set<string>();
   let prompt: Prompt | undefined;
 
@@ -150,7 +150,7 @@ export function createAsker(
   };
 }
 
-/** Drops what was typed before a question was shown: it cannot be the answer. Ctrl-C counts all the same. */
+/** Drops text that was typed before the question was shown, because it cannot be the answer. Ctrl-C still counts. */
 async function dropTypedAhead(input: ReadStream): Promise<void> {
   let lastAt = performance.now();
   const drop = (data: Buffer) => {

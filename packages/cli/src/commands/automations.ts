@@ -39,7 +39,7 @@ function statusOf({ enabled, problems, last_spawn_error: error }: Automation): s
   return problems ? 'has problems' : 'enabled';
 }
 
-/** Returns the next time of an automation; empty: it has none. */
+/** Returns the next time of an automation; an empty text if it has none. */
 function nextOf({ schedules = [] }: Automation): string {
   const times = schedules.flatMap(({ next_run: time }) => time ?? []);
   return times.toSorted()[0] ?? '';
@@ -75,7 +75,7 @@ export async function showAutomation(context: Context, uid: string): Promise<voi
   context.out(`${harmlessJson(automation)}\n`);
 }
 
-/** Says why an automation that was stored does not fire. */
+/** Explains why an automation that was stored does not fire. */
 function reportProblems(context: Context, { problems = [] }: Automation): void {
   for (const problem of problems) context.report(harmlessLine(`problem: ${problem}`, 1_000));
 }

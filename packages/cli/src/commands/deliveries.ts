@@ -14,7 +14,7 @@ import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
 import { findWebhook } from './webhooks.ts';
 
-/** Why a delivery was not evaluated. */
+/** Reasons why a delivery was not evaluated. */
 const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
   DUPLICATE: 'a delivery with this identity was accepted before',
   REJECTED_AUTH: 'it did not carry the credential of the webhook, or its signature is wrong or too old',
@@ -23,7 +23,7 @@ const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
 };
 const notSelected = 'no automation selects the webhook';
 
-/** Returns why a delivery started fewer runs than there are automations, for one line; empty: it did not. */
+/** Returns, on one line, why a delivery started fewer runs than there are automations; an empty text if it did not. */
 function whyNot({ label, automations = [] }: WebhookDelivery): string {
   if (label !== 'ACCEPTED') return refusalOf[label];
   if (automations.length === 0) return notSelected;
@@ -108,7 +108,7 @@ export async function showDelivery(
   else if (label === 'ACCEPTED') line('The payload was deleted to make room.');
 }
 
-/** Evaluates a delivery again, and prints the id of the new one. */
+/** Evaluates a delivery again, and prints the id of the new delivery. */
 export async function replayDelivery(context: Context, uid: string, deliveryId: string): Promise<void> {
   const client = connect(context);
   const params = { ...(await findWebhook(client, uid)), deliveryId };

@@ -7,7 +7,7 @@ import { harmlessLine } from '../live/harmless.ts';
 import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
 import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 
-/** Longest wait for programs that were told to stop now. Worker and service together stop faster. */
+/** Longest wait for programs that were asked to stop now. Worker and service together stop faster. */
 const patienceMs = 45_000;
 const pollMs = 1_000;
 
@@ -21,10 +21,10 @@ export interface DownOptions {
 type Choice = 'wait' | 'force';
 
 /**
- * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are live, asks in
- * a terminal whether to wait for them or to end them. A worker that was started alone finishes its runs first, however long
- * that takes, unless `force` is set.
- * @throws Failure if runs are live and nothing says what shall become of them
+ * Stops the programs that `run` or `up` started for this data folder, and returns when they are gone. While runs are
+ * live, asks in a terminal whether to wait for them or to end them. A worker that was started alone finishes its runs
+ * first, however long that takes, unless `force` is set.
+ * @throws Failure if runs are live and neither an option nor a person says whether to wait for them
  */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   if (options.wait && options.force) throw new Failure('--wait and --force exclude each other', 2);
@@ -58,7 +58,7 @@ const noRuns: LiveRuns = { count: 0, more: false, shown: [] };
 const runs = ({ count, more }: LiveRuns): string =>
   more ? `more than ${count} live runs` : count === 1 ? '1 live run' : `${count} live runs`;
 
-/** Returns what shall become of the live runs, from the options, else from the person at the terminal. */
+/** Returns whether to wait for the live runs or to end them, from the options, else from the person at the terminal. */
 async function choose(context: Context, live: LiveRuns, options: DownOptions): Promise<Choice> {
   if (options.wait) return 'wait';
   if (options.force) return 'force';

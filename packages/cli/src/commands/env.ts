@@ -23,7 +23,7 @@ export function printEnvironment(
   const variables = {
     RUNYARD_BASE_URL: origin,
     RUNYARD_API_KEY: key,
-    // Those of the published clients (oz-agent-sdk).
+    // The variables of the published clients (oz-agent-sdk).
     OZ_API_BASE_URL: `${origin}${apiPrefix}`,
     WARP_API_KEY: key,
   };

@@ -70,7 +70,7 @@ export async function shareEnvironment(context: Context, uid: string, options: P
   context.report('every person who has the uid may use the environment now, with a personal key');
 }
 
-/** Ends the sharing by link, for all who came so. */
+/** Ends the sharing by link, and removes everyone who opened the environment by the link. */
 export async function unshareEnvironment(context: Context, uid: string): Promise<void> {
   await connect(context).unshareEnvironment({ params: { uid } });
   context.out(`${uid} is not shared\n`);

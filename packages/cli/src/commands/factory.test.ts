@@ -32,7 +32,7 @@ function validate(options: { json?: true } = {}) {
   }
 }
 
-test('says what a definition without faults has, and leaves files of other programs alone', () => {
+test('summarizes a definition without faults, and leaves files of other programs alone', () => {
   write('README.md', '# Demo');
   write('node_modules/x/agents/y/agent.md', 'no front matter');
   write('agents/foreman/skills/a/SKILL.md', 'x');

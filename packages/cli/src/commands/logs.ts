@@ -12,7 +12,7 @@ import { showPast, watch } from './watch.ts';
 export interface LogsOptions {
   readonly follow?: true;
   readonly json?: true;
-  /** Shows only so many of the last lines that exist at the start. */
+  /** Shows only this number of the last lines that exist at the start. */
   readonly tail?: number;
   /** Exits with the code of the run's state. */
   readonly exitStatus?: true;

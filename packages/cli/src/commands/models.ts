@@ -7,7 +7,9 @@ import type { Column } from '../live/columns.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 
-/** Lists the models that runs can name; with `all`, also those that cannot be used, and what is known of each. */
+/**
+ * Lists the models that runs can name; with `all`, also the models that cannot be used, and the known facts about each.
+ */
 export async function listModels(
   context: Context,
   options: { readonly json?: true; readonly all?: true },
@@ -67,7 +69,7 @@ async function change(context: Context, body: UpdateTeamModelSettingsRequest): P
   );
 }
 
-/** Chooses the team's default model; `none`: that of the service. */
+/** Chooses the team's default model; `none` chooses the default of the service. */
 export const chooseDefault = (context: Context, model: string): Promise<void> =>
   change(context, { default_model_id: model === 'none' ? null : model });
 

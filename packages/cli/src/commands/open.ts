@@ -13,7 +13,7 @@ export type StartBrowser = (url: string) => Promise<void>;
 
 const folderPrefix = 'runyard-open-';
 
-/** Returns why no browser can be started; null: one may be. */
+/** Returns why no browser can be started; null if one may be. */
 export function whyNoBrowser(env: Context['env'], platform: string = process.platform): string | null {
   if (env.BROWSER || platform === 'darwin' || platform === 'win32' || env.WSL_DISTRO_NAME) return null;
   return env.DISPLAY || env.WAYLAND_DISPLAY ? null : 'this machine has no desktop';
@@ -22,7 +22,7 @@ export function whyNoBrowser(env: Context['env'], platform: string = process.pla
 const startBrowser: StartBrowser = async (url) => {
   const started = await openWithSystem(url);
   await new Promise<void>((resolve, reject) => {
-    // Launchers end at once; a browser that is itself the process stays.
+    // Launchers end at once, but a browser started directly keeps running.
     const timer = setTimeout(resolve, 2000);
     started.once('error', reject);
     started.once('exit', (code) => {
@@ -34,7 +34,7 @@ const startBrowser: StartBrowser = async (url) => {
   started.unref();
 };
 
-/** Removes the files of links that are too old to work. */
+/** Removes the files of links that have expired. */
 async function removeOldFiles(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(folderPrefix)) continue;
@@ -65,8 +65,8 @@ async function latestRunId(context: Context): Promise<string> {
 }
 
 /**
- * Opens the page of a run in the browser, by a link that signs in once; without `runId`, that of the newest run. Prints the link
- * where no browser can be started, or with `print`.
+ * Opens the page of a run in the browser, by a link that signs in once; without `runId`, the page of the newest run.
+ * Prints the link if no browser can be started, or with `print`.
  */
 export async function open(
   context: Context,

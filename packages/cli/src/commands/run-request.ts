@@ -53,7 +53,7 @@ export function buildRunRequest(
   if ((options.attach?.length ?? 0) > maxAttachments)
     throw new Failure(`at most ${maxAttachments} files can be attached`);
   const config = {
-    // By default no sandbox stays to wait for a follow-up.
+    // By default the sandbox ends with the run and does not wait for a follow-up.
     idle_timeout_minutes: parseIdle(options.idle ?? '0'),
     ...(options.name ? { name: options.name } : {}),
     ...(options.model ? { model_id: options.model } : {}),

@@ -76,7 +76,7 @@ async function watchOwn(
       context.report(`could not cancel: ${harmlessLine(error instanceof Error ? error.message : String(error))}`);
     });
   };
-  // Made first: it takes its prompt away before the interruption is announced.
+  // Create the asker before the handler below: on an interruption it removes its prompt before the message is printed.
   const terminal = options.json ? undefined : ownTerminal();
   const asker = terminal && createAsker(context, client, runId, terminal, first);
   if (first.aborted) onInterruption();

@@ -83,7 +83,7 @@ export async function getRun(context: Context, runId: string): Promise<void> {
 }
 
 /**
- * Cancels runs, one after the other, and says of each what became of it.
+ * Cancels runs one after the other, and prints the outcome of each.
  * @throws Failure if one of them was not cancelled
  */
 export async function cancel(context: Context, names: readonly string[]): Promise<void> {

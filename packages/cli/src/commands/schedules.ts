@@ -86,7 +86,7 @@ const changesOf = ({ timezone, overlap, maxLive }: ScheduleOptions) => ({
   ...(maxLive === undefined ? {} : { max_live_runs: maxLive }),
 });
 
-/** The configuration with what the options say about it; absent: they say nothing. */
+/** Returns the configuration that the options describe; undefined if no option is about it. */
 function configOf(
   { environment, model }: ScheduleOptions,
   before?: ScheduledAgentItem['agent_config'],

@@ -31,7 +31,7 @@ function secretColumns(now: number): Column<Secret>[] {
   ];
 }
 
-/** Where a secret's value comes from, and who may use it. */
+/** Source of a secret's value, and the people who may use it. */
 export interface SetSecretOptions {
   readonly scope: SecretScope;
   /** File with the value; absent: standard input. */
@@ -67,7 +67,7 @@ function readValue(file: string | undefined): string {
   }
 }
 
-/** Deletes a secret. Runs that have its value keep it. */
+/** Deletes a secret. Runs that got its value keep it. */
 export async function deleteSecret(
   context: Context,
   name: string,
@@ -77,7 +77,7 @@ export async function deleteSecret(
   context.out(`${name} is deleted\n`);
 }
 
-/** Changes the key that seals secrets in the data folder. A running service seals its rows again by itself. */
+/** Changes the key that encrypts secrets in the data folder. A running service encrypts its rows again by itself. */
 export async function rotateSecretsKey(context: Context): Promise<void> {
   if (context.settings.RUNYARD_SECRETS_KEY !== undefined)
     throw new Failure(

@@ -26,7 +26,7 @@ function bodyOf({ payload, delivery, event }: SimulationOptions) {
   };
 }
 
-/** Prints `+` and the automation where a run would start, `-` and why where none would, and the prompt of the run. */
+/** Prints each automation: `+` and the prompt where a run would start, `-` and the reason where none would. */
 function show(
   context: Context,
   { automation_id: uid, name, matched, reason, refusals = [], run }: SimulatedStart,
@@ -62,7 +62,7 @@ function dryRunOf({ webhook, schedule, ...options }: DryRunOptions) {
     return { ...bodyOf(options), ...(webhook === undefined ? {} : { webhook_uid: webhook }) };
   }
   if ([payload, delivery, event, webhook].some((each) => each !== undefined))
-    throw new Failure('--schedule stands alone: the others are of deliveries');
+    throw new Failure('--schedule cannot be combined with --payload and --delivery, which are about deliveries');
   return { schedule_name: schedule === true ? '' : schedule };
 }
 

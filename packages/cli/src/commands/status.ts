@@ -7,7 +7,7 @@ import { readClaim } from '../supervise/claim.ts';
 export interface Status {
   readonly running: boolean;
   readonly ready: boolean;
-  /** Why it is not ready, or which part does not work although it is ready. */
+  /** Why the service is not ready, or which part of a ready service does not work. */
   readonly problem: string | null;
   readonly origin: string | null;
   readonly pid: number | null;

@@ -53,7 +53,7 @@ export async function acceptInvitation(
   request: { readonly key: string; readonly display_name: string; readonly email?: string },
   options: Options,
 ): Promise<void> {
-  // The new person has no API key yet, and one that is set belongs to another person.
+  // The new person has no API key yet, and a key in the environment belongs to another person.
   const client = createClient({ baseUrl: requireOrigin(context), userAgent: 'runyard-cli', strict: true });
   const accepted = await client.acceptTeamInvitation({ body: request });
   if (options.json) return context.out(`${harmlessJson(accepted)}\n`);

@@ -25,7 +25,7 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
   /** Asks the person at this terminal what the run asks; absent: the watching ends when the run is BLOCKED. */
   readonly asker?: Asker | undefined;
-  /** Milliseconds in which nothing is said about what the run waits for. */
+  /** Milliseconds during which the command does not print what the run waits for. */
   readonly quietMs?: number;
 }
 
@@ -91,12 +91,12 @@ export async function watch(
   try {
     for await (const { event } of followRun(here, runId, { signal, ...(lastEventId ? { lastEventId } : {}) })) {
       const settled = event.type === 'state' && isSettled(event.state);
-      // The prompt or the first line of the summary shows a settled state.
+      // The prompt, or the first line of the summary, shows a settled state.
       const text = json || !settled ? textOf(view, event, json) : '';
       if (text !== '') around(() => context.out(asker?.isAsking() ? text + view.end() : text));
       await asker?.update(event);
       if (!settled) continue;
-      // Events of the past may come first: a run that was BLOCKED or had ended may go on meanwhile.
+      // Old events may come first: a run that was BLOCKED or had ended may have continued since.
       item = await client.getRun({ params: { runId } });
       if (isTerminal(item.state) || (item.state === 'BLOCKED' && !asker)) break;
     }

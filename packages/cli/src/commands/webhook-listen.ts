@@ -23,7 +23,7 @@ interface ListenOptions {
   readonly secretFile?: string;
 }
 
-/** Sends each delivery that is accepted from now on to an address, as it came, until the command is interrupted. */
+/** Forwards each delivery that is accepted from now on to an address, unchanged, until the command is interrupted. */
 export async function listenToWebhook(context: Context, uid: string, options: ListenOptions): Promise<void> {
   const { to } = options;
   if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
@@ -50,21 +50,24 @@ const newSecret = ({ signature_scheme: scheme }: Sender): string =>
     ? `whsec_${randomBytes(32).toString('base64')}`
     : randomBytes(32).toString('hex');
 
-/** Says how the program can check what it gets. `made`: the secret, unless the user has given it. */
+/**
+ * Explains how the program can verify the deliveries. `made`: the secret that the command created; absent if the user
+ * gave one.
+ */
 function proofOf({ auth_mode: mode, signature_scheme: scheme }: Sender, made: string | undefined): string {
   const shown = made === undefined ? 'the secret of --secret-file' : `this secret, until Ctrl-C: ${made}`;
   return mode === 'signature' ? `They are signed as ${scheme} signs, with ${shown}` : `Their bearer token is ${shown}`;
 }
 
 /**
- * Returns a function that lists the deliveries which came since its last call, oldest first. A delivery gets its id before it is
- * committed, so one may appear behind another with a later id.
+ * Returns a function that lists the deliveries that came since its last call, oldest first. A delivery gets its id
+ * before it is committed, so a delivery may appear after another one with a later id.
  */
 async function watchLog(client: Client, params: WebhookParams): Promise<() => Promise<string[]>> {
   const read = async () =>
     (await client.listWebhookDeliveries({ params, query: page })).deliveries.map(({ delivery_id: id }) => id);
   const first = await read();
-  // Older ones come into the page when others are deleted. Ids sort by time.
+  // Older deliveries move into the page when others are deleted. Ids sort by time.
   const oldest = first.length < page.limit ? '' : (first.at(-1) ?? '');
   let seen = new Set(first);
   return async () => {
@@ -106,7 +109,7 @@ async function forward(
     await answer.body?.cancel();
     return String(answer.status);
   } catch (error) {
-    // The message of fetch itself is only that it failed.
+    // The message of the error itself is only "fetch failed".
     const cause = error instanceof Error ? (error.cause ?? error) : undefined;
     return cause instanceof Error ? harmlessLine(cause.message) : 'no answer';
   }

@@ -93,7 +93,7 @@ export async function createWebhook(
 export interface UpdateOptions {
   readonly name?: string;
   readonly secretName?: string;
-  /** False: none any more. */
+  /** False if there are no more pages. */
   readonly deliveryIdHeader?: string | false;
 }
 

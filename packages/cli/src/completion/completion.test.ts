@@ -1,4 +1,7 @@
-/** The completions in real shells: bash is on every machine of ours, the others are tested where they are installed. */
+/**
+ * The completions in real shells. bash is on every machine of the tests; the other shells are tested where they are
+ * installed.
+ */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

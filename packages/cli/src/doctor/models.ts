@@ -15,8 +15,9 @@ const providers = [
 ] as const;
 
 /**
- * Reports the models of the running service, and what a restart would change; where none runs, which providers have a key. Reports too
- * whether the local endpoint of this environment answers and calls tools. Keys are neither shown nor tried.
+ * Reports the models of the running service, and how they would change after a restart. If no service runs, reports
+ * which providers have a key. Also reports whether the local endpoint of this environment answers and calls tools.
+ * Neither shows nor tries the keys.
  */
 export async function checkModels(context: Context): Promise<Finding[]> {
   const { RUNYARD_MODEL_BASE_URL: base, RUNYARD_MODEL_KEY: key } = context.settings;
@@ -25,7 +26,7 @@ export async function checkModels(context: Context): Promise<Finding[]> {
     base === undefined ? [] : checkLocal(base, key).then((finding) => [finding]),
   ]);
   if (ofService === null) return [...ofEnvironment(context, base !== undefined), ...ofEndpoint];
-  // Runs use the models of the service: an endpoint of this environment may concern the next start only.
+  // Runs use the models of the service. An endpoint of this environment may be for the next start only.
   return [...ofService, ...ofEndpoint.map(asNote)];
 }
 

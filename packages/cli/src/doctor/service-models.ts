@@ -81,7 +81,7 @@ export function findingOfService(list: ListModelsResponse): Finding {
   };
 }
 
-/** Returns what the service found out at its start about the models of its own endpoint, a line each. */
+/** Returns, one line for each, the facts that the service found at its start about the models of its own endpoint. */
 function probesOf({ models }: ListModelsResponse): string[] {
   return models.flatMap(({ id, description = '' }) => {
     const [, found] = description.split(probeWords);

@@ -32,7 +32,7 @@ its agent, and those before \`agentDefaults\`; a list or map replaces the inheri
 
 \`bin/runyard factory apply FOLDER\` shows what would change in a factory, asks, and applies the files whole or not at all. Webhooks and
 automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. A run
-with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). What an apply refuses, because this service cannot carry it
+with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). The members that an apply refuses, because this service cannot carry them
 out: runners with macOS or the architecture aarch64, \`harness.auth\`.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`.

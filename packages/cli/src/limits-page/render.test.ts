@@ -9,7 +9,7 @@ test('docs/limits.md is in step with the limits (else: node packages/cli/src/lim
   expect(readFileSync(path.join(root, 'docs/limits.md'), 'utf8')).toBe(renderLimitsPage());
 });
 
-test('the page names every setting that bounds what a run stores', () => {
+test('the page names every setting that limits the stored data of a run', () => {
   const bounds = Object.keys(serviceSettings).filter((name) => name.endsWith('_MB'));
   expect(bounds.length).toBeGreaterThan(3);
   for (const name of bounds) expect(renderLimitsPage()).toContain(`\`${name}\``);

@@ -2,7 +2,7 @@ import type { Colours } from './colours.ts';
 import { type Column, table, tabSeparated } from './columns.ts';
 import { harmlessJson } from './harmless.ts';
 
-/** Where the output of a command goes. */
+/** The output of a command. */
 export interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -22,7 +22,7 @@ export function printList<T>(
     readonly rows: readonly T[];
     /** The value that `--json` prints. */
     readonly json: unknown;
-    /** Says to a person that there is nothing. */
+    /** Tells a person that the list is empty. */
     readonly none: string;
   },
   options: { readonly json?: true },

@@ -11,6 +11,6 @@ test.each([
   expect(answerOf({ kind: 'permission', request_id: 'q' }, text)).toEqual({ request_id: 'q', ...answer });
 });
 
-test('what is typed at the prompt of a question is the answer, y too', () => {
+test('the text at the prompt of a question is the answer, even y', () => {
   expect(answerOf({ kind: 'question', request_id: 'q' }, 'y')).toEqual({ request_id: 'q', message: 'y' });
 });

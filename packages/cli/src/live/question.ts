@@ -37,7 +37,7 @@ export function answerLines(runId: string, kind: BlockedOn['kind'], colours: Col
   return [command(`approve ${runId} --follow`, ''), command(`deny ${runId} ['WHY'] --follow`, '')];
 }
 
-/** Returns the lines of a request that `questionLines` or the command above the request did not show whole. */
+/** Returns the lines of a request of which `questionLines`, or the command above the request, showed only a part. */
 export function wholeRequest({ title, action }: Pick<BlockedOn, 'title' | 'action'>): string[] {
   const input = action?.input;
   const command =
@@ -54,7 +54,10 @@ export function promptOf({ kind, action }: Pick<BlockedOn, 'kind' | 'action'>): 
   return `  ${action?.category === 'command' ? 'Run' : 'Allow'} this? [y]es, [n]o, or say why: `;
 }
 
-/** Returns the follow-up for what a person typed. Only `y` and `yes` approve; any other text denies and is the reason. */
+/**
+ * Returns the follow-up for the text that a person typed. Only `y` and `yes` approve; any other text denies and is the
+ * reason.
+ */
 export function answerOf(
   { kind, request_id }: Pick<BlockedOn, 'kind' | 'request_id'>,
   text: string,

@@ -58,7 +58,7 @@ test('an interrupted run says that it waits for a message', () => {
   expect(renderSummary(interrupted, [], noColours)).toContain('SUCCEEDED in 1 min 3 s\n  The turn was interrupted.\n');
 });
 
-test('a run that waits says what for and how to answer', () => {
+test('a waiting run shows its question and how to answer it', () => {
   const blocked: RunItem = {
     ...run,
     state: 'BLOCKED',

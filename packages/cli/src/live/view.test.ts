@@ -34,7 +34,7 @@ function draw(...events: LiveEvent[]): string {
   return events.map((event) => view.render(event)).join('');
 }
 
-test('a whole run reads as what happened, in order', () => {
+test('a whole run is shown in the order of its events', () => {
   expect(
     draw(
       state('QUEUED'),
@@ -115,7 +115,7 @@ describe('output', () => {
     expect(text).toContain('  │ line 999\n');
   });
 
-  test('that only the result holds is shown once, and what was cut is said', () => {
+  test('that only the result contains is shown once, with the size of the cut part', () => {
     const done = agent({
       type: 'action_result',
       action_id: 'a',
@@ -135,7 +135,7 @@ test('a command of several lines is shown whole up to a limit', () => {
   expect(long.endsWith('  line 39\n')).toBe(true);
 });
 
-test('a failed setup step shows the end of its output, and the same step is not told twice', () => {
+test('a failed setup step shows the end of its output, and no step is shown twice', () => {
   const step = agent({
     type: 'setup_step_finished',
     step_id: 'x',
@@ -173,7 +173,7 @@ test('warns about a run without isolation', () => {
   expect(draw(ready({ backend: 'none', spawn_ms: 3 }))).toContain('no isolation');
 });
 
-test('a tool call that is no command names its tool and what it is about', () => {
+test('a tool call that is not a command shows its tool and main argument', () => {
   const edit = agent({
     type: 'action',
     step_id: 's',
@@ -211,7 +211,7 @@ describe('a request', () => {
       ...(message ? { message } : {}),
     });
 
-  test('says what is asked and what became of it; a command that stands above is not repeated', () => {
+  test('shows a request and its outcome, and does not repeat a command that is shown above', () => {
     expect(
       draw(
         command('a', 'rm x'),

@@ -165,7 +165,7 @@ export function createLiveView(colours: Colours): LiveView {
         return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
       case 'blocked': {
         const [first = '', ...rest] = questionLines(event.request);
-        // The line above shows the command already.
+        // The line above already shows the command.
         const known = event.request.action?.category === 'command' && actions.has(event.request.action.id ?? '');
         return (known ? [first.replace(/:$/, '')] : [first, ...rest])
           .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))

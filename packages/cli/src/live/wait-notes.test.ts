@@ -14,7 +14,7 @@ afterEach(() => {
 const waiting = { state: 'QUEUED', status_message: { message: 'no worker\u001b[2J is connected' } } as RunItem;
 const begun = { state: 'INPROGRESS' } as RunItem;
 
-/** Lets `readings` be what the service answers, one after the other, and returns what was written. */
+/** Makes the service answer with `readings`, one after the other, and returns the text that was written. */
 async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings.length): Promise<string> {
   let written = '';
   const out = (text: string) => {
@@ -33,7 +33,7 @@ async function notesOf(readings: readonly (RunItem | Error)[], rounds = readings
   return written;
 }
 
-test('writes what a run waits for, once for each reason, without control characters', async () => {
+test('writes each reason for the wait of a run once, without control characters', async () => {
   const later = { ...waiting, status_message: { message: 'all slots are taken' } } as RunItem;
   expect(await notesOf([waiting, waiting, later, begun])).toBe('  no worker is connected\n  all slots are taken\n');
 });

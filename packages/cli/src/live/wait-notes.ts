@@ -1,4 +1,4 @@
-/** Says in the terminal what a run waits for while it has not begun. */
+/** Prints what a run waits for while it has not begun. */
 import type { Client } from '@runyard/client';
 import type { RunState } from '@runyard/contract/states';
 import type { Colours } from './colours.ts';
@@ -17,8 +17,8 @@ export const isWaiting = (state: RunState): boolean => state === 'QUEUED' || sta
 export const waitLines = (message: string): string[] => harmless(message).trimEnd().split('\n');
 
 /**
- * Reads the run every 2 s until it begins, and writes what it waits for, once for each reason; nothing in the first `quietMs`. `endLine`
- * ends a line of the view that is still open.
+ * Reads the run every 2 s until it begins, and prints each reason for the wait once; nothing in the first `quietMs`.
+ * `endLine` ends a line of the view that is still open.
  */
 export function showWaits(
   context: { readonly out: (text: string) => void; readonly colours: Colours },
@@ -43,7 +43,7 @@ export function showWaits(
         }
         again();
       },
-      // The stream of events reports a lost connection.
+      // The reader of the event stream reports a lost connection.
       () => again(),
     );
   };

@@ -9,7 +9,7 @@ test.each([
   ['localhost', 'http://localhost:4180'],
 ])('a service that listens on %s is reached at %s', (host, origin) => expect(reachableOrigin(host, 4180)).toBe(origin));
 
-test('refuses a port of another program, and says what to do', async () => {
+test('refuses a port of another program, and names the remedy', async () => {
   const server = net.createServer();
   const port = await new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port));

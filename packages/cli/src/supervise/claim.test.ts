@@ -37,7 +37,7 @@ test('holds a claim until it is released, and leaves only the lock file behind',
   expect(existsSync(file)).toBe(false);
 });
 
-test('shows other processes what the holder announces', () => {
+test('shows other processes the description of the holder', () => {
   const taken = takeClaim(file, 'background');
   if (taken.ok) taken.claim.announce('http://127.0.0.1:4180', ['service', 'worker']);
   expect(readClaim(file)).toMatchObject({ origin: 'http://127.0.0.1:4180', programs: ['service', 'worker'] });
@@ -86,7 +86,7 @@ test('gives the claim to one of many processes that try at once over a stale cla
   });
   await Promise.all(lines.map((next) => next()));
   for (const child of children) child.stdin.write('go\n');
-  // All of them still live while they answer: a claim is judged by its holder's life.
+  // All holders are alive when they answer, because a claim is valid only while its holder lives.
   const answers = await Promise.all(lines.map((next) => next()));
   for (const child of children) child.stdin.end();
   await Promise.all(children.map((child) => new Promise((resolve) => child.once('exit', resolve))));

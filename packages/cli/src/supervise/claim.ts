@@ -32,7 +32,7 @@ export const drainSignal = 'SIGUSR2';
 
 /** A claim of this process. */
 export interface SupervisorClaim {
-  /** Tells other processes that everything is started, and where. */
+  /** Tells other processes that everything is started, and the origin of the service. */
   announce(origin: string, programs: readonly string[]): void;
   release(): void;
 }
@@ -78,7 +78,8 @@ export function takeClaim(
     }
     const holder = readHolder(file, isClaim);
     if (holder !== undefined && stateOf(holder) !== 'gone') return { ok: false, holder };
-    // The other process has just taken the lock and not written the file yet, or only tests the lock in `isLocked`.
+    // The other process has just taken the lock and not yet written the file, or is only testing the lock in
+    // `isLocked`.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
   }
 }

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A program like ours: lives until its input closes, unless told otherwise. */
+/** A program that lives until its input closes, like the programs of Runyard, unless the test changes that. */
 function program(source: string): () => ReturnType<typeof startProgram> {
   const script = path.join(folder, 'program.mjs');
   writeFileSync(script, source);

@@ -4,7 +4,9 @@ import { describeExit, type Program } from './program.ts';
 export interface Kept {
   /** Returns the running program; `undefined` while its next start is awaited. */
   current(): Program | undefined;
-  /** Stops the restarts, sends the signal, which asks the program to end in its own time, and waits for its end. */
+  /**
+   * Stops the restarts, sends the signal, which asks the program to end when it has finished, and waits for its end.
+   */
   endBy(signal: NodeJS.Signals): Promise<void>;
   /** Stops the restarts and the program. */
   stop(graceMs: number): Promise<void>;
@@ -18,7 +20,7 @@ export interface KeepRunning {
   readonly report: (message: string) => void;
   /** First wait. It doubles up to 30 s while the program keeps ending. */
   readonly backoffMs?: number;
-  /** After a program ran for so long, the next wait is the first one again. */
+  /** After a program ran for this long, the next wait is the first one again. */
   readonly healthyMs?: number;
 }
 

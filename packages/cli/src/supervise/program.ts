@@ -17,7 +17,7 @@ export interface Program {
 }
 
 export interface ProgramStart {
-  /** Node's own, before the script. */
+  /** Flags of Node, which come before the script. */
   readonly nodeFlags?: readonly string[];
   readonly script: string;
   readonly args: readonly string[];
@@ -28,8 +28,9 @@ export interface ProgramStart {
 }
 
 /**
- * Starts a program with this Node. It has its own session, so that Ctrl-C in the terminal reaches only this process, and a pipe as
- * standard input: when this process ends, even by kill -9, the pipe closes and the program stops (`--stop-with-parent`).
+ * Starts a program with this Node. It has its own session, so that Ctrl-C in the terminal reaches only this process.
+ * Its standard input is a pipe: when this process ends, even by kill -9, the pipe closes and the program stops
+ * (`--stop-with-parent`).
  * @throws if the process cannot be started
  */
 export async function startProgram(start: ProgramStart): Promise<Program> {
@@ -45,7 +46,7 @@ export async function startProgram(start: ProgramStart): Promise<Program> {
   } finally {
     closeSync(log);
   }
-  // The program may be gone before its input is closed.
+  // The program may have ended before its input is closed.
   child.stdin?.on('error', () => {});
   let gone = false;
   const exited = new Promise<ProgramExit>((resolve) => {

@@ -56,7 +56,7 @@ export function differencesTo(
   });
 }
 
-/** Two texts are the same setting if they are read as the same value: `http://host/` and `http://host`. */
+/** Two texts are the same setting if both parse to the same value: `http://host/` and `http://host`. */
 function isSame(setting: Setting<unknown>, one: string, other: string): boolean {
   const [first, second] = [setting.read(one), setting.read(other)];
   if ('problem' in first || 'problem' in second) return one === other;

@@ -30,7 +30,10 @@ export interface Stack {
   readonly origin: string;
   /** Lets the worker finish its runs; resolves when it is gone. */
   drain(): Promise<void>;
-  /** Ends the worker as an upgrade does: it leaves its sandboxes to the next one, where they can go on without it. */
+  /**
+   * Ends the worker as an upgrade does: the worker leaves its sandboxes to the next worker, and those that can run
+   * without a worker continue.
+   */
   leave(): Promise<void>;
   /** Stops worker and service; resolves when both are gone. Calls `between` when the worker is gone. */
   stop(between?: () => Promise<void>): Promise<void>;
@@ -119,7 +122,7 @@ export async function startStack(start: StackStart): Promise<Stack> {
       try {
         rotateFullLog(logFile(name));
       } catch (error) {
-        // The disk may be full: the log is rotated when there is room again.
+        // The disk may be full. The next check rotates the log when there is room again.
         start.report(`the ${name}'s log cannot be rotated: ${error instanceof Error ? error.message : error}`);
       }
     }
@@ -141,7 +144,9 @@ export async function startStack(start: StackStart): Promise<Stack> {
   };
 }
 
-/** Returns a check that is true after `milliseconds`: wrong settings or a missing sandbox end a program earlier. */
+/**
+ * Returns a check that is true after `milliseconds`. Wrong settings or a missing sandbox backend end a program earlier.
+ */
 function settled(milliseconds: number): () => Promise<boolean> {
   const startedAt = performance.now();
   return async () => performance.now() - startedAt >= milliseconds;

@@ -50,14 +50,14 @@ export async function startInBackground(
     const claim = readClaim(folder.supervisorFile);
     if (signal.aborted) {
       if (claim && claim.pid !== child.pid)
-        throw new Failure(`${signal.reason}: another process is starting Runyard here and goes on`, interruptedCode);
+        throw new Failure(`${signal.reason}: another process is starting Runyard here and continues`, interruptedCode);
       report(`${signal.reason}: stopping what was started ...`);
       child.kill('SIGTERM');
       while (!ended) await sleep(25);
       throw new Failure('stopped; no run was created', interruptedCode);
     }
     if (claim?.origin) return { ...claim, origin: claim.origin };
-    // Our process may have ended because another one was first; then there is a claim.
+    // This process may have ended because another one started first. Then the data folder has a claim.
     if (ended && !claim) {
       throw new Failure(
         `runyard did not start in the background:\n${readLogTail(logFile, logStart, 20)}\n(log: ${logFile})`,

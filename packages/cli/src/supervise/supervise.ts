@@ -82,7 +82,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
     const stopped = askedToStop.promise.then(() => false);
     const leaves = how === 'leave' && (await Promise.race([stack.leave().then(() => true), stopped]));
     state = 'stopping';
-    // The service last: sandboxes report their end to it.
+    // Stop the service last, because sandboxes report their end to it.
     await stack.stop(leaves ? undefined : () => endLeftSandboxes(supervision));
   } finally {
     unwatch();
@@ -91,7 +91,7 @@ export async function supervise(supervision: Supervise): Promise<void> {
   }
 }
 
-/** Ends the sandboxes of a worker that was killed and not started again yet. */
+/** Ends the sandboxes of a worker that was killed and has not been started again yet. */
 async function endLeftSandboxes({ worker, folder, report }: Supervise): Promise<void> {
   if (!worker) return;
   try {
@@ -111,7 +111,7 @@ function keepWithoutOutput(): void {
 
 const folderCheckMs = 2_000;
 
-/** Calls `then` once when the folder was removed or replaced. Returns a function that stops the watching. */
+/** Calls `then` once when the folder was removed or replaced. Returns a function that stops the check. */
 function onceRemoved(folder: string, then: () => void): () => void {
   const { dev, ino } = statSync(folder);
   const timer = setInterval(() => {

@@ -8,7 +8,7 @@ export const deniedReasonNames = Object.keys(deniedReasons) as [DeniedReason, ..
 export const DeniedConnection = z.object({
   /** Host as the program named it, shortened. */
   host: z.string().max(300),
-  /** 0: the program named none. */
+  /** 0 if the program named none. */
   port: z.int().min(0).max(65_535),
   reason: z.enum(deniedReasonNames),
   count: z.int().positive(),
@@ -23,7 +23,7 @@ export const DeniedConnections = z.object({
     .min(1)
     .max(maxDeniedShown + 1),
   connections: z.array(DeniedConnection).max(maxDeniedShown),
-  /** Tries in total, also those that `connections` leaves out. */
+  /** Tries in total, including those that `connections` leaves out. */
   total: z.int().positive(),
 });
 export type DeniedConnections = z.infer<typeof DeniedConnections>;

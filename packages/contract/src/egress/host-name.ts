@@ -10,8 +10,8 @@ export interface Host {
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
- * Returns the host that a client names, or undefined if it is no host. A name whose last label is a number is refused: `2130706433`,
- * `0x7f.1` and `0177.0.0.1` are names for a name server and addresses for `inet_aton`.
+ * Returns the host that a client names, or undefined if the text is not a host. A name whose last label is a number is refused:
+ * `2130706433`, `0x7f.1` and `0177.0.0.1` are names for a name server and addresses for `inet_aton`.
  */
 export function readHost(text: string): Host | undefined {
   if (text.length > 300) return undefined;
@@ -31,7 +31,7 @@ function addressOf(text: string, isAddress: (text: string) => boolean): Host | u
   return { kind: 'address', host: new URL(`http://[${text}]/`).hostname.slice(1, -1) };
 }
 
-/** Returns host and port of an authority, such as `example.com:443`. `defaultPort` undefined: the port must be there. */
+/** Returns host and port of an authority, such as `example.com:443`. `defaultPort` undefined: the port is required. */
 export function readAuthority(text: string, defaultPort?: number): (Host & { readonly port: number }) | undefined {
   const [, hostText = '', portText] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = readHost(hostText);

@@ -3,14 +3,14 @@ import { readAuthority, readHost } from './host-name.ts';
 
 /** Hosts and ports that a sandbox may connect to. */
 export interface HostRule {
-  /** In the spelling of `readHost`; of a wildcard the part after `*.`. */
+  /** In the form of `readHost`; of a wildcard, the part after `*.`. */
   readonly host: string;
   /** True: all names below `host`, and not `host` itself. */
   readonly isWildcard: boolean;
   readonly ports: readonly number[];
 }
 
-/** The ports of a rule that names none. */
+/** The ports of a rule without a port. */
 export const defaultPorts: readonly number[] = [443, 80];
 
 const labelPattern = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
@@ -58,7 +58,7 @@ export function intersectRules(one: HostRule, other: HostRule): HostRule | undef
   return narrower && { ...narrower, ports };
 }
 
-/** Writes a rule as people write it. */
+/** Returns a rule as people write it. */
 export function formatRule({ host, isWildcard, ports }: HostRule): string {
   const name = `${isWildcard ? '*.' : ''}${host.includes(':') ? `[${host}]` : host}`;
   const isDefault = ports.length === defaultPorts.length && defaultPorts.every((port) => ports.includes(port));

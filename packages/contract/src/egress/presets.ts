@@ -10,7 +10,7 @@ interface NetworkPreset {
   readonly source: string;
 }
 
-/** The hosts of the public registries. Whoever may publish on such a registry can receive data there, too. */
+/** The hosts of the public registries. A person who may publish on such a registry can also receive data there. */
 export const networkPresets: Readonly<Record<NetworkPresetName, NetworkPreset>> = {
   npm: {
     hosts: ['registry.npmjs.org:443', 'registry.yarnpkg.com:443'],

@@ -5,7 +5,7 @@ import { type Example, exampleIds } from './example.ts';
 /** Member of a path, such as `runId`, as a shell variable, such as `RUN_ID`. */
 const variableOf = (member: string): string => member.replaceAll(/([A-Z])/g, '_$1').toUpperCase();
 
-/** Two operations call their parameter `uid`: the variable says of which thing it is. */
+/** Two operations call their parameter `uid`; the variable names the thing. */
 const ownVariable = (path: string): string => (path.startsWith('/keys') ? 'KEY_UID' : 'ENVIRONMENT_UID');
 
 /** Returns the shell variable that a request has for a member of its path. */

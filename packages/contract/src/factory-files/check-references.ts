@@ -1,4 +1,4 @@
-/** Checks what the files of a definition say about each other. */
+/** Checks the references between the files of a definition. */
 import { type GithubEvent, type GithubFilterKey, isNotInPayload } from '../github-triggers/catalogue.ts';
 import { makeSpelling } from '../spelling.ts';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner } from './definition.ts';
@@ -19,7 +19,7 @@ export interface Checked {
 
 type AddAt = (file: string, path: readonly (string | number)[], message: string, suggestion?: string) => void;
 
-/** Adds a fault for each reference that leads nowhere, and a notice for what has no effect here. */
+/** Adds a fault for each reference to a missing thing, and a notice for each member that has no effect here. */
 export function checkReferences(checked: Checked, faults: Faults, notices: Faults): void {
   const { agents, automations, factory, runners, files } = checked;
   const located = new Map(files.map((file) => [file.path, file.located]));

@@ -1,4 +1,4 @@
-/** Names of the skills that the definition of a factory has itself, in `skills/` and `agents/<name>/skills/`. */
+/** Names of the skills that the definition of a factory contains, in `skills/` and `agents/<name>/skills/`. */
 
 const path = '(?:agents/[^/]+/)?skills/[^/]+/SKILL\\.md';
 const pathPattern = new RegExp(`^${path}$`);
@@ -20,8 +20,8 @@ export function parseDefinedSkill(spec: string): DefinedSkill | undefined {
   return factoryUid === undefined || path === undefined ? undefined : { factoryUid, path };
 }
 
-/** True for the path of a SKILL.md, and not for one below another skill. */
+/** Returns true for the path of a SKILL.md, but not for one below another skill. */
 export const isSkillPath = (file: string): boolean => pathPattern.test(file);
 
-/** True for the spec of a skill of a definition. */
+/** Returns true for the spec of a skill of a definition. */
 export const isDefinedSkill = (spec: string): boolean => pattern.test(spec);

@@ -1,4 +1,6 @@
-/** A factory as its files define it. Names are those of the files; defaults are filled in, and what only inherits is left out. */
+/**
+ * A factory as its files define it. It has the names of the files; defaults are filled in, and members that only inherit are left out.
+ */
 import type { z } from 'zod';
 import type { GithubEvent, GithubFilter } from '../github-triggers/catalogue.ts';
 import type { AgentFile } from './schemas/agent-file.ts';
@@ -17,7 +19,7 @@ export type DefinedAgent = Omit<z.output<typeof AgentFile>, 'agentType'> & {
   readonly prompt: string;
 };
 
-/** A trigger; `filter` of `webhook` and `other` is kept as it was written. */
+/** A trigger; `filter` of `webhook` and `other` is stored unchanged. */
 export type DefinedTrigger =
   | {
       readonly provider: 'webhook';

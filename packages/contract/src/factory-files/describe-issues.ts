@@ -1,4 +1,4 @@
-/** Turns what zod found in a file into faults with a position and a plain sentence. */
+/** Converts the issues that zod found in a file into faults with a position and a plain sentence. */
 import type { z } from 'zod';
 import { shorten } from '../shorten.ts';
 import { makeSpelling } from '../spelling.ts';
@@ -17,7 +17,7 @@ export interface IssuesOf {
   readonly faults: Faults;
 }
 
-/** Adds a fault for each issue. `parent` is where the value that was checked is in the file. */
+/** Adds a fault for each issue. `parent` is the path of the checked value in the file. */
 export function describeIssues(of: IssuesOf, issues: readonly Issue[], parent: Path = []): void {
   for (const issue of issues) describeIssue(of, issue, [...parent, ...issue.path]);
 }
@@ -41,7 +41,7 @@ function describeIssue(of: IssuesOf, issue: Issue, path: Path): void {
   faults.add(file, located.valueAt(path), `${pathText(path)}${message}`.trim(), suggestion);
 }
 
-/** Reports the faults of the alternative that was meant: the one whose provider and event are right, else the nearest. */
+/** Reports the faults of the matching alternative: the one whose provider and event are right, else the one with the fewest faults. */
 function describeUnion(of: IssuesOf, issue: Extract<Issue, { code: 'invalid_union' }>, path: Path): void {
   const { file, located, faults } = of;
   const value = valueAt(located.value, path);

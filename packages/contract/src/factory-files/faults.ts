@@ -1,12 +1,12 @@
 /** Faults of a set of definition files. */
 
-/** Where something is in a file; both count from 1, columns in UTF-16 units. */
+/** A position in a file; both count from 1, columns in UTF-16 units. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** A fault or a notice at a place of a file. */
+/** A fault or a notice at a position of a file. */
 export interface DefinitionFault extends Position {
   readonly file: string;
   /** A sentence that says what to do, at most a few hundred characters. */
@@ -20,11 +20,11 @@ export const start: Position = { line: 1, column: 1 };
 /** Faults that one answer lists. */
 export const maxDefinitionFaults = 100;
 
-/** Collects faults; more than the list can hold are counted. */
+/** Collects faults; above the largest number they are only counted. */
 export interface Faults {
   add(file: string, position: Position, message: string, suggestion?: string): void;
   count(): number;
-  /** By file, line and column. */
+  /** Sorted by file, line and column. */
   list(): DefinitionFault[];
 }
 

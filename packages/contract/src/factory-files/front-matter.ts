@@ -8,7 +8,7 @@ export type FrontMatter =
       readonly linesBefore: number;
       /** The text behind the front matter, without blank lines around it. */
       readonly body: string;
-      /** Where the body begins, or would begin. */
+      /** Position at which the body begins, or would begin. */
       readonly bodyStart: Position;
     }
   | { readonly ok: false; readonly position: Position; readonly message: string };
@@ -16,8 +16,8 @@ export type FrontMatter =
 const fence = /^---[ \t]*$/;
 
 /**
- * Splits a Markdown file whose first line is `---`. The front matter is YAML and nothing else: a language behind the first fence,
- * such as `---js`, is refused, because other readers run it as code.
+ * Splits a Markdown file whose first line is `---`. The front matter must be YAML: a language after the first fence, such as `---js`,
+ * is refused, because other readers run it as code.
  */
 export function splitFrontMatter(text: string): FrontMatter {
   const lines = text.split('\n');

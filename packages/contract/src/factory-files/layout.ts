@@ -1,21 +1,21 @@
-/** Which file of a folder defines what. */
+/** Maps the files of a folder to the things that they define. */
 import { makeSpelling } from '../spelling.ts';
 import { resourceNamePattern, resourceNameRule } from './schemas/execution.ts';
 
-/** The kinds of things that have a file each. */
+/** The kinds of things that have a file of their own. */
 export type ResourceKind = 'agent' | 'automation' | 'webhook' | 'runner';
 
 export type Placed =
   | { readonly kind: 'factory' }
   | { readonly kind: ResourceKind; readonly name: string }
   | { readonly kind: 'skill' /** Folder with the SKILL.md. */; readonly folder: string; readonly agent?: string }
-  /** A file of the published format that this service has no use for. */
+  /** A file of the published format that this service does not use. */
   | { readonly kind: 'not_available'; readonly reason: string }
   /** Not part of the definition. */
   | { readonly kind: 'other' }
   | { readonly kind: 'fault'; readonly message: string; readonly suggestion?: string };
 
-/** The file that each kind of thing is defined in. */
+/** The file that defines each kind of thing. */
 export const pathOf: Readonly<Record<ResourceKind, (name: string) => string>> = {
   agent: (name) => `agents/${name}/agent.md`,
   automation: (name) => `automations/${name}/automation.md`,
@@ -39,7 +39,7 @@ const fault = (message: string, suggestion?: string): Placed => ({
   ...(suggestion === undefined ? {} : { suggestion }),
 });
 
-/** Says why a path is refused wherever it leads; `undefined`: it is a plain relative path. */
+/** Returns why a path is always refused; `undefined`: it is a plain relative path. */
 export function pathFault(path: string): string | undefined {
   if (path.length > maxPathLength) return `the path has more than ${maxPathLength} characters`;
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return 'the path has control characters';
@@ -51,12 +51,12 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
-/** True for a folder beside factory.yaml whose files can be part of a definition, or are meant to be. */
+/** Returns true for a folder beside factory.yaml whose files can be part of a definition, or look like a part of it. */
 export function isDefinitionFolder(name: string): boolean {
   return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
 }
 
-/** Returns what the file at this path defines. */
+/** Returns the thing that the file at this path defines. */
 export function placeOf(path: string): Placed {
   const [folder = '', ...rest] = path.split('/');
   const name = rest.at(-1) ?? folder;
@@ -124,7 +124,7 @@ function placeSkill([name = '', ...rest]: readonly string[], parent: string): Pl
     : fault(`the name of the skill ${resourceNameRule}`);
 }
 
-/** Finds folders that are meant to be one of ours, by what is in them. */
+/** Finds folders with a wrong name whose files look like parts of a definition. */
 function placeElsewhere(folder: string, rest: readonly string[]): Placed {
   const suggestion = folderSpelling.suggest(folder);
   if (suggestion === undefined) return { kind: 'other' };

@@ -1,4 +1,4 @@
-/** Turns checked files into the members of a definition: with defaults, and without members that only inherit. */
+/** Converts checked files into the members of a definition: with defaults, and without members that only inherit. */
 import type { z } from 'zod';
 import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
 import type { AgentFile } from './schemas/agent-file.ts';
@@ -7,10 +7,12 @@ import type { FactoryFile } from './schemas/factory-file.ts';
 import type { RunnerFile } from './schemas/runner-file.ts';
 import type { WebhookFile } from './schemas/webhook-file.ts';
 
-/** Keys whose null means something else than leaving them out: it clears what is inherited. */
+/** Keys for which null clears the inherited value. For others, null is the same as leaving them out. */
 const clearing = new Set(['workerHost', 'reasoningLevel', 'auth']);
 
-/** Removes undefined members, nulls that only inherit, and filters that match everything. An empty text clears too. */
+/**
+ * Removes undefined members, nulls that only inherit, and filters that match everything. An empty text also clears the inherited value.
+ */
 function compact(value: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {
     if (clearing.has(key)) return member === undefined ? [] : [[key, member === '' ? null : member]];

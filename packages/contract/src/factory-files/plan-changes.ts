@@ -1,11 +1,11 @@
-/** Compares two definitions of a factory: what applying the new one would create, change and delete. */
+/** Compares two definitions of a factory: finds the things that applying the new one would create, change and delete. */
 import type { FactoryDefinition } from './definition.ts';
 import { compare } from './faults.ts';
 
 /** The kinds of things that a definition holds. A skill's name is its path. */
 export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill';
 
-/** A member that differs. Absent `before`: it is new. Absent `after`: it goes away. */
+/** A member that differs. Absent `before`: it is new. Absent `after`: it is removed. */
 export interface MemberChange {
   /** Such as `agentDefaults.model`; lists are compared as a whole. */
   readonly member: string;
@@ -18,7 +18,7 @@ export type PlannedChange = { readonly kind: DefinedKind; readonly name: string 
   | { readonly action: 'change'; readonly members: readonly MemberChange[] }
 );
 
-/** Why a new definition cannot be applied, though its files are right. */
+/** Reasons why a new definition cannot be applied, although its files are right. */
 export interface Refusal {
   readonly kind: DefinedKind;
   readonly name: string;
@@ -32,7 +32,7 @@ export interface ChangePlan {
   readonly refusals: readonly Refusal[];
 }
 
-/** Plans the way from the current definition, `undefined` for a new factory, to the new one. */
+/** Plans the changes from the current definition, `undefined` for a new factory, to the new one. */
 export function planChanges(current: FactoryDefinition | undefined, next: FactoryDefinition): ChangePlan {
   const kinds: readonly DefinedKind[] = ['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'];
   const changes = kinds.flatMap((kind) =>
@@ -43,7 +43,7 @@ export function planChanges(current: FactoryDefinition | undefined, next: Factor
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Returns the members of each thing of a kind, by name. The factory is one thing, whatever it is called. */
+/** Returns the members of each thing of a kind, by name. The factory counts as one thing, whatever its name is. */
 function membersOf(definition: FactoryDefinition, kind: DefinedKind): Map<string, Members> {
   switch (kind) {
     case 'factory':
@@ -107,8 +107,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Finds webhooks that were renamed: one goes, and one with the same secret comes. A webhook is known to its senders by its UID and to
- * automations too, and a new name would silently be a new UID.
+ * Finds webhooks that were renamed: one is removed, and one with the same secret is new. Senders and automations know a webhook by its
+ * UID, and a new name would silently mean a new UID.
  */
 function refuseRenames(current: FactoryDefinition, next: FactoryDefinition): Refusal[] {
   const [had, has] = [current.webhooks, next.webhooks].map((list) => new Set(list.map(({ name }) => name)));

@@ -117,7 +117,7 @@ test('keeps triggers of other providers, and says that they never fire', () => {
   ]);
 });
 
-test('says that a filter on what GitHub does not send never matches', () => {
+test('says that a filter on a fact which GitHub does not send never matches', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([
     expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),

@@ -25,12 +25,12 @@ export type ReadDefinition =
       readonly definition: FactoryDefinition;
       /** Parts that are kept and have no effect on this service. */
       readonly notices: readonly DefinitionFault[];
-      /** Returns where a member of a file is, for faults that only the service can find. */
+      /** Returns the position of a member in a file, for faults that only the service can find. */
       readonly locate: (file: string, path: readonly (string | number)[]) => Position;
     }
   | {
       readonly ok: false;
-      /** By file, line and column; at most 100. */
+      /** Sorted by file, line and column; at most 100. */
       readonly faults: readonly DefinitionFault[];
       readonly notices: readonly DefinitionFault[];
     };
@@ -46,7 +46,7 @@ interface Parts {
 
 /**
  * Reads definition files: checks layout, YAML, every key and value, and the references between files. Files that belong to no
- * definition, such as README.md, are ignored. Work and memory are bounded for any files.
+ * definition, such as README.md, are ignored. Time and memory are limited for any input.
  */
 export function readDefinition(all: Iterable<DefinitionFile>): ReadDefinition {
   const faults = collectFaults();
@@ -57,7 +57,7 @@ export function readDefinition(all: Iterable<DefinitionFile>): ReadDefinition {
   if (!files.some(({ path }) => path === 'factory.yaml') && faults.count() === 0)
     faults.add('factory.yaml', start, 'is missing: every factory has this file');
   const { factory } = parts;
-  // References to a file that has faults are not checked: its own faults come first.
+  // References to a file that has faults are not checked, because its own faults come first.
   if (faults.count() === 0) checkReferences({ ...parts, skills, files }, faults, notices);
   if (faults.count() > 0 || factory === undefined) return { ok: false, faults: faults.list(), notices: notices.list() };
   const byName = <T extends { readonly name: string }>(list: readonly T[]) =>

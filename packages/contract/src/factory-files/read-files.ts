@@ -52,7 +52,7 @@ const most: Readonly<Record<ResourceKind, number>> = {
   runner: maxFactoryRunners,
 };
 
-/** Reads the files that belong to a definition. Stops early where there are too many of them, or too many faults. */
+/** Reads the files that belong to a definition. Stops early if there are too many of them, or too many faults. */
 export function readFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): ReadFiles {
   const placed = placeFiles(all, faults, notices);
   const nothing = { files: [], skills: [] };
@@ -86,7 +86,7 @@ function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faul
   return result.toSorted((a, b) => compare(a.path, b.path));
 }
 
-/** A path that breaks the rules may break lines and columns of the list of faults too. */
+/** Such a path may also break the lines and columns of the list of faults. */
 const shownFile = (path: string): string => JSON.stringify(path.slice(0, 200)).slice(1, -1);
 
 function exceedsLimits(placed: readonly PlacedFile[], faults: Faults): boolean {

@@ -8,7 +8,7 @@ export type ReadText =
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns the text of a file with `\n` between its lines and without a byte order mark. Takes UTF-8 only. */
+/** Returns the text of a file with `\n` between its lines and without a byte order mark. Accepts only UTF-8. */
 export function readText(content: string | Uint8Array): ReadText {
   const bytes = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
   if (bytes > maxDefinitionFileBytes)

@@ -1,4 +1,4 @@
-/** Reads the YAML of definition files, which strangers may have written. */
+/** Reads the YAML of definition files, which is untrusted. */
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { maxDefinitionYamlBytes } from '../limits.ts';
 import { shorten } from '../shorten.ts';
@@ -6,10 +6,10 @@ import { type Position, start } from './faults.ts';
 
 type Path = readonly PropertyKey[];
 
-/** A parsed file that knows where its members are. */
+/** A parsed file with the positions of its members. */
 export interface Located {
   readonly value: unknown;
-  /** Returns the position of a member's value, or of its nearest parent that the file has. */
+  /** Returns the position of a member's value, or of its nearest existing parent. */
   valueAt(path: Path): Position;
   /** Returns the position of a member's key, or of its nearest parent's value. */
   keyAt(path: Path): Position;
@@ -40,8 +40,8 @@ interface Reading {
 const pathText = (path: Path): string => JSON.stringify(path.map(String));
 
 /**
- * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain keys: no
- * value stands for another, so the result is never larger than the text. `linesBefore` is added to every line.
+ * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain
+ * keys: no value refers to another one, so the result is never larger than the text. `linesBefore` is added to every line.
  */
 export function readYaml(text: string, linesBefore: number): ReadYaml {
   const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
@@ -89,7 +89,7 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
 
 function parse(text: string, lineCounter: LineCounter) {
   const { stackTraceLimit } = Error;
-  // A hostile file has an error at every character, and their stack traces are what costs time.
+  // A hostile file has an error at every character, and their stack traces would take most of the time.
   Error.stackTraceLimit = 0;
   try {
     // The library compares each pair of keys for uniqueKeys; `toValue` uses a set.
@@ -122,7 +122,7 @@ function toValue(node: Node, path: Path, reading: Reading): unknown {
   reading.values.set(pathText(path), reading.at(node));
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
   if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
-  // Absent unless the text has one.
+  // Undefined unless the text has one.
   if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
   if (path.length > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
   if (isScalar(node)) return node.value;

@@ -49,8 +49,8 @@ export const githubEvents = {
 export type GithubEvent = keyof typeof githubEvents;
 
 /**
- * True for what GitHub's payload of an event does not have: the changed files of a pull request, and the labels and author of the pull
- * request behind a check. A filter on it never matches.
+ * Returns true for facts that GitHub's payload of an event does not have: the changed files of a pull request, and the labels and
+ * author of the pull request of a check. A filter on such a fact never matches.
  */
 export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolean {
   if (key === 'paths') return event !== 'push';
@@ -58,11 +58,11 @@ export function isNotInPayload(event: GithubEvent, key: GithubFilterKey): boolea
   return isCheck && (key === 'labels' || key === 'authors');
 }
 
-/** Lists of values of one member: it must have one of `in`, and none of `not_in`. */
+/** Lists of values of one member: the event must have one of `in`, and none of `not_in`. */
 export interface Matcher {
   readonly in?: readonly (string | number)[] | undefined;
   readonly not_in?: readonly (string | number)[] | undefined;
 }
 
-/** A filter as it is stored; all members must match, and an absent one matches everything. */
+/** A stored filter. All members must match; an absent member matches everything. */
 export type GithubFilter = { readonly [K in GithubFilterKey]?: Matcher | undefined };

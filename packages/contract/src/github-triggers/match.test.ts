@@ -117,7 +117,7 @@ describe('a pull request', () => {
   });
 });
 
-test('explains with what was found and what was wanted', () => {
+test('explains with the found and the wanted values', () => {
   const payload = { ...example('issues', 'opened') };
   expect(matchGithubTrigger(readGithubDelivery('issues', payload), { event: 'push' }).checks).toEqual([
     { check: 'event', passed: false, reason: expect.stringContaining('issue_created') },

@@ -4,7 +4,7 @@ import type { GithubEvent, GithubFilter, GithubFilterKey, Matcher } from './cata
 import { matchesPathPattern, type Steps } from './path-pattern.ts';
 import type { ReadGithubEvent } from './read-delivery.ts';
 
-/** One condition and how it came out, in the shape of the checks of a payload filter. */
+/** One condition and its outcome, in the form of the checks of a payload filter. */
 export interface GithubCheck {
   readonly check: 'event' | 'in' | 'not_in';
   /** Member of the filter; absent for the event. */
@@ -23,7 +23,7 @@ const maxSteps = 500_000;
 /** Values that a reason lists. */
 const maxListed = 5;
 
-/** Compares the events of a delivery, as `readGithubDelivery` returns them, with a trigger. `steps`: what path patterns may take. */
+/** Compares the events of a delivery, as `readGithubDelivery` returns them, with a trigger. `steps`: limit for path patterns. */
 export function matchGithubTrigger(
   events: readonly ReadGithubEvent[],
   trigger: { readonly event: GithubEvent; readonly filter?: GithubFilter | undefined },
@@ -46,7 +46,7 @@ function checksOf(key: GithubFilterKey, matcher: Matcher, { facts }: ReadGithubE
   return (['in', 'not_in'] as const).flatMap((check): GithubCheck[] => {
     const values = matcher[check];
     if (values === undefined) return [];
-    // Without knowledge neither operator passes: a run that should not start is worse than one that is missing.
+    // If the fact is unknown, neither operator passes: a run that should not start is worse than a missing one.
     if (given === undefined)
       return [{ check, path: key, passed: false, reason: "GitHub's payload of this event does not say it" }];
     const isListed = holdsOne(key, given, values, steps);
@@ -68,7 +68,7 @@ function holdsOne(key: GithubFilterKey, given: readonly Value[], values: readonl
   );
 }
 
-/** Members whose values GitHub compares with case. */
+/** Members whose values GitHub compares with regard to case. */
 const withCase = new Set<GithubFilterKey>(['branches', 'base_branches', 'paths', 'workflows']);
 
 function comparable(key: GithubFilterKey, value: Value): Value {

@@ -1,6 +1,6 @@
-/** Finds whom a text on GitHub mentions. */
+/** Finds the people and teams that a text on GitHub mentions. */
 
-/** Texts that GitHub takes have at most 65,536 characters. */
+/** GitHub accepts texts of at most 65,536 characters. */
 const maxLength = 70_000;
 const maxMentions = 100;
 

@@ -1,6 +1,6 @@
 /** Matches paths of files with patterns. */
 
-/** Steps that the patterns of one filter may take with one delivery. */
+/** Steps that the patterns of one filter may take for one delivery. */
 export interface Steps {
   left: number;
 }
@@ -28,7 +28,7 @@ interface Rules {
   readonly steps: Steps;
 }
 
-/** Follows all ways through the tokens at once; a token for many matches none, one or more of what is given. */
+/** Follows all paths through the tokens at once. A token for many matches none, one or more of the given characters or parts. */
 function advance(tokens: readonly string[], given: readonly string[], { isMany, isSame, steps }: Rules): boolean {
   let reached = skipMany(new Set([0]), tokens, isMany);
   for (const each of given) {
@@ -47,7 +47,7 @@ function advance(tokens: readonly string[], given: readonly string[], { isMany, 
   return reached.has(tokens.length);
 }
 
-/** Adds the places behind tokens for many, which may match nothing. A set that grows is iterated to its new end. */
+/** Adds the positions after tokens for many, which may match nothing. The loop also visits positions that it adds to the set. */
 function skipMany(places: Set<number>, tokens: readonly string[], isMany: Rules['isMany']): Set<number> {
   for (const at of places) {
     const token = tokens[at];

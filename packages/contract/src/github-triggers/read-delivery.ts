@@ -11,7 +11,7 @@ export interface ReadGithubEvent {
   readonly facts: GithubFacts;
 }
 
-/** Values of one fact that are looked at, such as the paths of a push. */
+/** Values of one fact that are compared, such as the paths of a push. */
 const maxValues = 5_000;
 
 const issueEvents: Readonly<Record<string, GithubEvent>> = {
@@ -30,8 +30,8 @@ const pullRequestEvents: Readonly<Record<string, GithubEvent>> = {
 };
 
 /**
- * Returns the public events of a delivery. `name` is the header X-GitHub-Event, `payload` the parsed body, which may be anything; what
- * is no public event gives none.
+ * Returns the public events of a delivery. `name` is the header X-GitHub-Event; `payload` is the parsed body, which may be anything.
+ * Returns none for a delivery that is not a public event.
  */
 export function readGithubDelivery(name: string, payload: unknown): ReadGithubEvent[] {
   const repos = texts([at(payload, 'repository', 'full_name')]);
@@ -124,7 +124,7 @@ const checkFacts = (check: unknown): GithubFacts => ({
   branches: texts([at(check, 'head_branch')]),
 });
 
-/** Bots mention nobody: else two of them could answer each other for ever. */
+/** Mentions of bots do not count, because two bots could answer each other forever. */
 const mentioned = (payload: unknown, body: unknown): string[] =>
   at(payload, 'sender', 'type') === 'Bot' ? [] : mentionsIn(text(body));
 
@@ -135,7 +135,7 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
 const own = <T>(map: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(map, key) ? map[key] : undefined;
 
-/** Returns a member of members, `undefined` where the payload has none. */
+/** Returns a nested member, `undefined` if the payload has none. */
 function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (parent, key) =>

@@ -23,7 +23,7 @@ export const gemini: HarnessPreset = {
   program: { package: '@google/gemini-cli', version: '0.61.0', leastVersion: '0.50.0', command: 'gemini' },
   leastMemoryMb: 1024,
   configuration: {
-    // It starts itself again with a heap of half the machine's memory, unless it believes that it was started so.
+    // Without this variable, it starts itself again with a heap of half the machine's memory.
     variables: { GEMINI_CLI_NO_RELAUNCH: 'true', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
     args: ['--acp'],
   },

@@ -9,7 +9,7 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
           name: 'Runyard',
           npm,
           options: { baseURL: `{forwarder}/${path}`, apiKey: '{key}' },
-          // Without them, it leaves images out and says nothing.
+          // Without them, it leaves out images and does not report that.
           models: {
             '{model}': {
               name: '{model}',

@@ -27,7 +27,7 @@ export interface PresetConfiguration {
 
 /** The values that texts of a preset may name. */
 export interface PresetValues {
-  /** `http://127.0.0.1:PORT`, where the agent passes requests on to the gateway. */
+  /** `http://127.0.0.1:PORT`, where the agent forwards requests to the gateway. */
   readonly forwarder: string;
   /** Key that only the forwarder accepts. */
   readonly key: string;
@@ -58,11 +58,11 @@ export interface HarnessPreset {
   readonly configuration: PresetConfiguration;
   /** Protocols that the program speaks, each with its configuration. */
   readonly speaks: Readonly<Partial<Record<PresetProtocol, PresetConfiguration>>>;
-  /** How each `approval_policy` is kept; a sentence: why it cannot be kept. */
+  /** How the program follows each `approval_policy`; a sentence if it cannot. */
   readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
-  /** Models that the program asks for beside the run's model, which the gateway refuses: its turns succeed without them. */
+  /** Further models that the program requests, and the gateway refuses: its turns succeed without them. */
   readonly sideModels?: readonly string[];
-  /** Models of these names are sent to the provider under another name. */
+  /** Models with these names are sent to the provider under another name. */
   readonly renames?: readonly { readonly model: RegExp; readonly reason: string }[];
   /** Differences from the other programs that a user notices. */
   readonly differences: readonly string[];

@@ -11,7 +11,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
         telemetry: { enabled: false },
         general: { disableAutoUpdate: true, disableUpdateNag: true },
         tools: { approvalMode: 'default' },
-        // Without it, it leaves images out for models whose names it does not know, and says nothing.
+        // Without it, it leaves out images for models whose names it does not know, and does not report that.
         model: { generationConfig: { modalities: { image: true } } },
         ...more,
       },
@@ -19,7 +19,7 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
   ],
 });
 
-// Without the rule, it asks nobody before commands that it takes for read-only.
+// Without the rule, it asks nobody before commands that it considers read-only.
 const asks = settings({ permissions: { ask: ['run_shell_command'] } });
 
 const chat = (path: string): PresetConfiguration => ({

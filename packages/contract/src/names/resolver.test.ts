@@ -37,7 +37,7 @@ describe('a name resolver', () => {
     ]);
   });
 
-  test('takes what the hosts file says, without asking', async () => {
+  test('uses the addresses of the hosts file, without a query', async () => {
     expect(await addressesOf('gateway.internal')).toEqual(['10.1.2.3']);
     expect(await addressesOf('OTHER')).toEqual(['10.1.2.3', 'fd00::1']);
     expect(server.questions).toEqual([]);
@@ -73,7 +73,7 @@ describe('a name resolver', () => {
     );
   });
 
-  test('asks once for all who wait for the same name', async () => {
+  test('sends one query for all callers that wait for the same name', async () => {
     const resolver = make();
     await Promise.all(Array.from({ length: 20 }, () => resolver.resolve('good.test')));
     expect(server.questions.toSorted()).toEqual(['good.test A', 'good.test AAAA']);

@@ -50,7 +50,7 @@ const withFamily = (addresses: readonly string[]): LookupAddress[] =>
 const saysNo = (error: unknown): boolean =>
   ['ENOTFOUND', 'ENODATA'].includes(String((error as { code?: unknown }).code));
 
-/** Returns the addresses of both kinds of a full name. Throws if neither question was answered. */
+/** Returns the addresses of both kinds of a full name. Throws if neither query was answered. */
 async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -65,7 +65,7 @@ async function lookUp(host: string, options: ResolverOptions, signal: AbortSigna
   if (inHosts.length > 0) return withFamily(inHosts);
   const rules = searchRulesIn(await readSystemFile(options.resolvConf));
   signal.throwIfAborted();
-  // Each look-up has its own resolver, because `cancel` ends all questions of a resolver.
+  // Each look-up has its own resolver, because `cancel` ends all queries of a resolver.
   const resolver = new dns.Resolver({ timeout: Math.min(tryMs, options.timeoutMs), tries: 2 });
   if (options.servers) resolver.setServers(options.servers);
   const cancel = (): void => resolver.cancel();
@@ -96,7 +96,7 @@ export function makeNameResolver(changes: Partial<ResolverOptions> = {}): NameRe
       clearTimeout(timer);
       if (underWay.get(host) === begun) underWay.delete(host);
     });
-    // Handled even if every caller has left.
+    // Handled even if no caller waits any more.
     result.catch(() => undefined);
     const begun: LookUp = { result, ending, waiting: 0 };
     underWay.set(host, begun);

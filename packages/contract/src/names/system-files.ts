@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 /** The rules of /etc/resolv.conf for incomplete names (resolv.conf(5)). */
 export interface SearchRules {
   readonly domains: readonly string[];
-  /** A name with this many dots is tried unchanged before the domains. */
+  /** A name with this many dots is tried unchanged before it is tried with the domains. */
   readonly dots: number;
 }
 
@@ -38,7 +38,7 @@ export function searchRulesIn(text: string): SearchRules {
   return { domains, dots };
 }
 
-/** Returns the full names to ask for, in the order of the tries. */
+/** Returns the full names to look up, in the order of the tries. */
 export function namesToTry(host: string, { domains, dots }: SearchRules): string[] {
   if (host.endsWith('.')) return [host.slice(0, -1)];
   const searched = domains.filter((domain) => domain !== '.').map((domain) => `${host}.${domain.replace(/\.$/, '')}`);

@@ -116,7 +116,7 @@ test('decides as a naive evaluator does, and explains the same decision', () => 
     }),
     { numRuns: 3000, seed: 5 },
   );
-  // Both outcomes are tested often enough.
+  // Both outcomes must be tested often enough.
   expect(matches).toBeGreaterThan(300);
 });
 

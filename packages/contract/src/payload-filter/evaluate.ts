@@ -17,7 +17,7 @@ export interface Budget {
 
 export const unlimited = (): Budget => ({ left: Number.POSITIVE_INFINITY });
 
-/** Takes at most `most` comparisons out of a larger budget. What is not used is given back with `giveBack`. */
+/** Takes at most `most` comparisons from a larger budget. `giveBack` returns the unused ones. */
 export function takePart(total: Budget, most: number): Budget {
   const part = { left: Math.min(most, total.left) };
   total.left -= part.left;
@@ -28,7 +28,7 @@ export function giveBack(total: Budget, part: Budget): void {
   total.left += Math.max(part.left, 0);
 }
 
-/** Thrown inside of this folder only, where the budget is used up. */
+/** Thrown only inside this folder, if the budget is used up. */
 export class OutOfBudget extends Error {}
 
 /** Uses one comparison. @throws OutOfBudget */
@@ -41,8 +41,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Evaluates the filter on a parsed JSON body. Work and stack are bounded for every body. `total`: what is left for all filters that are
- * evaluated on the body.
+ * Evaluates the filter on a parsed JSON body. Time and stack are limited for every body. `total`: the rest of the budget for all
+ * filters that are evaluated on the body.
  */
 export function evaluatePayloadFilter(
   filter: PayloadFilter,
@@ -62,12 +62,12 @@ export function evaluatePayloadFilter(
   }
 }
 
-/** Returns a member of an object, `undefined` without it. Reads own members only, so that no name reaches a prototype. */
+/** Returns a member of an object, `undefined` if it has none. Reads own members only, so that no name reaches a prototype. */
 export function memberOf(value: unknown, key: string): { readonly value: unknown } | undefined {
   return isObject(value) && Object.hasOwn(value, key) ? { value: value[key] } : undefined;
 }
 
-/** True if the value, an object or not, passes each condition of the pattern. */
+/** Returns true if the value, an object or not, passes each condition of the pattern. */
 export function matchesPattern(pattern: Pattern, value: unknown, budget: Budget): boolean {
   return pattern.every((field) => matchesField(field, value, budget));
 }
@@ -87,7 +87,7 @@ function passesChecks(checks: FieldChecks, found: { readonly value: unknown } | 
   return checks.notIn === undefined || found === undefined || !holdsOneOf(found.value, checks.notIn, budget);
 }
 
-/** True if the value, or an element of it where it is an array, is one of the values: the same JSON type and value. */
+/** Returns true if the value, or an element of it if it is an array, is one of the values: the same JSON type and value. */
 export function holdsOneOf(value: unknown, values: ReadonlySet<FilterValue>, budget: Budget): boolean {
   // Objects are never in the set, and -0 equals 0 in it.
   if (!Array.isArray(value)) return values.has(value as FilterValue);

@@ -8,7 +8,7 @@ function explain(filter: unknown, body: unknown) {
   return explainPayloadFilter(parsed.filter, body);
 }
 
-test('names path, check and what was found, for each condition', () => {
+test('names path, check and found value for each condition', () => {
   const filter = { event: ['deploy.finished'], env: { not_in: ['dev', 'staging'] }, data: { id: { exists: true } } };
   expect(explain(filter, { event: 'deploy.started', env: 'production', data: {} })).toEqual({
     would_trigger: false,

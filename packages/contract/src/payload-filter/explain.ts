@@ -1,4 +1,4 @@
-/** Explains why a payload filter matches a body or does not. */
+/** Explains why a payload filter matches a body, or why it does not. */
 import { shorten } from '../shorten.ts';
 import {
   type Budget,
@@ -16,11 +16,11 @@ import {
 import { memberPath, shownPath } from './path.ts';
 import type { FieldChecks, FilterValue, Pattern, PayloadFilter } from './plan.ts';
 
-/** One condition and how it came out. */
+/** One condition and its outcome. */
 export interface FilterCheck {
   /** `any_element`: an element of an array must match a nested pattern. `body`: the body as a whole. */
   readonly check: 'in' | 'not_in' | 'exists' | 'any_element' | 'body';
-  /** Where in the body, such as `data.items[2].state`; absent for the body as a whole. */
+  /** Path in the body, such as `data.items[2].state`; absent for the body as a whole. */
   readonly path?: string;
   readonly passed: boolean;
   /** The value that was found there, at most a few hundred characters. */
@@ -30,7 +30,7 @@ export interface FilterCheck {
 /** The answer to "would this filter start a run?". */
 export interface FilterExplanation {
   readonly would_trigger: boolean;
-  /** Every condition of the filter; of a pattern on an array, those on the element that came nearest. */
+  /** Every condition of the filter; of a pattern on an array, those on the element that passes the most conditions. */
   readonly checks: readonly FilterCheck[];
 }
 
@@ -39,7 +39,7 @@ const maxShown = 80;
 /** Elements and allowed values that a reason lists. */
 const maxListed = 5;
 
-/** Elements among which the nearest one is searched. */
+/** Largest number of elements that are compared for that. */
 const maxCompared = 200;
 
 /** Explains the evaluation of a filter on a parsed JSON body; `would_trigger` is what `evaluatePayloadFilter` decides. */
@@ -105,7 +105,7 @@ function explainElements(pattern: Pattern, elements: readonly unknown[], path: s
   return count === 0 ? [check] : [check, ...explainPattern(pattern, elements[shown], memberPath(path, shown), budget)];
 }
 
-/** Returns the index of the element that passes the most fields of the pattern, among the first; 0 without elements. */
+/** Returns the index of the element that passes the most fields of the pattern, among the first ones; 0 without elements. */
 function nearest(pattern: Pattern, elements: readonly unknown[], budget: Budget): number {
   let best = 0;
   let most = -1;
@@ -156,7 +156,7 @@ function describe(value: unknown): string {
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null;
 const kindOf = (value: unknown): string => (Array.isArray(value) ? 'an array' : 'an object');
 
-/** Writes a scalar as JSON, so that 1 and "1" differ for the reader too. */
+/** Writes a scalar as JSON, so that the reader can distinguish 1 from "1". */
 function quote(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(shorten(value, maxShown)) : String(value);
 }

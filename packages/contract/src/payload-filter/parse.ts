@@ -30,7 +30,7 @@ const maxFaults = 20;
 
 type Place = readonly (string | number)[];
 
-/** Counts of the parser so far. */
+/** Counts of the parser up to the present place. */
 interface State {
   keys: number;
   readonly faults: FilterFault[];
@@ -50,8 +50,9 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value);
 
 /**
- * Parses a payload filter, as JSON or YAML gave it. The grammar: `{field: [values]}`, `{field: {in, not_in, exists}}` and
- * `{field: {nested field: …}}`. @returns the plan, or each fault with its place
+ * Parses a payload filter, given as values of JSON or YAML. The grammar: `{field: [values]}`, `{field: {in, not_in, exists}}` and
+ * `{field: {nested field: …}}`.
+ * @returns the plan, or each fault with its place
  */
 export function parsePayloadFilter(value: unknown): ParsedPayloadFilter {
   const state: State = { keys: 0, faults: [] };
@@ -150,7 +151,7 @@ function valueFault(value: unknown): string | undefined {
   return isScalar(value) ? undefined : `must be a string, a number, true, false or null, not ${kindOf(value)}`;
 }
 
-/** Says why a key or a text is not taken; PostgreSQL stores neither U+0000 nor lone surrogates. */
+/** Returns why a key or a text is not accepted. PostgreSQL stores neither U+0000 nor lone surrogates. */
 function textFault(text: string): string | undefined {
   if (text.length > maxFilterTextLength) return `must not be longer than ${maxFilterTextLength} characters`;
   if (text.includes('\u0000')) return 'must not contain the NUL character (U+0000)';
@@ -160,7 +161,7 @@ function textFault(text: string): string | undefined {
 const isScalar = (value: unknown): value is FilterValue =>
   value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
-/** False where JSON readers round: several numbers of a payload would become this one. */
+/** Returns false for numbers that JSON readers round: several numbers of a payload would become this one. */
 const isExact = (value: number): boolean => Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 const preview = (value: unknown): string => {

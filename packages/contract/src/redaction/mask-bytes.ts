@@ -1,4 +1,4 @@
-/** Masks known secrets in files: each byte becomes `*`, so that sizes and offsets stay as they are. */
+/** Masks known secrets in files: each byte becomes `*`, so that sizes and offsets do not change. */
 import { redactForms, type TextRedactor } from './redactor.ts';
 import { spellingsOf } from './spellings.ts';
 
@@ -24,7 +24,7 @@ async function* masked(redactor: TextRedactor, body: AsyncIterable<Uint8Array>):
   if (held !== '') yield bytesOf(held);
 }
 
-/** Creates the mask of these secrets, in all forms that `createRedactor` finds. Without secrets, files stay as they are. */
+/** Creates the mask of these secrets, in all forms that `createRedactor` finds. Without secrets, files do not change. */
 export function createByteMask(secrets: readonly string[]): ByteMask {
   if (secrets.length === 0) return { whole: (bytes) => Buffer.from(bytes), stream: (body) => body };
   const forms = spellingsOf(secrets).map((form) => Buffer.from(form).toString('latin1'));

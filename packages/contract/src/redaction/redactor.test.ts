@@ -41,7 +41,7 @@ it('redacts member names, values and JSON-escaped secrets inside JSON', () => {
 
 const key = `-----BEGIN KEY-----\n${'Q7r+w/9Z'.repeat(16)}\n-----END KEY-----\n`;
 const values = ['p@ss w0rd/é?&"quoted"', key, '{"private_key":"-----BEGIN\\nabcdef\\n-----END"}'];
-/** Ways in which a program prints a value, and the characters at its ends that may stay. */
+/** Forms in which a program prints a value, and the characters at its ends that may stay. */
 const spellings: Readonly<Record<string, (value: string) => string>> = {
   'as it is': (value) => value,
   'inside JSON': (value) => JSON.stringify({ value }),

@@ -1,17 +1,17 @@
-/** Removes known secrets from text that arrives in pieces, also where a secret spans two pieces. */
+/** Removes known secrets from text that arrives in pieces, even if a secret spans two pieces. */
 import { lineBreaks, spellingsOf, withoutLineBreaks } from './spellings.ts';
 
 /** Replaces a secret in stored text. */
 export const redacted = '«redacted»';
 
-/** Run tokens and API keys, also those of which the service knows only the hash: 32 random bytes in base64url. */
+/** Run tokens and API keys, including those of which the service knows only the hash: 32 random bytes in base64url. */
 const ownCredentials = /ry[rk]_[A-Za-z0-9_-]{43}/g;
 
 /** A piece of a stream after redaction. */
 export interface RedactedPiece {
   /** Safe to store. */
   readonly text: string;
-  /** The end of the piece, which may be the beginning of a secret: to put before the next piece of the same stream. */
+  /** The end of the piece, which may be the beginning of a secret. It must be put before the next piece of the same stream. */
   readonly held: string;
 }
 
@@ -24,7 +24,7 @@ export interface Redactor {
   value(value: unknown): unknown;
 }
 
-/** Returns the positions in `text` of the characters that are no line breaks, and the end of the text. */
+/** Returns the positions in `text` of all characters except line breaks, and the end of the text. */
 function positionsOf(text: string): number[] {
   const positions: number[] = [];
   let from = 0;
@@ -36,10 +36,10 @@ function positionsOf(text: string): number[] {
   return positions;
 }
 
-/** Returns the text that stands in the place of a found secret. */
+/** Returns the text that replaces a found secret. */
 type Replace = (found: string) => string;
 
-/** Replaces each occurrence of `form` in the text, also where line breaks are inside of it. */
+/** Replaces each occurrence of `form` in the text, even with line breaks inside it. */
 function withoutForm(text: string, form: string, replace: Replace): string {
   const joined = withoutLineBreaks(text);
   let at = joined.indexOf(form);
@@ -56,7 +56,7 @@ function withoutForm(text: string, form: string, replace: Replace): string {
   return clean + text.slice(from);
 }
 
-/** Returns the length of the longest ending of `text` that begins `form` without being all of it. */
+/** Returns the length of the longest ending of `text` that is a true beginning of `form`. */
 function endingLength(text: string, form: string): number {
   const tail = text.slice(-(form.length - 1));
   const first = form.charAt(0);
@@ -73,7 +73,7 @@ export type TextRedactor = Pick<Redactor, 'whole' | 'piece'>;
 export function redactForms(forms: readonly string[], replace: Replace): TextRedactor {
   const whole = (text: string): string => {
     let clean = text.replaceAll(ownCredentials, replace);
-    // The text as it is comes first: what looks like an escaped line break may be a backslash before a secret.
+    // The unchanged text comes first, because an escaped line break may be a backslash before a secret.
     for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, replace);
     let joined = withoutLineBreaks(clean);
     if (joined.length === clean.length) return clean;
@@ -88,7 +88,7 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
   const longestEnding = (text: string): number =>
     forms.reduce((longest, form) => Math.max(longest, endingLength(text, form)), 0);
 
-  /** Returns where the ending begins that may be the beginning of a secret; the length of the text: there is none. */
+  /** Returns the position of the ending that may be the beginning of a secret; the length of the text if there is none. */
   const heldFrom = (text: string): number => {
     const asItIs = text.length - longestEnding(text);
     const joined = withoutLineBreaks(text);
@@ -113,7 +113,7 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
 }
 
 /**
- * Creates a redactor of these secrets. It finds each secret as it is, JSON-escaped, percent-encoded, in base64 and hex, and with line
+ * Creates a redactor of these secrets. It finds each secret unchanged, JSON-escaped, percent-encoded, in base64 and hex, and with line
  * breaks inside. It also finds every run token and API key that is in one piece.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {

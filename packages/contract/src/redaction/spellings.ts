@@ -1,4 +1,4 @@
-/** The forms in which a secret may occur in text: as it is, and as programs encode it. */
+/** The forms in which a secret may occur in text: unchanged, and in the encodings of programs. */
 
 /** A shorter form would remove common words from every text. */
 export const minSecretLength = 8;
@@ -7,7 +7,7 @@ const minLineLength = 16;
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** Returns the part of the base64 of `text` that does not depend on `before` bytes in front of it and on the bytes behind it. */
+/** Returns the part of the base64 of `text` that does not depend on `before` bytes before it and on the bytes after it. */
 function base64Within(text: string, before: number): string {
   const bytes = Buffer.from(text);
   const encoded = Buffer.concat([Buffer.alloc(before), bytes])
@@ -44,13 +44,13 @@ function spellingsOfPart(text: string): string[] {
   ];
 }
 
-/** Matches the line breaks that programs put into long text, also as JSON writes them. */
+/** Matches the line breaks that programs put into long text, including their escaped form in JSON. */
 export const lineBreaks = /\r|\n|\\r|\\n/g;
 export const withoutLineBreaks = (text: string): string => text.replaceAll(lineBreaks, '');
 
 /**
- * Returns all forms of the secrets without line breaks, the longest first: as it is, JSON-escaped, percent-encoded, in base64 and hex. A
- * long line of a secret is looked for by itself too, because a program may print only that.
+ * Returns all forms of the secrets without line breaks, the longest first: unchanged, JSON-escaped, percent-encoded, in base64 and hex.
+ * A long line of a secret has its own forms too, because a program may print only that line.
  */
 export function spellingsOf(secrets: readonly string[]): string[] {
   const parts = secrets.flatMap((secret) => {

@@ -102,7 +102,7 @@ export const artifactRoutes = {
     method: 'GET',
     path: '/blobs/{kind}/{id}',
     tag: 'artifacts',
-    summary: 'Bytes behind a signed URL',
+    summary: 'Download the bytes of a signed URL',
     description: 'Of a transcript always all: a Range is ignored.',
     allow: { anyone: 'with_signature' },
     params: z.object({

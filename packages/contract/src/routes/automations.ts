@@ -23,7 +23,7 @@ const badAutomation =
 const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
 const foreign = 'The environment or a secret belongs to others';
 
-/** Members, and not agent keys: an automation starts runs as its editor, for as long as it exists. */
+/** Members, but not agent keys: an automation starts runs as its editor, for as long as it exists. */
 const members = { user: 'member' } as const;
 
 const path = '/factory/{factoryUid}/automations';
@@ -160,7 +160,7 @@ export const automationRoutes = {
     method: 'POST',
     path: '/factory/{factoryUid}/webhooks/{webhookUid}/simulate',
     tag: 'webhooks',
-    summary: 'Show what a delivery would start',
+    summary: 'Show the runs that a delivery would start',
     description:
       'Starts and stores nothing, and takes nothing from the budget of the webhook. Callers need the role of a member: payloads may be confidential.',
     allow: teamWrites,

@@ -3,7 +3,7 @@ import { DeleteResponse } from '../keys.ts';
 import type { Route } from '../route.ts';
 
 export const browserSessionRoutes = {
-  // Not for agent keys: a session acts for a person. Not for sessions: a session cannot prolong itself.
+  // Not for agent keys, because a session acts for a person. Not for sessions, because a session must not prolong itself.
   createSignInCode: {
     method: 'POST',
     path: '/sign-in-codes',

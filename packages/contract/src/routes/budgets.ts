@@ -3,8 +3,8 @@ import { TeamBudget, UpdateTeamBudgetRequest, UsageQuery, UsageReport } from '..
 import type { Route } from '../route.ts';
 
 /**
- * Administrators only: budgets decide over money, and a report names what each person spends. Run tokens and agent keys, which
- * sandboxes may hold, open none of these.
+ * Administrators only: budgets limit money, and a report shows the spending of each person. Run tokens and agent keys, which sandboxes
+ * may have, are refused.
  */
 export const budgetRoutes = {
   getTeamBudget: {
@@ -31,7 +31,7 @@ export const budgetRoutes = {
     method: 'GET',
     path: '/usage',
     tag: 'usage',
-    summary: 'Report what the team used of models',
+    summary: "Report the team's use of models",
     description: 'By day, model, agent and creator, for at most 366 days. Deleted runs stay in the report.',
     allow: administrators,
     query: UsageQuery,

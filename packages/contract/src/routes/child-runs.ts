@@ -16,13 +16,13 @@ const child = z.object({ childRunId: z.string().meta({ description: 'Id of a run
 const notAllowed = "The caller's configuration does not let it start runs";
 const noChild = 'The caller has started no such run';
 
-/** How an agent starts runs, waits for them, and writes to others of its tree. */
+/** Routes with which an agent starts runs, waits for them, and sends messages to others of its tree. */
 export const childRunRoutes = {
   startChildRun: {
     ...common,
     method: 'POST',
     path: '/harness-support/child-runs',
-    summary: 'Start a run below the own one',
+    summary: 'Start a child run',
     description:
       'Allowed by `config.child_runs` or the mode `orchestrate`. The run is of the same team and creator; `config.child_runs.max_live` (default 8) of them may be live at once, and 100 in the whole tree.',
     body: ChildRunRequest,
@@ -39,7 +39,7 @@ export const childRunRoutes = {
     ...common,
     method: 'GET',
     path: '/harness-support/child-runs',
-    summary: 'Runs that the own one started, oldest first; or wait for them',
+    summary: 'List child runs, oldest first, or wait for them',
     query: ListChildRunsQuery,
     answer: { status: 200, description: 'The runs, as they are after the wait', schema: ChildRunList },
     errors: { 403: notAllowed, 404: noChild },
@@ -48,7 +48,7 @@ export const childRunRoutes = {
     ...common,
     method: 'GET',
     path: '/harness-support/child-runs/{childRunId}',
-    summary: 'A run that the own one started; or wait for it',
+    summary: 'Read a child run, or wait for it',
     description: 'The wait ends when the run has ended or is BLOCKED.',
     params: child,
     query: ChildRunQuery,
@@ -60,7 +60,7 @@ export const childRunRoutes = {
     method: 'POST',
     endsSomething: true,
     path: '/harness-support/child-runs/{childRunId}/cancel',
-    summary: 'Cancel a run that the own one started, and all below it',
+    summary: 'Cancel a child run and all runs below it',
     description: 'One that has ended stays as it is. One that is PENDING is waited for.',
     params: child,
     answer: { status: 200, description: 'The run', schema: ChildRun },
@@ -70,7 +70,7 @@ export const childRunRoutes = {
     ...common,
     method: 'POST',
     path: '/harness-support/messages',
-    summary: 'Write to another run of the own tree',
+    summary: 'Send a message to another run of the tree',
     description:
       'A follow-up whose text names its sender. A run that has ended and left its sandbox is continued by its parent only. At most 60 a minute.',
     body: RunMessage,

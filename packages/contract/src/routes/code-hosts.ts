@@ -4,7 +4,7 @@ import { DeleteResponse } from '../keys.ts';
 import { maxCodeHostCredentials } from '../limits.ts';
 import type { Route } from '../route.ts';
 
-/** Agent keys are refused: what runs in a sandbox may hold one, and no sandbox decides with what its repositories are reached. */
+/** Agent keys are refused: a program in a sandbox may have one, and must not choose the credentials of its repositories. */
 export const codeHostRoutes = {
   listCodeHostCredentials: {
     method: 'GET',

@@ -79,7 +79,7 @@ export const environmentRoutes = {
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
     errors: noEnvironment,
   },
-  // Agent keys do not manage keys: what runs in a sandbox could outlive its run by a key that it made.
+  // Agent keys do not manage keys, because a program in a sandbox could create a key that outlives its run.
   listKeys: {
     method: 'GET',
     path: '/keys',
@@ -96,7 +96,7 @@ export const environmentRoutes = {
     summary: 'Create an API key',
     description:
       'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make those of an identity that acts for users. A personal key works in each team of its person: the header X-Team-Uid names another one than the team it was made in.',
-    // A person whose key expires makes the next one, whatever the role.
+    // A person whose key expires creates the next one, whatever the role.
     allow: { user: 'viewer', byBody: { member: 'kind', roles: { agent: 'admin' } } },
     body: CreateKeyRequest,
     once: 'createKey',

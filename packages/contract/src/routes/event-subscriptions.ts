@@ -20,8 +20,8 @@ const delivery = subscription.extend({ deliveryId: z.string().meta({ description
 const missing = { 404: 'No such subscription, or it belongs to another team' };
 
 /**
- * Administrators manage subscriptions, because one sends the events of the whole team to an address outside for as long as
- * it exists, and its URL may hold a secret of the receiver.
+ * Administrators manage subscriptions, because a subscription sends the events of the whole team to an external address for as long as
+ * it exists, and its URL may contain a secret of the receiver.
  */
 export const eventSubscriptionRoutes = {
   listEventSubscriptions: {
@@ -63,8 +63,7 @@ export const eventSubscriptionRoutes = {
     path: `${path}/{subscriptionId}`,
     tag: 'event_subscriptions',
     summary: 'Change, disable or enable an event subscription',
-    description:
-      'While it is disabled, events are not kept for it; what was waiting to be delivered goes on when it is enabled.',
+    description: 'While it is disabled, events are not kept for it; waiting deliveries continue when it is enabled.',
     allow: administrators,
     params: subscription,
     body: UpdateEventSubscriptionRequest,

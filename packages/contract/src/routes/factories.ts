@@ -48,7 +48,7 @@ export const factoryRoutes = {
     method: 'GET',
     path: definitionPath,
     tag: 'factories',
-    summary: 'Read the definition of a factory, and what differs from it',
+    summary: 'Read the definition of a factory, and its differences from the factory',
     allow: teamReads,
     params: factory,
     answer: { status: 200, description: 'The definition that was applied last', schema: FactoryDefinitionItem },
@@ -61,7 +61,7 @@ export const factoryRoutes = {
     summary: 'Apply a definition to a factory, whole or not at all',
     description:
       'Creates, changes and deletes what files define. Webhooks and automations that were made without files stay. docs/factory-files.md describes the files.',
-    // Not agent keys: a definition has webhooks, and they let senders outside start agents.
+    // Not for agent keys: a definition contains webhooks, which let external senders start agents.
     allow: { user: 'member' },
     params: factory,
     body: ApplyDefinitionRequest,
@@ -92,7 +92,7 @@ export const factoryRoutes = {
     summary: 'Let a factory take its definition from a repository',
     description:
       'Reads the branch now, every poll_interval_seconds, and when a GitHub webhook of the factory takes a push to it. Each sync applies the files of one commit, whole or not at all, as the person who set the source. A commit that cannot be applied leaves the factory as it is. While a factory has a source, definitions are not applied otherwise.',
-    // Not agent keys: a definition has webhooks, and they let senders outside start agents.
+    // Not for agent keys: a definition contains webhooks, which let external senders start agents.
     allow: { user: 'member' },
     params: factory,
     body: SetFactorySourceRequest,

@@ -9,7 +9,7 @@ export const handoffRoutes = {
     method: 'GET',
     path: '/agent/runs/{runId}/handoff/attachments',
     tag: 'runs',
-    summary: 'What to go on with elsewhere',
+    summary: 'List the files with which the work continues elsewhere',
     description:
       'A patch for each git repository of the workspace against the commit that was cloned, with commits, staged, unstaged and untracked changes, and the files that the agent handed off; as of the end of the last turn.',
     allow: teamReads,

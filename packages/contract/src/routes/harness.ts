@@ -17,13 +17,13 @@ import type { Route } from '../route.ts';
 
 const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
 
-/** Routes that the agent calls. 401: its execution was ended or superseded, it stops at once. */
+/** Routes that the agent calls. 401: its execution has ended or was superseded, and it stops at once. */
 export const harnessRoutes = {
   resolvePrompt: {
     ...common,
     method: 'POST',
     path: '/harness-support/resolve-prompt',
-    summary: 'Everything that the agent needs to begin',
+    summary: 'Get the task of the agent',
     body: EmptyRequest,
     answer: { status: 200, description: 'The task', schema: AgentTask },
   },
@@ -32,7 +32,7 @@ export const harnessRoutes = {
     allow: { run: 'until_end' },
     method: 'POST',
     path: '/harness-support/events',
-    summary: 'Report what happened',
+    summary: 'Report events',
     description: 'Each event is applied once, however often it is sent.',
     body: AgentEventBatch,
     bodyLimitBytes: 16 * 1024 * 1024,
@@ -43,7 +43,7 @@ export const harnessRoutes = {
     allow: { run: 'until_end' },
     method: 'GET',
     path: '/harness-support/inbox',
-    summary: 'Wait for what the agent should do',
+    summary: 'Wait for items of the inbox',
     query: z.object({
       wait_ms: z
         .int()
@@ -72,7 +72,7 @@ export const harnessRoutes = {
     method: 'POST',
     endsSomething: true,
     path: '/harness-support/report-shutdown',
-    summary: 'Last call of the agent before it exits',
+    summary: 'Report the exit of the agent',
     body: ReportShutdown,
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },
   },
@@ -140,7 +140,7 @@ export const harnessRoutes = {
     allow: { run: 'until_end' },
     method: 'PUT',
     path: '/harness-support/workspace',
-    summary: 'Keep workspace and home as they are at the end of a turn, or at a checkpoint',
+    summary: 'Upload workspace and home at the end of a turn, or at a checkpoint',
     description:
       'Replaces what was kept before, when all of it has arrived. An empty body says that there is nothing in them. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
     query: z.object({
@@ -162,7 +162,7 @@ export const harnessRoutes = {
     ...common,
     method: 'GET',
     path: '/harness-support/workspace/{executionId}',
-    summary: 'Workspace and home that an earlier execution of the run left',
+    summary: 'Download workspace and home of an earlier execution',
     params: z.object({ executionId: z.string().describe('Id of the earlier execution, as the task names it') }),
     answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
     ranges: true,
@@ -172,7 +172,7 @@ export const harnessRoutes = {
     ...common,
     method: 'GET',
     path: '/harness-support/attachments/{attachmentId}',
-    summary: 'Bytes of a file that came with the prompt',
+    summary: 'Download a file of the prompt',
     params: z.object({ attachmentId: z.string().describe('Id of the attachment, as in its path') }),
     answer: { status: 200, description: 'The bytes, with the media type of the attachment', contentType: '*/*' },
     ranges: true,

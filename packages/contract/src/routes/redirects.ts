@@ -9,7 +9,7 @@ export const redirectRoutes = {
     method: 'GET',
     path: '/agent/sessions/{sessionUuid}/redirect',
     tag: 'conversations',
-    summary: 'Find the conversation that a session left',
+    summary: 'Find the conversation of an ended session',
     description: `Empty while the session is live, or where it left none. ${withoutKey}`,
     allow: { anyone: 'always' },
     params: z.object({ sessionUuid: z.string().meta({ description: '`session_id` of a run' }) }),

@@ -16,11 +16,11 @@ const conversation = z.object({ conversationId: z.string().meta({ description: '
 const noRun = 'No such run, or it belongs to another team';
 const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
 const noConversation = 'No such conversation, or it belongs to another team';
-const lastEventId = 'Id of the last event that was read: the stream goes on behind it, without loss or repetition';
+const lastEventId = 'Id of the last event that was read: the stream continues after it, without loss or repetition';
 const notOfStream = 'Last-Event-ID is not an id of this stream';
-const goneEvents = 'Events behind Last-Event-ID are not kept any more: begin anew without it';
+const goneEvents = 'Events after Last-Event-ID are no longer stored: connect again without it';
 const streamRules =
-  'Ids are opaque; `Last-Event-ID` goes on behind one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that takes nothing for a minute is disconnected.';
+  'Ids are opaque; `Last-Event-ID` continues after one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that takes nothing for a minute is disconnected.';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
 
 const create = {
@@ -76,7 +76,7 @@ export const runRoutes = {
     method: 'POST',
     path: '/agent/runs/{runId}/rerun',
     tag: 'runs',
-    summary: 'Run a run again',
+    summary: 'Rerun a run',
     description:
       'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
     allow: teamWrites,

@@ -7,7 +7,7 @@ import { ListSecretsResponse, PutSecretRequest, Secret, SecretName, SecretScope 
 
 const named = z.object({ name: SecretName.describe('Name of the secret') });
 
-// Agent keys set and delete no secrets: what runs in a sandbox may hold one, and could grant itself others.
+// Agent keys neither set nor delete secrets, because a program in a sandbox may have one, and could grant itself others.
 export const secretRoutes = {
   listSecrets: {
     method: 'GET',

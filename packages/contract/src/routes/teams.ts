@@ -35,7 +35,7 @@ export const teamRoutes = {
     allow: teamReads,
     answer: { status: 200, description: 'Teams of the caller', schema: ListTeamsResponse },
   },
-  // A team has limits and a share of the machine of its own: the operator decides how many there are.
+  // A team has its own limits and share of the machine, so the operator decides how many there are.
   createTeam: {
     method: 'POST',
     path: '/teams',
@@ -139,7 +139,7 @@ export const teamRoutes = {
     answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
     errors: { 404: 'No such invitation in the team, or you are not in it' },
   },
-  // The key of the invitation is the credential. The inviter does not learn the API key that comes from it.
+  // The key of the invitation is the credential. The inviter does not learn the API key that is created.
   acceptTeamInvitation: {
     method: 'POST',
     path: '/team-invitations/accept',

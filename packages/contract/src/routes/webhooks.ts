@@ -24,7 +24,7 @@ const noFactory = { 404: 'No such factory, or it belongs to another team' };
 const noWebhook = { 404: 'No such webhook, or it belongs to another factory or team' };
 const noDelivery = { 404: 'No such delivery, or it belongs to another webhook' };
 
-/** Members, and not agent keys: who creates a webhook lets a sender outside start agents, for as long as the webhook exists. */
+/** Members, but not agent keys: a webhook lets an external sender start agents for as long as it exists. */
 const members = { user: 'member' } as const;
 
 const factoryPath = '/factory';

@@ -8,7 +8,7 @@ const price: ReadText<{ readonly input: number; readonly output: number }> = (te
   return { value: { input, output } };
 };
 
-/** Where language models are, and which ones runs may use. */
+/** Addresses of language models, and the models that runs may use. */
 export const modelSettings = {
   RUNYARD_ANTHROPIC_API_KEY: {
     read: text,

@@ -8,7 +8,7 @@ export type ReadText<T> = (text: string) => Reading<T>;
 
 export interface Setting<T> {
   readonly read: ReadText<T>;
-  /** As a user would write it; absent: no default. */
+  /** The default in the form in which a user would write it; absent: no default. */
   readonly default?: string;
   readonly description: string;
   readonly usedBy: readonly ('service' | 'worker' | 'cli')[];
@@ -49,7 +49,7 @@ export const whole =
     return value >= min && value <= max ? { value } : { problem: `must be between ${min} and ${max}` };
   };
 
-/** Returns the items between commas; blank ones count for nothing. */
+/** Returns the items between commas, without blank ones. */
 export const itemsOf = (text: string): string[] =>
   text
     .split(',')

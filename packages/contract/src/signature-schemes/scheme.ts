@@ -1,25 +1,25 @@
-/** A way to sign deliveries, as data. `verify-signature.ts` reads it; there is no code per provider. */
+/** A way to sign deliveries, as data. `verify-signature.ts` reads it; no provider has code of its own. */
 export interface SignatureScheme {
-  /** Headers in which a sender puts its signature; the first set whose signature header is present counts. */
+  /** Headers in which a sender puts its signature. The first set whose signature header is present is used. */
   readonly headers: readonly SchemeHeaders[];
-  /** `plain`: the header holds the secret itself. */
+  /** `plain`: the header contains the secret itself. */
   readonly algorithm: 'sha256' | 'sha1' | 'plain';
   readonly encoding: 'hex' | 'base64';
   /** Text between the parts of the signature header. Absent: the header is one part. */
   readonly separator?: string;
-  /** Text in front of each signature; parts without it are skipped. */
+  /** Text before each signature; parts without it are skipped. */
   readonly prefix: string;
-  /** Text in front of the part of the signature header that holds the timestamp, in seconds since 1970. */
+  /** Text before the part of the signature header that contains the timestamp, in seconds since 1970. */
   readonly timestampPrefix?: string;
-  /** The bytes that are signed, in this order; other texts stand for themselves. */
+  /** The bytes that are signed, in this order; any other text means itself. */
   readonly signed: readonly ('{id}' | '{timestamp}' | '{body}' | (string & {}))[];
   /** `whsec`: base64 after an optional `whsec_`. `text`: the secret's UTF-8 bytes. */
   readonly key: 'text' | 'whsec';
-  /** Distance from now that a timestamp may have. Absent: nothing signed tells the time. */
+  /** Distance from now that a timestamp may have. Absent: the signed text has no time. */
   readonly maxAgeSeconds?: number;
-  /** Header with the name of the event, where the body does not say it. */
+  /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
-  /** Other headers that say which event it is. None of them proves anything, so that the log can keep them. */
+  /** Other headers that identify the event. None of them is a credential, so the log can store them. */
   readonly otherHeaders?: readonly string[];
   /** Body with which the provider checks the URL: its member `type` has this value, and the answer repeats `challenge`. */
   readonly handshakeType?: string;

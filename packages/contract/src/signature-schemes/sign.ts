@@ -3,9 +3,9 @@ import { signatureOf } from './signature.ts';
 
 /** A delivery to sign. */
 export interface Unsigned {
-  /** Headers that it has already, in small letters. */
+  /** Headers that it has already, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Id for a delivery that has none, where the scheme signs one. */
+  /** Id for a delivery that has none, if the scheme signs one. */
   readonly id: string;
   readonly body: Uint8Array;
 }

@@ -14,7 +14,7 @@ export interface SignedParts {
 const keyOf = ({ key }: SignatureScheme, secret: string): KeyObject =>
   key === 'whsec' ? createSecretKey(secret.replace(/^whsec_/, ''), 'base64') : createSecretKey(secret, 'utf8');
 
-/** Returns the signature of a delivery, without the text in front of it. */
+/** Returns the signature of a delivery, without the text before it. */
 export function signatureOf(scheme: SignatureScheme, secret: string, { id, timestamp, body }: SignedParts): string {
   if (scheme.algorithm === 'plain') return secret;
   const values: Readonly<Record<string, string | Uint8Array>> = {

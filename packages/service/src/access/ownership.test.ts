@@ -11,7 +11,7 @@ const actions = ['use', 'change', 'delete'] as const;
 const decided = (by: ReturnType<typeof caller>, owner: { teamId: string; userUid?: string }) =>
   actions.map((action) => decideOwnership(by, owner, action));
 
-test('hides what belongs to another team', () => {
+test('hides things of another team', () => {
   expect(decided(caller('ada', 'owner'), { teamId: 'other' })).toEqual(['hidden', 'hidden', 'hidden']);
 });
 

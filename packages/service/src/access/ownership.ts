@@ -1,23 +1,23 @@
-/** Decides whose a resource is, and who may use and change it. Domains with personal and team resources ask here. */
+/** Decides who owns a resource, and who may use and change it. Domains with personal and team resources call it. */
 import { isAtLeast } from '@runyard/contract/access';
 import type { Scope } from '@runyard/contract/profiles';
 import type { Principal } from './keys/principal.ts';
 
-/** Owner of a resource. Each resource belongs to a team; a personal one is that of one person in it. */
+/** Owner of a resource. Each resource belongs to a team; a personal resource belongs to one person of the team. */
 export type Owner = { readonly teamId: string; readonly userUid?: string };
 
 type Caller = Pick<Principal, 'kind' | 'teamId' | 'role' | 'creator'>;
 
-/** Returns the owner of what the caller creates. `forbidden`: agents have nothing personal. */
+/** Returns the owner of a resource that the caller creates. `forbidden`: agents own no personal resources. */
 export function ownerOf(caller: Caller, scope: 'personal' | 'team'): Owner | 'forbidden' {
   if (scope === 'team') return { teamId: caller.teamId };
   return caller.creator.kind === 'user' ? { teamId: caller.teamId, userUid: caller.creator.uid } : 'forbidden';
 }
 
 /**
- * Decides what the caller may do with a resource of this owner. `hidden` becomes 404, `forbidden` 403. Team resources are used by
- * everyone in the team and changed from the role of a member. Personal ones are for their person only: an administrator may
- * delete them and nothing else, because using one acts as that person.
+ * Decides how the caller may use a resource of this owner. `hidden` becomes 404, `forbidden` 403. Everyone in the team
+ * may use a team resource, and members and higher roles may change it. Only its person may use or change a personal
+ * resource. An administrator may delete it and nothing else, because using it acts as that person.
  */
 export function decideOwnership(
   caller: Caller,
@@ -34,7 +34,10 @@ export function decideOwnership(
   return action === 'use' || isAtLeast(caller.role, 'member') ? 'allowed' : 'forbidden';
 }
 
-/** Decides whether the caller knows of a resource of this owner: who may use or delete it does. Others get 404. */
+/**
+ * Decides whether the caller may know of a resource of this owner. A caller who may use or delete it may; others get
+ * 404.
+ */
 export const maySee = (caller: Caller, owner: Owner): boolean =>
   (['use', 'delete'] as const).some((action) => decideOwnership(caller, owner, action) === 'allowed');
 

@@ -1,7 +1,10 @@
 import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/access';
 import type { Principal } from './keys/principal.ts';
 
-/** Whether the owner of a key may call a route; `wrong_kind`: no key of this kind may, whatever its role; `not_operator`: only the operator's key may. */
+/**
+ * Reasons why the owner of a key may not call a route. `wrong_kind`: no key of this kind may, whatever its role;
+ * `not_operator`: only the operator's key may.
+ */
 export type Permission =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'wrong_kind' }
@@ -15,7 +18,7 @@ const allowed: Permission = { kind: 'allowed' };
 const checkRole = (needed: Role, { role }: KeyOwner): Permission =>
   isAtLeast(role, needed) ? allowed : { kind: 'role_too_low', needed };
 
-/** Decides by what is known before the body is read. */
+/** Decides from the facts that are known before the body is read. */
 export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
   switch (owner.kind) {
     case 'user':

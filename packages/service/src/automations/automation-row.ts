@@ -67,5 +67,5 @@ export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): Want
       : [],
   );
 
-/** Returns the one as whom the runs of an automation are created. */
+/** Returns the person or agent that the runs of an automation are created as. */
 export const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });

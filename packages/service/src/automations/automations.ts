@@ -32,8 +32,8 @@ const readOne = defineStatement({
 });
 
 /**
- * The strongest lock: a delete or a new name needs it, and to get it later could be a deadlock with a delivery, which first reads
- * all automations that it feeds and then locks those that it starts.
+ * Takes the strongest lock, which a delete or a new name needs. Taking it later could deadlock with a delivery, which
+ * first reads all automations that it feeds and then locks those that it starts.
  */
 const lockOne = defineStatement({
   name: 'lock_automation',
@@ -43,7 +43,7 @@ const lockOne = defineStatement({
   row: automationRow,
 });
 
-/** $2: its name; $3: the automation that has it already, or NULL. */
+/** $2: its name; $3: the automation that has the name already, or NULL. */
 const readOthers = defineStatement({
   name: 'read_other_automations_of_factory',
   text: `
@@ -85,7 +85,10 @@ const removeOrphans = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the members that the audit log shows. Of a prompt it is the length: people write secrets into prompts. */
+/**
+ * Returns the members that the audit log shows. For a prompt it shows only the length, because people write secrets
+ * into prompts.
+ */
 const stateOf = (row: AutomationRow) => ({
   name: row.name,
   factory_uid: row.factory_uid,
@@ -138,8 +141,8 @@ export type AutomationFailure =
 export type AutomationOutcome = { readonly kind: 'stored'; readonly automation: AutomationRow } | AutomationFailure;
 
 /**
- * Creates an automation, whose runs act as the author. The caller rolls the transaction back after a failure, or keeps what it did
- * before.
+ * Creates an automation, whose runs act as the author. After a failure the caller rolls the transaction back, or keeps
+ * its earlier changes.
  */
 export async function createAutomation(
   deps: CheckDeps,
@@ -189,7 +192,7 @@ export async function updateAutomation(
   return { kind: 'stored', automation: row };
 }
 
-/** Deletes an automation, and what waits to be started by it. False: the team has none with these UIDs. */
+/** Deletes an automation, and the deliveries and fires that wait for it. False: the team has none with these UIDs. */
 export async function deleteAutomation(
   tx: Queryable,
   author: Author,

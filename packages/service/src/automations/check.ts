@@ -17,7 +17,7 @@ export interface CheckDeps {
   readonly vault: Vault;
 }
 
-/** An automation as it shall be stored. */
+/** An automation in the form in which it will be stored. */
 export type WantedAutomation = Pick<
   AutomationRow,
   'name' | 'prompt' | 'enabled' | 'agent' | 'triggers' | 'config' | 'overlap' | 'concurrency_key'
@@ -29,8 +29,9 @@ export type CheckOutcome =
   | Exclude<RequestOutcome, { kind: 'ok' }>;
 
 /**
- * Returns the agent by which a request is checked; null: the factory has none of this name. An agent that was deleted since the
- * automation was stored may stay, so that the automation can be changed all the same: the foreman stands for it.
+ * Returns the agent with which a request is checked; null: the factory has none of this name. If the agent was deleted
+ * after the automation was stored, the name may stay, so that other members can be changed. The check then uses the
+ * foreman.
  */
 async function agentOf(
   tx: Queryable,
@@ -43,8 +44,8 @@ async function agentOf(
 }
 
 /**
- * Checks that agent and webhooks are of the factory, and that the caller could create a run of the automation now. Webhooks and an
- * agent that `stored` names already may be deleted by now.
+ * Checks that agent and webhooks are of the factory, and that the caller could create a run of the automation now.
+ * Webhooks and an agent that `stored` already names may have been deleted since.
  */
 export async function checkAutomation(
   { models, vault }: CheckDeps,
@@ -87,7 +88,7 @@ export async function checkAutomation(
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults);
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
-  // A person who names a secret may also paste its value.
+  // A person may paste the value of a secret instead of its name.
   const { name, prompt, config, triggers } = wanted;
   const told = createRedactor(run.values).value({ name, prompt, config, triggers }) as Partial<WantedAutomation>;
   return { kind: 'ok', wanted: { ...wanted, ...told } };

@@ -2,7 +2,10 @@ import type { Domain, RowRule } from '../domain.ts';
 import { liveStates } from '../schedules/live-runs.ts';
 import { cancelPrevious, type SettleDeps, startWaiting } from './settle.ts';
 
-/** Starts whose runs have ended are of no use: the log of the webhook names them. */
+/**
+ * Old rows of `automation_starts` whose runs have ended. Nothing needs them any more: the log of the webhook also names
+ * the runs.
+ */
 const oldStarts: RowRule = {
   table: 'automation_starts',
   isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid

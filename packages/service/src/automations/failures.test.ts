@@ -125,7 +125,7 @@ describe('an automation whose runs cannot be created', () => {
   });
 });
 
-test('an editor who may use an environment no more starts nothing in it, and the delivery says why', async () => {
+test('an editor who lost access to an environment starts nothing in it, and the delivery has the reason', async () => {
   const uid = await newEnvironment(service.otherKey);
   const guest = (await create([at()])).updated_by?.uid;
   await service.request('PUT', `/agent/environments/${uid}/guests/${guest}`, { key: service.otherKey });

@@ -1,10 +1,10 @@
-/** Runs that could not be created: an automation that always fails is disabled. */
+/** Counts runs that could not be created, and disables an automation that always fails. */
 import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, text } from '../store/database/statement.ts';
 import type { AutomationRow } from './automation-row.ts';
 
-/** $3: failures that count, not those that pass by themselves. Guards: after ten failures in a row, no run is tried. */
+/** $3: number of failures without the passing ones. Guards that no run is tried after ten failures in a row. */
 const recordFailure = defineStatement({
   name: 'record_failure_of_automation',
   text: `
@@ -24,7 +24,10 @@ const recordSuccess = defineStatement({
   row: { uid: text() },
 });
 
-/** Counts a failure. `passing`: it ends without a change of the automation, such as an outage. Returns whether the automation is enabled still. */
+/**
+ * Counts a failure. `passing`: the cause ends without a change of the automation, such as an outage. Returns whether
+ * the automation is still enabled.
+ */
 export async function noteFailure(tx: Queryable, uid: string, reason: string, passing: boolean): Promise<boolean> {
   const [row] = await tx.query(recordFailure, [uid, reason, passing ? 0 : 1]);
   return row?.enabled ?? false;

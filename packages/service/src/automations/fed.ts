@@ -8,8 +8,8 @@ import { selectsWebhook } from '../webhooks/ingest/insert-deliveries.ts';
 import { automationColumns, automationRow } from './automation-row.ts';
 
 /**
- * Keeps the automations from being deleted until the transaction ends. $3: whether GitHub sends to the webhook. Each automation comes
- * once, with all webhooks that feed it: its row may be large.
+ * Prevents the deletion of the automations until the transaction ends. $3: whether GitHub sends to the webhook. Returns
+ * each automation once, with all webhooks that feed it, because its row may be large.
  */
 const readFed = defineStatement({
   name: 'read_automations_of_webhooks',

@@ -144,7 +144,7 @@ describe('a change acts at once', () => {
     expect(nextRun(await change(made.uid, { enabled: true }))).toBe(nextRun(made));
   });
 
-  test('another expression gives another time, and what stays the same keeps time and history', async () => {
+  test('another expression gives another time, and an unchanged schedule keeps its time and history', async () => {
     const { uid } = await create([at({ name: 'a', cron: '@every 90m' }), at({ name: 'b', cron: '@every 90m' })]);
     await fireNow(uid);
     const before = await read(uid);

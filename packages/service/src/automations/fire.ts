@@ -10,8 +10,8 @@ import { type Spawn, spawner } from './spawn.ts';
 import { decideStart, insertStart } from './starts.ts';
 
 /**
- * Leaves out automations that another transaction has locked. The caller holds locks of schedules, and changes of an automation lock
- * them after the automation: a wait here could be for each other.
+ * Skips automations that another transaction has locked. The caller holds locks of schedules, and a change of an
+ * automation locks them after the automation, so waiting here could be a deadlock.
  */
 const lockFired = defineStatement({
   name: 'lock_automations_of_due_schedules',

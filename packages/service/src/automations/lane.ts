@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { AutomationRow } from './automation-row.ts';
 
 /**
- * Returns the group of runs that the overlap policy looks at: a hash of the value at the concurrency key. Null: the automation has no
- * key, or the payload no text, number or boolean there.
+ * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the value at the
+ * concurrency key. Null: the automation has no key, or the payload has no text, number or boolean there.
  */
 export function laneOf(
   { concurrency_key: path }: Pick<AutomationRow, 'concurrency_key'>,

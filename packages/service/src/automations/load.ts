@@ -29,7 +29,7 @@ const readOlder = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the live runs of a lane that were started before. */
+/** Returns the live runs of a lane that were started earlier. */
 export async function readLiveRunsBefore(
   db: Queryable,
   automationUid: string,

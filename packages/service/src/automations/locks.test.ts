@@ -1,4 +1,6 @@
-/** Deliveries at the same time as changes of what they start: no two transactions wait for each other. */
+/**
+ * Deliveries at the same time as changes of the automations that they start. No two transactions wait for each other.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Factory } from '@runyard/contract/factories';
 import { expect, test, vi } from 'vitest';
@@ -29,7 +31,7 @@ const author: Author = {
   keyId: null,
 };
 
-/** The database, and how often the work of its transactions began. A deadlock is tried again, so it shows as one more. */
+/** Counts how often transactions of this database began. A deadlock is tried again, so it shows as one more. */
 function counting(): { readonly counted: Database; begun(): number } {
   let begun = 0;
   const transaction = <T>(work: (tx: Queryable) => Promise<T>) =>
@@ -61,7 +63,7 @@ async function waitForLock(other: Promise<unknown>): Promise<void> {
 interface Others {
   readonly counted: Database;
   readonly factoryUid: string;
-  /** UIDs of two automations, the greater one first: against the order in which a delivery locks them. */
+  /** UIDs of two automations, the greater one first: the reverse of the order in which a delivery locks them. */
   readonly uids: readonly [string, string];
 }
 
@@ -108,7 +110,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
     await create([on(webhook), at()], { overlap: 'skip' }),
   ];
   const [less = '', greater = ''] = made.map(({ uid }) => uid).toSorted((a, b) => (a < b ? -1 : 1));
-  // The definition before named both, the greater one first.
+  // The earlier definition named both, the greater one first.
   await db.query(
     `INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid) VALUES ($1, 1, '[]', $2, 'x')`,
     [factory.uid, JSON.stringify({ webhooks: {}, automations: { a: greater, b: less } })],
@@ -117,7 +119,10 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
 
   const reached = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
-  /** Stops between the locks of a delivery: it has read the automations, which keeps them from being deleted, and locks them next. */
+  /**
+   * Stops a delivery between its two locks: it has read the automations, which prevents their deletion, and locks them
+   * next.
+   */
   const start = startAutomationsWith(deps);
   const startSlowly: typeof start = (tx, accepted) =>
     start(

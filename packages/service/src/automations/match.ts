@@ -49,7 +49,7 @@ function plansOf({ uid, updated_at, triggers }: AutomationRow): readonly (Plan |
   return made;
 }
 
-/** The parts of a delivery that triggers look at. */
+/** The parts of a delivery that triggers compare. */
 export type MatchedDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'scheme' | 'event' | 'payload'>;
 
 export type Match = { readonly matched: true } | { readonly matched: false; readonly reason: string };

@@ -1,4 +1,7 @@
-/** Work that the overlap policies leave behind: deliveries and fires that wait for the end of a run, and runs that are cancelled for another. */
+/**
+ * Finishes the work that overlap policies leave: starts deliveries and fires that wait for the end of a run, and
+ * cancels runs that a newer run replaces.
+ */
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import type { SubmitDeps } from '../runs/submit/submit.ts';
 import { readScheduleOfFire } from '../schedules/of-automation.ts';
@@ -17,10 +20,10 @@ export interface SettleDeps extends SubmitDeps {
   readonly db: Database;
 }
 
-/** Starts that one round looks at. */
+/** Starts that one round reads. */
 const perRound = 100;
 
-/** Waiting starts of lanes without a live run. A policy that has changed since does not make them wait longer. */
+/** Finds waiting starts in lanes without a live run. A later change of the policy does not make them wait longer. */
 const findStartable = defineStatement({
   name: 'find_startable_starts_of_automations',
   text: `
@@ -36,7 +39,7 @@ const lockAutomation = defineStatement({
   row: automationRow,
 });
 
-/** Only while it is the oldest of its lane. */
+/** Only if it is the oldest of its lane. */
 const readWaiting = defineStatement({
   name: 'read_waiting_start_of_automation',
   text: `
@@ -63,13 +66,13 @@ const giveUp = defineStatement({
   row: { id: uuid },
 });
 
-/** Starts deliveries and fires that waited, the oldest of each lane without a live run. */
+/** Starts waiting deliveries and fires: the oldest of each lane without a live run. */
 export async function startWaiting(deps: SettleDeps): Promise<void> {
   for (const { id, automation_uid: uid } of await deps.db.query(findStartable))
     await alone(deps, uid, () => deps.db.transaction((tx) => startOne(deps, tx, uid, id)));
 }
 
-/** Logs what goes wrong with one automation. It is tried again in the next round, and the other automations do not wait for it. */
+/** Logs a failure of one automation. The next round tries it again, and the other automations do not wait for it. */
 async function alone(deps: SettleDeps, automationUid: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -85,7 +88,7 @@ async function startOne(deps: SettleDeps, tx: Queryable, automationUid: string, 
   const [waiting] = await tx.query(readWaiting, [startId]);
   if (!waiting) return;
   const { lane } = waiting;
-  // Counted again under the lock: another process may have started a run.
+  // Counted again under the lock, because another process may have started a run.
   const { live } = await readLoad(tx, automationUid, lane);
   if (automation.enabled && automation.overlap !== 'allow' && live > 0) return;
   const spawned = await spawnWaiting(deps, tx, automation, waiting);
@@ -102,7 +105,7 @@ const settledBy = (spawned: WaitingSpawned): SettledFire =>
     ? { outcome: 'started', runId: spawned.runId }
     : { outcome: spawned.kind, reason: spawned.reason };
 
-/** `skipped`: no run was tried. */
+/** `skipped`: the function tried no run. */
 type WaitingSpawned = Spawned | { readonly kind: 'skipped'; readonly reason: string };
 
 type Waiting = RowOf<typeof readWaiting>;
@@ -120,7 +123,7 @@ async function spawnWaiting(
   return await spawn(automation, event);
 }
 
-/** Returns the event that waited, or why it cannot start a run any more. */
+/** Returns the waiting event, or why it cannot start a run any more. */
 async function eventOf(
   tx: Queryable,
   { team_id: teamId, factory_uid: factoryUid }: AutomationRow,
@@ -153,14 +156,14 @@ const endCancelling = defineStatement({
   row: { id: uuid },
 });
 
-/** Cancels the live runs in whose place a newer one was started. Each process does this: what is done twice changes nothing. */
+/** Cancels live runs that a newer run replaces. Each process does this; cancelling twice changes nothing. */
 export async function cancelPrevious(deps: SettleDeps): Promise<void> {
   for (const { id, automation_uid: uid, lane } of await deps.db.query(findCancelling))
     await alone(deps, uid, async () => {
       let isPending = false;
       for (const runId of await readLiveRunsBefore(deps.db, uid, lane, id))
         isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
-      // A run that is PENDING is tried again in the next round.
+      // The next round tries a PENDING run again.
       if (!isPending) await deps.db.query(endCancelling, [id]);
     });
 }

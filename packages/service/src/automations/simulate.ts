@@ -1,4 +1,4 @@
-/** Shows what automations would make of a delivery, or of a time of a schedule. Creates nothing. */
+/** Shows how automations would handle a delivery, or a time of a schedule. Creates nothing. */
 import type { SimulatedStart } from '@runyard/contract/simulations';
 import { mayStartRuns } from '../access/may-start-runs.ts';
 import { readAgentOfRun } from '../factories/agents.ts';
@@ -26,7 +26,7 @@ type SimulatedEvent =
   | { readonly kind: 'delivery'; readonly delivery: SimulatedDelivery }
   | { readonly kind: 'time'; readonly schedule: TriggerRow };
 
-/** Returns what each automation would make of the delivery now. */
+/** Returns how each automation would handle the delivery now. */
 export async function simulateStarts(
   deps: SubmitDeps,
   automations: readonly AutomationRow[],
@@ -46,7 +46,7 @@ export async function simulateStarts(
   return starts;
 }
 
-/** Returns what an automation would make of a time of its schedule trigger now. */
+/** Returns how an automation would handle a time of its schedule trigger now. */
 export async function simulateTime(
   deps: SubmitDeps,
   row: AutomationRow,
@@ -56,7 +56,7 @@ export async function simulateTime(
   return { automation_id: row.uid, name: row.name, matched: true, ...start };
 }
 
-/** Returns why the event would not reach the automation; undefined: it would. */
+/** Returns why the event would not reach the automation; undefined if it would. */
 function refusalOf(row: AutomationRow, event: SimulatedEvent): string | undefined {
   if (event.kind === 'delivery') return event.delivery.refusal;
   const { enabled, last_spawn_error: error } = event.schedule;

@@ -13,7 +13,7 @@ import { noteFailure, noteSuccess, type SpawnFailure } from './failures.ts';
 import { editorMayNot } from './items.ts';
 import { missingAgent, requestOf } from './run-request.ts';
 
-/** The parts of a delivery that a run gets. */
+/** The parts of a delivery that its run gets. */
 type DeliveryOfRun = Pick<AcceptedDelivery, 'deliveryId' | 'webhookUid' | 'webhookName' | 'body'>;
 
 /** The event that starts a run. */
@@ -24,12 +24,15 @@ export type EventOfRun =
 /** Returns the source of the runs that events of this kind start. */
 export const sourceOf = ({ kind }: Pick<EventOfRun, 'kind'>) => (kind === 'time' ? 'SCHEDULED_AGENT' : 'WEBHOOK');
 
-/** A run that was created, or why there is none. `disabled`: this was the last failure that the automation may have in a row. */
+/**
+ * A run that was created, or why there is none. `disabled`: this failure was the last of the failures in a row that an
+ * automation may have.
+ */
 export type Spawned =
   | { readonly kind: 'started'; readonly runId: string }
   | ({ readonly kind: 'failed'; readonly disabled?: boolean } & SpawnFailure);
 
-/** The payload is only in the file: no text of the sender gets into the prompt. */
+/** Puts the payload only into a file, so that no text of the sender gets into the prompt. */
 const envelopeOf = ({ webhookName, webhookUid, deliveryId }: DeliveryOfRun): string => `
 
 ---
@@ -52,18 +55,21 @@ export function requestFor(automation: AutomationRow, agent: AgentOfRun, event: 
   };
 }
 
-/** Tells whether a later event may start a run although nobody changes the automation. */
+/** Returns whether a later event may start a run although nobody changes the automation. */
 function isPassing({ kind }: Exclude<SubmitOutcome, { kind: 'submitted' }>): boolean {
   return !['invalid', 'forbidden', 'not_available'].includes(kind);
 }
 
-/** An automation with what the run needs of others: whether its editor may start runs of the team, and its agent, if there is one. */
+/**
+ * An automation with the facts that its run needs from other domains: whether its editor may start runs of the team,
+ * and its agent, if there is one.
+ */
 interface Known {
   readonly mayStart: boolean;
   readonly agent: AgentOfRun | null;
 }
 
-/** Runs that are written together by the caller, which also counts the results. */
+/** Collects runs that the caller writes together. The caller also counts the results. */
 export interface SpawnBatch {
   readonly runs: RunBatch;
   readonly known: (automation: AutomationRow) => Known;
@@ -72,7 +78,7 @@ export interface SpawnBatch {
 /** Submits a run of one of the automations for an event. */
 export type Spawn = (automation: AutomationRow, event: EventOfRun) => Promise<Spawned>;
 
-/** Returns the function that reads what runs need besides their automation. */
+/** Returns the function that reads the facts that runs need besides their automation. */
 async function reader(tx: Queryable, automations: readonly AutomationRow[]) {
   const actorOf = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
   const mayStart = await mayStartRuns(tx, automations.map(actorOf));
@@ -87,9 +93,9 @@ async function reader(tx: Queryable, automations: readonly AutomationRow[]) {
 }
 
 /**
- * Returns the function that submits a run of one of the automations, as the one who last edited it, in the transaction. An editor who
- * has left the team or became a viewer starts none. It counts the failures of each automation. With `batch`, the caller writes the runs
- * and counts.
+ * Returns the function that submits a run of an automation in the transaction. The run acts as the last editor of the
+ * automation; an editor who has left the team or became a viewer starts none. It counts the failures of each
+ * automation. With `batch`, the caller writes the runs and counts the failures.
  */
 export async function spawner(
   deps: SubmitDeps,

@@ -15,8 +15,8 @@ import { makeStartBatch, type StartBatch } from './start-batch.ts';
 import { decideStart } from './starts.ts';
 
 /**
- * Of two deliveries at once, the second one counts the run of the first. Every transaction locks in the order of the UIDs. Automations
- * that allow overlap are not locked, so that their deliveries do not wait for one another.
+ * Of two deliveries at once, the second counts the run of the first. Every transaction locks in the order of the UIDs.
+ * Automations that allow overlap are not locked, so that their deliveries do not wait for one another.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',
@@ -24,7 +24,7 @@ const lockOverlaps = defineStatement({
   row: { uid: text() },
 });
 
-/** An automation, and what it makes of a delivery before its overlap policy. */
+/** An automation, and how it handles a delivery before its overlap policy applies. */
 interface Matched {
   readonly delivery: AcceptedDelivery;
   readonly row: FedAutomation;
@@ -77,7 +77,7 @@ interface Settled {
   readonly spawned?: Spawned;
 }
 
-/** Returns the outcome of each, in their order. Runs that may overlap are prepared at the same time. */
+/** Returns the outcomes, in the order of the deliveries. Runs that may overlap are prepared at the same time. */
 async function settleAll(
   tx: Queryable,
   all: readonly Matched[],
@@ -86,7 +86,7 @@ async function settleAll(
 ): Promise<Map<Matched, Settled>> {
   const settled = new Map<Matched, Settled>();
   const take = async (one: Matched) => void settled.set(one, await settle(tx, one, batch, spawn));
-  // All are awaited also after a failure: none may use the transaction after its end.
+  // Waits for all of them even after a failure, because none may use the transaction after its end.
   const taken = await Promise.allSettled(all.filter(({ row }) => row.overlap === 'allow').map(take));
   for (const each of taken) if (each.status === 'rejected') throw each.reason;
   for (const one of all) if (one.row.overlap !== 'allow') await take(one);
@@ -98,7 +98,10 @@ async function settleAll(
   return inOrder;
 }
 
-/** Counts the failures of each automation in the order of the deliveries. Last and by UID: every transaction locks the automations in this order. */
+/**
+ * Counts the failures of each automation in the order of the deliveries, at the end and by UID: every transaction locks
+ * the automations in this order.
+ */
 async function countResults(tx: Queryable, settled: ReadonlyMap<Matched, Settled>): Promise<void> {
   const results = new Map<AutomationRow, (SpawnFailure | undefined)[]>();
   for (const [{ row }, { spawned }] of settled) {

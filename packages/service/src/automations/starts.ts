@@ -1,4 +1,7 @@
-/** The starts of automations: one for each delivery or time for which a run was started, or will be. */
+/**
+ * The starts of automations. A start is one event, a delivery or a fire, together with the run that it started or will
+ * start.
+ */
 import { type Decision, decide } from '../schedules/decide.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, uuid } from '../store/database/statement.ts';

@@ -3,7 +3,7 @@
 /** The owner of a body. */
 export interface BodyOwner {
   readonly teamId: string;
-  /** Set for a run token; absent: an API key of the team. */
+  /** Set for a run token; absent for an API key of the team. */
   readonly executionId?: string | undefined;
 }
 
@@ -44,16 +44,16 @@ export const defaultBodyLimits: BodyLimits = {
 export interface Place {
   /** Releases the bytes while the request continues without them. */
   releaseBytes(): void;
-  /** Releases everything. A second call does nothing. */
+  /** Releases all bytes. A second call does nothing. */
   release(): void;
 }
 
 export interface BodyBudget {
-  /** Takes a place at once; undefined: there is no room now, or requests that wait go first. */
+  /** Takes room at once; undefined: there is no room now, or earlier requests wait. */
   tryEnter(owner: BodyOwner, bytes: number): Place | undefined;
   /**
-   * Resolves when there is room for `bytes`. The caller reads nothing of the body before, so that its sender waits. `busy`: too many
-   * requests wait, or the wait was too long. `gone`: `signal` was aborted.
+   * Resolves when there is room for `bytes`. Until then the caller does not read the body, so its sender waits. `busy`:
+   * too many requests wait, or the wait was too long. `gone`: `signal` was aborted.
    */
   enter(owner: BodyOwner, bytes: number, signal: AbortSignal): Promise<Place | 'busy' | 'gone'>;
 }
@@ -67,7 +67,7 @@ interface Held {
   waiting: number;
 }
 
-/** The room that each owner of one kind (team, execution) holds. Owners that hold nothing are removed. */
+/** The room that each owner of one kind (team, execution) holds. Owners without room are removed. */
 function holders() {
   const held = new Map<string, Held>();
   const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };
@@ -134,7 +134,10 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
       release: () => giveBack({ bytes: held, requests }),
     };
   };
-  /** In order of arrival. A request that waits for the room of its owner does not delay others. A request that waits for the total room does: otherwise a large one would wait for ever. */
+  /**
+   * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay others. A
+   * request that waits for the total room does, otherwise a large one could wait forever.
+   */
   const admitWaiting = (): void => {
     for (const waiting of queue) {
       if (!fits(total, waiting.bytes, room.total)) return;

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
-/** The least speed of a sender, so that a body that never comes holds no room. */
+/** The lowest speed of a sender, so that a body that never arrives holds no room. */
 export interface BodyPace {
-  /** Time at the beginning without a check, milliseconds. */
+  /** Milliseconds at the beginning in which the speed is not checked. */
   readonly graceMs: number;
   readonly bytesPerSecond: number;
 }

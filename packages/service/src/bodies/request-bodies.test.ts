@@ -50,7 +50,7 @@ test('reads a body of announced length, and one in chunks', async () => {
   expect(textOf(await server.nth(1))).toBe('hello, world');
 });
 
-test('tells a body that is too large, cut or too slow', async () => {
+test('distinguishes bodies that are too large, cut or too slow', async () => {
   const server = await start({ graceMs: 200, bytesPerSecond: 1000 });
   server.send(16 * 1024 * 1024 + 1, '');
   expect((await server.nth(0)).kind).toBe('too_large');

@@ -19,7 +19,7 @@ export interface RequestBody {
   readonly pace?: BodyPace;
 }
 
-/** Reason of the aborted wait. One for all, because each new one would record a stack. */
+/** Reason of an aborted wait. All waits share it, because each new error would record a stack. */
 const closed = new Error('The connection of the request was closed.');
 
 /** Waits for room until the answer was sent or the client is gone. */
@@ -41,7 +41,7 @@ export async function holdBody(bodies: BodyBudget, body: RequestBody): Promise<H
   const { request, response, owner, maxBytes, pace = defaultBodyPace } = body;
   const announced = announcedBytes(request.headers['content-length']);
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
-  // No `close` comes from a client that was gone before.
+  // A client that left earlier sends no `close`.
   if (response.destroyed) return { kind: 'cut' };
   const bytes = announced ?? maxBytes;
   const place = bodies.tryEnter(owner, bytes) ?? (await waitForRoom(bodies, body, bytes));

@@ -49,7 +49,7 @@ function parses(text: string): boolean {
 }
 
 describe('scanning JSON', () => {
-  test('accepts what JSON.parse accepts, and nothing else', async () => {
+  test('accepts exactly the texts that JSON.parse accepts', async () => {
     const next = numbers(7);
     const pick = () => pieces[Math.floor(next() * pieces.length)];
     const valid = JSON.stringify({ a: [1, -2.5e-7, true, false, null, 'x\\"é🎉\u0001', {}, [], [[{ b: '' }]]], '': 0 });

@@ -5,7 +5,7 @@ export interface Head {
   readonly branch: string;
 }
 
-/** A branch whose name git takes for nothing else, in every place. */
+/** A branch whose name git cannot take for an option or a revision, in any argument. */
 const plainBranch = /^refs\/heads\/([A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199})$/;
 
 /**

@@ -11,12 +11,12 @@ export type RepositoryAnswer =
       readonly url: string;
       /** Id of the stored credential; null: none is stored. */
       readonly credentialId: string | null;
-      /** Null: the repository is empty, or its default branch cannot be told. */
+      /** Null: the repository is empty, or its default branch is unknown. */
       readonly head: Head | null;
     }
   /** `reason` is a sentence. */
   | { readonly kind: 'refused'; readonly repository: Repository; readonly reason: string }
-  /** The host said nothing in time, or had a fault. */
+  /** The host did not answer in time, or failed. */
   | { readonly kind: 'unknown'; readonly repository: Repository };
 
 interface Access {
@@ -24,9 +24,9 @@ interface Access {
   credentialFor(repository: Repository): Promise<ChosenCredential>;
 }
 
-/** For all repositories together. The agent waits for its task meanwhile. */
+/** Milliseconds for all repositories together. The agent waits for its task meanwhile. */
 const limitMs = 10_000;
-/** The first line of the list of branches has the default branch and what the host can do. */
+/** The first line of the list of branches has the default branch and the capabilities of the host. */
 const headBytes = 8 * 1024;
 
 /** Asks the code host for the branches of each repository, as `git clone` does first. */

@@ -1,4 +1,4 @@
-/** Chooses the credential of a repository for a run, and asks the code host what the run can reach. */
+/** Chooses the credential of a repository for a run, and asks the code host which repositories the run can reach. */
 import type { CodeHostCredentialKind } from '@runyard/contract/code-hosts';
 import type { Repository } from '@runyard/contract/environments';
 import type { RunActor } from '../access/actor.ts';
@@ -15,7 +15,9 @@ import { codeHostUrl, hostOf } from './url.ts';
 export interface CodeHosts {
   /** Chooses the credential with which the run of an execution reaches a repository. */
   credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
-  /** Chooses the credential with which a caller of the API reaches a repository: the one that a run of the caller would have. */
+  /**
+   * Chooses the credential with which a caller of the API reaches a repository: the same as for a run of the caller.
+   */
   credentialForCaller(caller: CodeHostCaller, repository: Repository): Promise<ChosenCredential>;
   /** Asks the code host for repositories as the run of an execution would. The answers are in their order. It takes 10 s at most. */
   ask(executionId: string, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
@@ -45,8 +47,9 @@ const row = {
 };
 
 /**
- * SQL: chooses for a host and a lower-case owner. A personal credential comes before one of the team, and one for the owner before one
- * for every owner. A personal one fits only what is done as its person: `person` is the uid of a person, or NULL.
+ * SQL: chooses a credential for a host and a lower-case owner. A personal credential comes before one of the team, and
+ * one for the owner before one for every owner. A personal credential is used only if the run executes as its person:
+ * `person` is the uid of a person, or NULL.
  */
 const chosen = (teamId: string, person: string, host: string, owner: string): string => `
   SELECT c.id, c.kind, c.username, c.app_id, c.installation_id, c.vault_key_id, c.sealed_secret
@@ -81,7 +84,7 @@ interface CodeHostsDeps {
   readonly now?: () => number;
 }
 
-/** Opens no connection and nothing that must be closed. */
+/** Creates the functions without opening a connection. */
 export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: CodeHostsDeps): CodeHosts {
   const tokens = openInstallationTokens(now, apiUrl);
   const urlOf = (repository: Repository) => codeHostUrl(template, repository);

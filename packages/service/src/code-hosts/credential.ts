@@ -12,12 +12,12 @@ export type ChosenCredential =
       /** Of the stored credential. */
       readonly id: string;
       readonly credential: CodeHostCredential;
-      /** Called when the code host refused it, so that it is not used again from a cache. */
+      /** Called when the code host refused the credential, so that no cache returns it again. */
       readonly refused: () => void;
     }
-  /** None is stored for this repository: only public repositories can be reached. */
+  /** No credential is stored for this repository: only public repositories can be reached. */
   | { readonly kind: 'none' }
-  /** One is stored and gives no access. The message says why and what to do. */
+  /** A credential is stored but gives no access. The message says why and what to do. */
   | { readonly kind: 'unusable'; readonly message: string }
   /** The code host could not be asked now. */
   | { readonly kind: 'unavailable'; readonly message: string };
@@ -26,5 +26,5 @@ export type ChosenCredential =
 export const basicAuthorization = ({ username, password }: CodeHostCredential): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 
-/** A choice with which the code host can be asked. */
+/** A choice that allows a request to the code host. */
 export type UsableCredential = Extract<ChosenCredential, { kind: 'credential' | 'none' }>;

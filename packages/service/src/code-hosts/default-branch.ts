@@ -3,7 +3,10 @@ import { basicAuthorization, type UsableCredential } from './credential.ts';
 import { lineText, NotGit, readPktLines } from './pkt-line.ts';
 import { askForRefs, refusalOf } from './refs.ts';
 
-/** `name` null: the repository has no default branch yet. `refused`: the credential does not open it. The messages are sentences. */
+/**
+ * `name` null: the repository has no default branch yet. `refused`: the credential gives no access to it. The messages
+ * are sentences.
+ */
 export type DefaultBranch =
   | { readonly kind: 'branch'; readonly name: string | null }
   | { readonly kind: 'refused' | 'unavailable'; readonly message: string };
@@ -44,8 +47,8 @@ export async function readDefaultBranch({ repository, clone, chosen, signal }: Q
 }
 
 /**
- * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Null: there is no default
- * branch. Undefined: the answer does not tell.
+ * Reads the beginning of the answer to `info/refs` of protocol 1 (gitprotocol-http, "Smart Clients"). Null: there is no
+ * default branch. Undefined: the answer does not say.
  */
 export function defaultBranchOf(advertisement: Buffer): string | null | undefined {
   try {

@@ -18,16 +18,16 @@ export interface InstallationTokens {
   tokenFor(app: StoredApp, openKey: () => string, host: URL, repository: Repository): Promise<ChosenCredential>;
 }
 
-/** A token is not used in the last minutes of its life, because a request may take a while to begin. */
+/** A token is not used in the last minutes of its life, because a request may start later. */
 const spareMs = 5 * 60_000;
-/** GitHub's tokens live for an hour. This bound counts on this machine's clock only. */
+/** GitHub's tokens live for an hour. This limit uses only the clock of this machine. */
 const longestMs = 55 * 60_000;
 /** How long the installation of an owner is remembered. */
 const installationMs = 10 * 60_000;
 const askMs = 10_000;
 const maxRemembered = 1_000;
 
-/** An answer of the API, or why there is none that helps. */
+/** An answer of the API, or the reason why there is no usable one. */
 class Failed extends Error {
   readonly kind: 'unusable' | 'unavailable';
   constructor(kind: Failed['kind'], message: string) {
@@ -41,7 +41,7 @@ interface Remembered<T> {
   until: number;
 }
 
-/** Remembers the newest values up to a number, and asks once where several want the same at once. */
+/** Keeps the newest values up to a number. Callers that want the same value at once share one request. */
 function remember<T>(now: () => number) {
   const known = new Map<string, Remembered<T>>();
   return {
@@ -84,7 +84,7 @@ export function openInstallationTokens(now: () => number, apiUrl: string | undef
     });
   }
 
-  /** Returns the JSON of an answer that worked; throws what its status means. */
+  /** Returns the JSON of a successful answer; for other answers throws the error that the status means. */
   function read(answer: HostAnswer, expected: number, missing: string): unknown {
     if (answer.status === expected) return JSON.parse(answer.bytes.toString('utf8'));
     if (answer.status === 404) throw new Failed('unusable', missing);

@@ -15,7 +15,7 @@ export function writePktLines(lines: readonly (string | (typeof marks)[number])[
   return Buffer.from(parts.join(''));
 }
 
-/** Thrown where an answer is not in the protocol. */
+/** Thrown if an answer does not follow the protocol. */
 export class NotGit extends Error {}
 
 /** Reads lines, which share the memory of `bytes`. Throws `NotGit`. */

@@ -32,7 +32,7 @@ const row = {
   user_uid: nullable(text()),
 };
 
-/** $2: those of all people, else of the person $3. */
+/** $2: the personal ones of all people; otherwise only those of the person $3. */
 const listAll = defineStatement({
   name: 'list_code_host_credentials',
   text: `
@@ -127,7 +127,10 @@ export async function listCodeHostCredentials(db: Queryable, principal: Principa
   return await toCredentials(db, teamId, visible);
 }
 
-/** `taken`: there is one for the same host and owner. `too_many`: the team or the person has the largest number allowed. */
+/**
+ * `taken`: a credential for the same host and owner exists. `too_many`: the team or the person has the largest number
+ * allowed.
+ */
 export type StoredCredential = CodeHostCredential | 'taken' | 'too_many';
 
 /** Stores a credential for `host`: of the principal's team, or of the principal. */
@@ -175,7 +178,7 @@ export async function deleteCodeHostCredential(tx: Queryable, principal: Princip
   const { teamId, role } = principal;
   const [row] = await tx.query(lockOne, [teamId, id]);
   if (!row || decideOwnership(principal, ownerOfRow(teamId, row), 'delete') !== 'allowed') return false;
-  // The team's credentials open its private repositories, so only administrators change them.
+  // Team credentials give access to private repositories, so only administrators change them.
   if (row.user_uid === null && !isAtLeast(role, 'admin')) return false;
   await tx.query(remove, [id]);
   const change = { action: 'code_host_credential.delete', before: stateOf(row), endsAccess: true } as const;

@@ -8,7 +8,10 @@ const maxRedirects = 3;
 const suffix = '/info/refs?service=git-upload-pack';
 
 interface RefsQuestion {
-  /** 1: the answer lists the default branch first, then all others; 2: it lists what the host can do, and no branches. */
+  /**
+   * 1: the answer lists the default branch first, then all others; 2: it lists the capabilities of the host, and no
+   * branches.
+   */
   readonly protocol: 1 | 2;
   readonly authorization: string | undefined;
   readonly signal: AbortSignal;

@@ -8,7 +8,7 @@ export function codeHostUrl(template: string, repository: Repository): URL {
   return new URL(filled);
 }
 
-/** Returns the host to which the credentials of a repository are sent: in lower case, with the port where the URL has one. */
+/** Returns the host that receives the credentials of a repository: in lower case, with the port if the URL has one. */
 export const hostOf = (url: URL): string => url.host.toLowerCase();
 
 /** Returns the host of all repositories; null: the template has the owner or the repository in its host. */
@@ -18,8 +18,8 @@ export function onlyHost(template: string): string | null {
 }
 
 /**
- * Returns the URL that `Location` names, if it is the same repository service on the same host; undefined: it is not followed.
- * GitHub redirects requests for renamed repositories so.
+ * Returns the URL that `Location` names, if it is the same repository service on the same host; undefined: do not
+ * follow it. GitHub redirects requests for renamed repositories in this way.
  */
 export function followed(from: URL, location: string | undefined, suffix: string): URL | undefined {
   const to = location === undefined ? null : URL.parse(location, from.href);

@@ -1,4 +1,4 @@
-/** The HTTP service that an operator lets decide about texts. */
+/** The HTTP service of an operator that decides about texts. */
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -11,7 +11,10 @@ import type { ClassifierConfig } from './policy-file.ts';
 
 const Answer = z.object({ allowed: z.boolean(), reason: z.string().optional() });
 
-/** `failed`: there was no answer in time, or not one that can be read; `reason` is for the log and has no text of the request. */
+/**
+ * `failed`: no answer came in time, or it was not readable; `reason` is for the log and contains no text of the
+ * request.
+ */
 export type ClassifierResult =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'refused'; readonly reason: string | undefined }
@@ -20,7 +23,7 @@ export type ClassifierResult =
 const maxAnswerBytes = 64 * 1024;
 const maxReasonLength = 500;
 
-/** Characters that a terminal or a log could take for something else. */
+/** Characters that could change how a terminal or a log shows the text. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Asks the classifier about the texts. Never throws, follows no redirect, reads at most 64 KB. */

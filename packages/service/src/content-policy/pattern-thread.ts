@@ -45,7 +45,7 @@ export function openPatternThread(rules: PatternThreadData['rules'], limitMs: nu
     const worker = new Worker(new URL('./pattern-worker.ts', import.meta.url), {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-      // It has no need of the keys of the service.
+      // The thread does not need the keys of the service.
       env: {},
     });
     worker.unref();
@@ -74,7 +74,7 @@ export function openPatternThread(rules: PatternThreadData['rules'], limitMs: nu
         else if (message.kind === 'found') end({ kind: 'found', rule: message.rule });
         else if (message.kind === 'none') end({ kind: 'none' });
       });
-      // A search that used up the memory of the thread.
+      // The search used up the memory of the thread.
       worker.once('exit', () => end({ kind: 'too_slow', rule }));
       worker.postMessage({ texts } satisfies ToPatternThread);
     });

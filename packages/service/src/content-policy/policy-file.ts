@@ -2,7 +2,7 @@ import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { type OperatorFile, readOperatorFile } from '../operator-files/read-file.ts';
 
-/** The texts that rules are about. */
+/** The texts that rules check. */
 export const textKinds = ['prompt', 'setup_command'] as const;
 export type TextKind = (typeof textKinds)[number];
 

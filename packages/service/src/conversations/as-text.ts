@@ -3,7 +3,7 @@ import { maxConversationTextLength } from '@runyard/contract/limits';
 import { lastPart } from '@runyard/contract/shorten';
 import type { ConversationPart } from './parts.ts';
 
-/** Of one output its end is kept, which says how the action ended. */
+/** Keeps the end of an output, because it shows how the action ended. */
 const maxOutputCharacters = 4_000;
 
 const tail = (text: string, max: number): string => (text.length <= max ? text : `[…] ${lastPart(text, max)}`);
@@ -26,8 +26,8 @@ function blockText(block: ContentBlock): string {
 }
 
 /**
- * Returns a conversation as a text for a model; of a long conversation its end. Undefined: the conversation has no parts. Holds at most
- * about twice the returned text in memory.
+ * Returns a conversation as a text for a model; of a long conversation, its end. Undefined: the conversation has no
+ * parts. Holds at most about twice the returned text in memory.
  */
 export async function conversationText(parts: AsyncIterable<ConversationPart>): Promise<string | undefined> {
   let text = '';
@@ -42,7 +42,7 @@ export async function conversationText(parts: AsyncIterable<ConversationPart>): 
     const added = `${length === 0 ? '' : '\n\n'}## ${role}\n${trimmed}`;
     length += added.length;
     text += added;
-    // A cut copies the text, so it is made only when the text has doubled, not for each message.
+    // A cut copies the text, so cut only when the text has doubled, not for each message.
     if (text.length > 2 * maxConversationTextLength) text = text.slice(-maxConversationTextLength);
   };
   for await (const part of parts) {

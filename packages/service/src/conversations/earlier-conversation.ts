@@ -18,8 +18,9 @@ interface ExecutionPlace {
 }
 
 /**
- * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the end of its last
- * turn, or before a request that is not decided. After a decision the agent does further work, which the memory does not contain.
+ * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the
+ * end of its last turn, or before a request that is not decided. After a decision the agent works on, and the memory
+ * does not contain that work.
  */
 const readLast = defineStatement({
   name: 'read_last_memory',
@@ -38,7 +39,9 @@ const readLast = defineStatement({
   row: { id: uuid, remembers: nullable(boolean) },
 });
 
-/** Where the last turn of the run began in its numbers of events; used where an archive does not say what it has. */
+/**
+ * Number of the run's event with which its last turn began. Used if an archive does not say which events it contains.
+ */
 const readBeginOfTurn = defineStatement({
   name: 'read_begin_of_last_turn',
   text: `
@@ -49,13 +52,16 @@ const readBeginOfTurn = defineStatement({
 
 /** The conversation so far, as a new execution gets it. */
 export interface EarlierConversation {
-  /** The harness's own memory where it is complete, else the stored conversation as text; undefined: there is none. */
+  /** The harness's own memory if it is complete, else the stored conversation as text; undefined: there is neither. */
   readonly conversation?: AgentTask['conversation'];
-  /** For a resumed turn: what was said and done after `loss.after`, as text; undefined: nothing. */
+  /** For a resumed turn: the conversation after `loss.after`, as text; undefined: it has none. */
   readonly record?: string | undefined;
 }
 
-/** Reads what earlier executions and earlier runs of the conversation leave to a new execution. `busy`: too many conversations are being read. */
+/**
+ * Reads the memory or conversation that earlier executions and earlier runs of the conversation left for a new
+ * execution. `busy`: too many conversations are being read.
+ */
 export async function readEarlierConversation(
   { db, enterRead }: { readonly db: Database; readonly enterRead: EnterRead },
   place: ExecutionPlace,

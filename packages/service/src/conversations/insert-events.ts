@@ -1,4 +1,4 @@
-/** Names what the statement that adds events to a conversation reads. */
+/** Names the inputs of the statement that adds events to a conversation. */
 interface InsertedEvents {
   /** Relation of the events with `run_id`, `seq` and `event`. */
   readonly relation: string;

@@ -1,7 +1,7 @@
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 
-/** Reads only the last events: a run that has reached its limit has very many. */
+/** Reads only the last events, because a run at its limit has very many. */
 const readLastStep = defineStatement({
   name: 'read_last_step_of_conversation',
   text: `
@@ -11,7 +11,7 @@ const readLastStep = defineStatement({
   row: { step_id: text() },
 });
 
-/** Returns the id of the step that the conversation is at; undefined where none of its last events names a step. */
+/** Returns the id of the present step of the conversation; undefined if none of its last events names a step. */
 export async function readLastStepId(db: Queryable, runId: string): Promise<string | undefined> {
   const [row] = await db.query(readLastStep, [runId]);
   return row?.step_id;

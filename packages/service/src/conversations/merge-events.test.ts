@@ -22,7 +22,10 @@ const text = (word: string, message = 'm1') => ({
 });
 const output = (word: string) => ({ type: 'action_output', occurred_at: at, action_id: 'a', text: word });
 
-/** A run that ended so many hours ago; its events have the numbers 2, 3, …, null is one of the timeline. */
+/**
+ * A run that ended this number of hours ago. Its events have the numbers 2, 3, …; null stands for an event of the
+ * timeline.
+ */
 async function endedRun(hoursAgo: number, events: readonly (object | null)[]): Promise<string> {
   const id = await t.newRun({ conversationId: randomUUIDv7() });
   for (const [index, event] of events.entries()) {
@@ -101,7 +104,7 @@ test('reports a position inside merged events, and resumes exactly before and af
   if (before === 'gone' || within === 'gone' || behind === 'gone') throw new Error('gone');
   expect(String(before?.frames[0]?.bytes)).toContain('I am here. ');
   expect([before?.keptAfter, behind?.keptAfter]).toEqual([0, 0]);
-  // A stream at that position is cut, because events behind it are not kept.
+  // A stream at that position is closed, because events after it were deleted.
   expect(within?.keptAfter).toBe(10);
 });
 

@@ -1,6 +1,7 @@
 /**
- * Merges the small events of ended runs. Agents send text and output in pieces of a few words, each in a row of its own: they are
- * most rows of a conversation. A day after the end of a run, adjacent pieces become one row with the number of the last piece.
+ * Merges the small events of ended runs. Agents send text and output in pieces of a few words, and each piece is a row:
+ * most rows of a conversation are such pieces. A day after the end of a run, adjacent pieces become one row with the
+ * number of the last piece.
  */
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../store/database/statement.ts';

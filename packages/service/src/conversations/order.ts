@@ -1,4 +1,4 @@
-/** Reads the events of a run in the order in which they make up its conversation. PostgreSQL sorts them, on its disk where they are many. */
+/** Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many. */
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Database } from '../store/database/database.ts';
 import { defineStatement, json, nullable, uuid } from '../store/database/statement.ts';
@@ -116,8 +116,8 @@ const firstCount = 100;
 const maxCount = 2000;
 
 /**
- * Reads the events in this order and holds one page of them in memory. Throws where an event does not exist any more: the run was
- * deleted, or its events were merged, and what was read so far does not fit what follows.
+ * Reads the events in this order and holds one page of them in memory. Throws if an event does not exist any more: the
+ * run was deleted, or its events were merged, so the pages that were read do not fit the next ones.
  */
 export async function* readInOrder(
   db: Database,
@@ -134,7 +134,7 @@ export async function* readInOrder(
         yield { executionId, event, mark: marks[index]?.[at] ?? 0 };
         at += 1;
       }
-      // The database measures also the events that it does not return. So few are requested at a time where events are large.
+      // The database also measures events that it does not return. So request only a few at a time if events are large.
       count = rows.length < asked.length ? Math.max(1, rows.length) : Math.min(maxCount, count * 2);
     }
   }

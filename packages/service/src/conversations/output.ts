@@ -12,7 +12,7 @@ import { maxOutputBytes } from '@runyard/contract/limits';
 /** The output of an action that arrives in pieces. Of a long output only a beginning and an end are kept. */
 export interface GrowingOutput {
   append(text: string): void;
-  /** Sets the bytes that the action wrote, where the agent has shortened its output already. */
+  /** Sets the number of bytes that the action wrote, if the agent has already shortened its output. */
   setTotal(bytes: number): void;
   read(): string;
 }
@@ -25,7 +25,7 @@ export function headOf(text: string, max: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= max) return text;
   let end = max;
-  // Move a cut inside a character to the character's first byte.
+  // Move a cut inside a character to the first byte of the character.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.subarray(0, end).toString();
 }
@@ -64,14 +64,14 @@ export function growingOutput(): GrowingOutput {
       const first = tail === '' ? headOf(text, Math.max(room, 0)) : '';
       head += first;
       tail += text.slice(first.length);
-      // A cut copies the tail, so it is made only when the tail has doubled, not at each piece.
+      // A cut copies the tail, so cut only when the tail has doubled, not at each piece.
       if (tail.length > maxOutputBytes) tail = tailOf(tail, half);
     },
     setTotal: (bytes) => {
       reported = Math.max(reported, bytes);
     },
     read: () => {
-      // Where only the agent left bytes out, its output says so itself.
+      // If only the agent left bytes out, its output already says so.
       if (seen <= bytesOf(head) + bytesOf(tailOf(tail, half))) return head + tail;
       const end = wholeLinesOfTail(tailOf(tail, tailBytes));
       // The lines that the agent left out are not known.
@@ -82,7 +82,10 @@ export function growingOutput(): GrowingOutput {
   };
 }
 
-/** Returns an input or a result as the conversation has it: unchanged, or its head, tail and size where it is over `maxOutputBytes`. */
+/**
+ * Returns an input or a result in the form of the conversation: unchanged, or its head, tail and size if it is over
+ * `maxOutputBytes`.
+ */
 export function summarised(output: unknown): unknown {
   const text = typeof output === 'string' ? output : JSON.stringify(output);
   // A UTF-16 code unit takes at most 3 bytes.

@@ -19,7 +19,7 @@ export interface PartsOfRun {
   readonly order: ConversationOrder;
   /** The execution of the last event: open actions of earlier executions were interrupted. */
   readonly lastExecutionId: string | undefined;
-  /** True: open actions of the last execution were interrupted, too. */
+  /** True: open actions of the last execution were interrupted too. */
   readonly isOver: boolean;
 }
 

@@ -5,7 +5,10 @@ export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
 
 const mb = 1024 * 1024;
 
-/** Memory for a long conversation: the order of its events (10 bytes each), a page of events, and what waits for the client. */
+/**
+ * Memory for a long conversation: the order of its events (10 bytes each), a page of events, and the bytes that the
+ * client has not read yet.
+ */
 const longBytes = 16 * mb;
 
 /** Bounds the memory of all conversations that are read at once. Short conversations do not wait behind long ones. */
@@ -18,5 +21,5 @@ export const readLimits: BodyLimits = {
   waitMs: 20_000,
 };
 
-/** Returns the most memory that reading a conversation of `bytes` takes. */
+/** Returns the largest memory that reading a conversation of `bytes` takes. */
 export const readCost = (bytes: number): number => (bytes <= mb ? bytes : longBytes);

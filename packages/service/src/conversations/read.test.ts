@@ -11,7 +11,7 @@ import { startReplay } from './replay.ts';
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // The readers need only the events. So the test stores no runs.
+  // The readers need only the events, so the test stores no runs.
   await database.db.query('ALTER TABLE conversation_events DROP CONSTRAINT IF EXISTS conversation_events_run_id_fkey');
 });
 afterAll(() => database.drop());

@@ -11,7 +11,7 @@ export interface ConversationRun extends ConversationRange {
   readonly state: RunState;
 }
 
-/** Reads the conversation of the given runs, oldest first, part by part. Yields nothing where no agent said anything. */
+/** Reads the conversation of the given runs, oldest first, part by part. Yields nothing if no agent sent a message. */
 export async function* readParts(db: Database, runs: readonly ConversationRun[]): AsyncGenerator<ConversationPart> {
   for (const { id, state, ...range } of runs) {
     const order = await readOrder(db, id, range);
@@ -26,7 +26,7 @@ const readLastSpeaker = defineStatement({
   row: { execution_id: uuid },
 });
 
-/** Returns the execution that the run's last event is from. */
+/** Returns the number of the execution that sent the run's last event. */
 async function lastSpeaker(db: Queryable, runId: string): Promise<string | undefined> {
   const [row] = await db.query(readLastSpeaker, [runId]);
   return row?.execution_id;

@@ -112,7 +112,7 @@ describe('a replay', () => {
     expect(text).toContain('…\n… 327 KB left out …\n…');
   });
 
-  it('cuts a long output between lines and counts what is left out', () => {
+  it('cuts a long output between lines and counts the part that is left out', () => {
     const bodies: AgentEventBody[] = [turn, action];
     for (let i = 1; i <= 50_000; i += 1) bodies.push(output(`${i}\n`));
     const lines = String(resultOf(replay(bodies)).output)

@@ -1,4 +1,4 @@
-/** Brings the automations of a factory to their definition. */
+/** Changes the automations of a factory to match their definition. */
 import { CreateAutomationRequest } from '@runyard/contract/automations';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
@@ -16,7 +16,7 @@ import type { CheckDeps } from './check-configs.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
 
-/** Input of the apply of automations. `uids`: those of the definition before. */
+/** Input of the apply of automations. `uids`: the UIDs that the earlier definition had. */
 export interface AutomationsToApply {
   readonly factoryUid: string;
   readonly definition: FactoryDefinition;
@@ -24,7 +24,7 @@ export interface AutomationsToApply {
   readonly uids: Readonly<Record<string, string>>;
 }
 
-/** Adds a fault for each automation that the API would refuse by its members alone. */
+/** Adds a fault for each automation whose members the API would refuse. */
 export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
   for (const automation of definition.automations) {
     const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation));

@@ -1,4 +1,4 @@
-/** Brings the webhooks of a factory to their definition. */
+/** Changes the webhooks of a factory to match their definition. */
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import type { CreateWebhookRequest } from '@runyard/contract/webhooks';
@@ -11,7 +11,7 @@ import { createWebhook, deleteWebhook } from '../webhooks/webhooks.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
 
-/** Input of the apply of webhooks. `uids`: those of the definition before. */
+/** Input of the apply of webhooks. `uids`: the UIDs that the earlier definition had. */
 export interface WebhooksToApply {
   readonly factory: FactoryAddress;
   readonly definition: FactoryDefinition;
@@ -20,7 +20,7 @@ export interface WebhooksToApply {
   readonly secrets: ReadonlyMap<string, TeamSecret>;
 }
 
-/** Adds a fault for each secret that is missing or does not fit, and for changes that need another webhook. */
+/** Adds a fault for each secret that is missing or does not fit, and for each change that needs a new webhook. */
 export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToApply, faults: FaultList): void {
   for (const { name, authMode, signatureScheme, secretName } of definition.webhooks) {
     const file = pathOf.webhook(name);
@@ -67,7 +67,7 @@ export function checkWebhookIds({ definition, state, uids }: WebhooksToApply, fa
     }
 }
 
-/** Returns the names that were defined before and are not any more. */
+/** Returns the names that only the earlier definition has. */
 export const namesOfDeleted = (
   uids: Readonly<Record<string, string>>,
   defined: readonly { readonly name: string }[],
@@ -112,7 +112,7 @@ export async function applyWebhooks(
     applied.push([webhook.name, present.uid]);
     const address = { ...factory, webhookUid: present.uid };
     const changes = differencesOfWebhook(present, state, webhook, found);
-    // First the secret: without one the webhook cannot be enabled.
+    // Set the secret first, because a webhook without one cannot be enabled.
     if (changes.some(({ member }) => member === 'secret'))
       await rotateWebhookSecret(tx, vault, by, address, { webhook: present, secret, graceSeconds: 0 });
     if (changes.some(({ member }) => member !== 'secret'))

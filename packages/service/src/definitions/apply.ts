@@ -45,19 +45,21 @@ export type ApplyOutcome =
   | { readonly kind: 'other_version'; readonly version: number }
   /** 409: the factory takes its definition from this repository. */
   | { readonly kind: 'has_source'; readonly repository: string }
-  /** Only of a sync: the source has changed meanwhile, or another sync has taken over. */
+  /** Only of a sync: the source has changed meanwhile, or another sync has started. */
   | { readonly kind: 'superseded' }
   /** 422, by file, line and column. */
   | { readonly kind: 'faulty'; readonly faults: readonly DefinitionFault[] };
 
-/** The commit that the files are from. */
+/** The commit of the files. */
 export interface FromCommit {
   readonly commit: string;
-  /** Notes the outcome as one of the transaction's last statements. False: the sync may not store anything any more. */
+  /**
+   * Records the outcome as one of the transaction's last statements. False: the sync may not store anything any more.
+   */
   keep(tx: Queryable): Promise<boolean>;
 }
 
-/** Carries an outcome out of a transaction that must not be kept. */
+/** Thrown to roll the transaction back and return an outcome. */
 class NotKept extends Error {
   readonly outcome: ApplyOutcome;
   constructor(outcome: ApplyOutcome) {
@@ -67,8 +69,9 @@ class NotKept extends Error {
 }
 
 /**
- * Applies the definition of a factory in one transaction, as the person who asks. A dry run does all of it and rolls back, so that it
- * finds the same faults. Two applies of one factory wait for each other. A factory with a source takes only files `from` it.
+ * Applies the definition of a factory in one transaction, as the person who asks. A dry run does all of it and rolls
+ * back, so it finds the same faults. Two applies of one factory wait for each other. A factory with a source accepts
+ * only files `from` it.
  */
 export async function applyDefinition(
   deps: DefinitionDeps,
@@ -153,7 +156,7 @@ async function applyWithin(
   if (from && !request.dry_run && !(await from.keep(tx))) return { kind: 'superseded' };
   const changes = toChanges(plan.changes);
   const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices] };
-  // Most commits of a repository with other files too change nothing here.
+  // In a repository that has other files too, most commits change nothing here.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
     await noteCommit(tx, factoryUid, from.commit);
     return { kind: 'applied', response: { ...answer, version } };
@@ -175,13 +178,13 @@ async function applyWithin(
   return { kind: 'applied', response: { ...answer, version: next } };
 }
 
-/** Returns a stored definition; undefined: the format has changed so much that its files cannot be read any more. */
+/** Returns a stored definition; undefined: the format has changed, and its files cannot be read any more. */
 export function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
   const read = readDefinition(files);
   return read.ok ? read.definition : undefined;
 }
 
-/** Returns the changes as they are answered. */
+/** Returns the changes in the form of the answer. */
 export const toChanges = (changes: readonly PlannedChange[]): FactoryChange[] =>
   changes.map((change) => (change.action === 'change' ? { ...change, members: [...change.members] } : { ...change }));
 

@@ -1,4 +1,4 @@
-/** The members of an automation that files define, as they are stored. */
+/** The members of an automation that files define, in the form in which they are stored. */
 import type { AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations';
 import type { DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import type { AutomationRow } from '../automations/automation-row.ts';
@@ -6,7 +6,9 @@ import { toConfig } from './configs.ts';
 
 export type AutomationMembers = CreateAutomationRequest;
 
-/** Returns an automation as the files define it. Its configuration is what replaces members of its agent. */
+/**
+ * Returns an automation as the files define it. Its configuration has only the members that replace those of its agent.
+ */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
   const config = toConfig(automation, definition);
   return {

@@ -2,7 +2,10 @@ import type { FactoryDefinition } from '@runyard/contract/factory-files/definiti
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import type { FaultList } from './fault-list.ts';
 
-/** Adds a fault for what the format has and this service cannot carry out, so that nothing is applied without effect. */
+/**
+ * Adds a fault for each feature of the format that this service cannot carry out, so that nothing is applied without
+ * effect.
+ */
 export function checkAvailable(definition: FactoryDefinition, faults: FaultList): void {
   const { factory, agents, automations, runners } = definition;
   for (const { name, platform } of runners) {

@@ -15,14 +15,14 @@ export interface CheckDeps {
   readonly vault: Vault;
 }
 
-/** A file that may set a member, and where in it. */
+/** A file that may set a member, and the place of the member in it. */
 interface Place {
   readonly file: string;
   readonly base: readonly string[];
   readonly members: Execution;
 }
 
-/** Adds a fault for everything that files name and runs cannot have: environments, models, harnesses, secrets and MCP servers. */
+/** Adds a fault for each environment, model, harness, secret and MCP server that files name and runs cannot use. */
 export async function checkConfigs(
   { models, vault }: CheckDeps,
   tx: Queryable,
@@ -74,7 +74,7 @@ async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: Am
   const checked = await checkRunRequest({ db, ...deps }, by, { prompt: 'Check.', config }, 'API');
   switch (checked.kind) {
     case 'ok':
-    // An outage ends.
+    // An outage ends without a change of the files.
     case 'model_outage':
       return [];
     case 'invalid':
@@ -106,7 +106,7 @@ const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   worker_host: ['workerHost'],
 };
 
-/** Returns the first place, from the most special file on, that sets the member. */
+/** Returns the first place that sets the member, from the most specific file on. */
 function placeOf(path: string, places: readonly Place[]): { readonly file: string; readonly at: readonly string[] } {
   const keys = keysOf[path.split('.')[0] ?? ''] ?? [];
   for (const { file, base, members } of places)

@@ -10,7 +10,7 @@ import type {
 import { configOfFactoryRun } from '../factories/run-config.ts';
 import { skillsOfAgent } from './skills.ts';
 
-/** The members that say how a run is executed. */
+/** The members that define how a run is executed. */
 export interface Execution {
   readonly model?: string | null | undefined;
   readonly harness?:
@@ -92,7 +92,10 @@ export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRe
   };
 }
 
-/** Returns an agent as it is stored. Its skills of the definition come behind those of repositories, its own or inherited ones. */
+/**
+ * Returns an agent in the form in which it is stored. Skills of the definition come after those of repositories, its
+ * own or inherited ones.
+ */
 export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinition, factoryUid: string): FactoryAgent {
   const { factory } = definition;
   const defined = skillsOfAgent(definition, factoryUid, agent.name);
@@ -106,7 +109,7 @@ export function toFactoryAgent(agent: DefinedAgent, definition: FactoryDefinitio
   };
 }
 
-/** Returns the configuration of the runs of an agent, or of an automation, which is given to its agent or the foreman. */
+/** Returns the configuration for the runs of an agent, or of an automation, which uses its agent or the foreman. */
 export function configOfRun(
   definition: FactoryDefinition,
   factoryUid: string,

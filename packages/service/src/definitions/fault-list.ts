@@ -1,13 +1,13 @@
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factory-files/faults';
 
-/** A definition whose files are right, and where its members are. */
+/** A definition without faults in its files, and the place of each member in them. */
 export interface LocatedDefinition {
   readonly definition: FactoryDefinition;
   readonly locate: (file: string, path: readonly (string | number)[]) => Position;
 }
 
-/** Faults that only the service finds. */
+/** Collects faults that only the service finds. */
 export interface FaultList {
   add(file: string, path: readonly (string | number)[], message: string): void;
   count(): number;

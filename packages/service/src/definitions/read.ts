@@ -6,7 +6,10 @@ import { definitionOf, toChanges } from './apply.ts';
 import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from './state.ts';
 import { readStoredDefinition } from './stored.ts';
 
-/** Returns the definition that was applied last, with what differs from it now. Null: none was, or the team has no such factory. */
+/**
+ * Returns the last applied definition, and how the factory differs from it now. Null: no definition was applied, or the
+ * team has no such factory.
+ */
 export async function readFactoryDefinition(
   db: Queryable,
   vault: Vault,

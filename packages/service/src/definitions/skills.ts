@@ -1,4 +1,4 @@
-/** The skills that a definition has itself. */
+/** The skills that a definition contains itself. */
 import { definedSkillSpec, isSkillPath } from '@runyard/contract/factory-files/defined-skill';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { bundleOf, type ReadDefinedSkill } from '../skills/defined.ts';

@@ -1,4 +1,4 @@
-/** The present state of what a definition defines, and its differences from the definition. */
+/** Reads the present state of the things that a definition defines, and compares it with the definition. */
 import type { DefinedWebhook, FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { compare } from '@runyard/contract/factory-files/faults';
 import {
@@ -46,7 +46,7 @@ export async function readFactoryState(db: Queryable, vault: Vault, factory: Fac
   };
 }
 
-/** A value, or why there is none. */
+/** A value, or the reason why there is none. */
 export type TeamSecret = { readonly value: string } | { readonly problem: string };
 
 /** Returns the secrets of the team that webhooks name, by name. */
@@ -69,7 +69,7 @@ const problemOf = (found: 'unreadable' | null, name: string): string =>
     ? `the secret ${name} was sealed with a key that this service does not have; set it again`
     : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
 
-/** Returns the members of a webhook that files define, as they are compared. */
+/** Returns the members of a webhook that files define, in the form in which they are compared. */
 function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   if ('authMode' in webhook) {
     const { name: _name, deliveryIdHeader, ...members } = webhook;
@@ -104,7 +104,7 @@ export function differencesOfAutomation(present: AutomationRow, wanted: Automati
   return [...compareMembers(toStoredMembers(present), { ...wanted })];
 }
 
-/** Returns the changes that take the present state back to the definition that was applied. */
+/** Returns the changes that restore the definition that was applied. */
 export function driftOf(
   state: FactoryState,
   definition: FactoryDefinition,

@@ -2,7 +2,7 @@
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, integer, json, nullable, type RowOf, text, timestamp } from '../store/database/statement.ts';
 
-/** A file as it was applied. */
+/** An applied file. */
 export interface StoredFile {
   readonly path: string;
   readonly content: string;
@@ -73,7 +73,7 @@ export async function writeStoredDefinition(
   await tx.query(write, [factoryUid, version, JSON.stringify(files), JSON.stringify(uids), applied_by_uid, commit_id]);
 }
 
-/** Notes that the stored files are those of a later commit too. */
+/** Records that a later commit has the same files as the stored ones. */
 export async function noteCommit(tx: Queryable, factoryUid: string, commit: string): Promise<void> {
   await tx.query(note, [factoryUid, commit]);
 }

@@ -33,7 +33,7 @@ export interface EnvironmentContext {
 export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 
-/** Runs are those of the caller's team: a guest hears of no others. */
+/** Shows only runs of the caller's team, so a guest learns of no others. */
 const select = `
   SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, e.link_shared_at IS NOT NULL AS is_link_shared, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
     r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at,
@@ -176,8 +176,8 @@ export async function readEnvironment(
 }
 
 /**
- * Returns what the audit log holds of a configuration. Of the setup commands it is a fingerprint: people write passwords into
- * them, and the log outlives the environment.
+ * Returns the form of a configuration for the audit log. It has only a fingerprint of the setup commands, because people write
+ * passwords into them, and the log outlives the environment.
  */
 function stateOf({
   name,

@@ -15,7 +15,7 @@ const readGuests = defineStatement({
   row,
 });
 
-/** The lock puts the changes of one environment's guests in an order. */
+/** The lock orders the changes of the guests of one environment. */
 const lockEnvironment = defineStatement({
   name: 'lock_environment',
   text: 'SELECT uid FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE',

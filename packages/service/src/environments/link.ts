@@ -18,7 +18,7 @@ const removeVisitors: Statement = {
   text: 'DELETE FROM environment_visitors WHERE environment_uid = $1',
 };
 
-/** The lock puts the visit before the end of the sharing, which then deletes it, or behind it. */
+/** The lock orders a visit and the end of the sharing: an earlier visit is deleted by it, and a later one is refused. */
 const visit = defineStatement({
   name: 'visit_environment',
   text: `
@@ -31,8 +31,8 @@ const visit = defineStatement({
 });
 
 /**
- * Lets every person who has the uid of an environment use it as a guest, or ends that for all who came so. False: the team has no such
- * environment.
+ * Lets every person who has the uid of an environment use it as a guest, or ends that for everyone who opened the link. False: the team
+ * has no such environment.
  */
 export async function setLinkSharing(db: Database, by: Author, uid: string, isShared: boolean): Promise<boolean> {
   return await db.transaction(async (tx) => {
@@ -49,7 +49,7 @@ export async function setLinkSharing(db: Database, by: Author, uid: string, isSh
   });
 }
 
-/** Notes that a person opened an environment by its link. False: it is not shared, or as many people as possible have opened it. */
+/** Records that a person opened an environment by its link. False: it is not shared, or the largest number of people have opened it. */
 export async function visitByLink(db: Queryable, uid: string, personUid: string): Promise<boolean> {
   return (await db.query(visit, [uid, personUid, maxEnvironmentVisitors])).length > 0;
 }

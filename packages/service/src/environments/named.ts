@@ -25,7 +25,10 @@ export type NamedEnvironment =
   | { readonly kind: 'other_team' }
   | { readonly kind: 'unknown' };
 
-/** Finds the environment that a request of the caller names. One that admits the caller as a guest, or by its link, counts as own. */
+/**
+ * Finds the environment that a request of the caller names. An environment that admits the caller as a guest, or by its link, counts as
+ * the caller's own.
+ */
 export async function findNamedEnvironment(
   db: Queryable,
   caller: EnvironmentContext,

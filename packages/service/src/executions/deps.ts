@@ -6,13 +6,13 @@ import type { RunLimits } from './run-limits.ts';
 
 /** Time limits of executions, measured by the database's clock. */
 export interface ExecutionTiming {
-  /** An execution without a sign of life of its worker or agent for so long is lost. */
+  /** An execution whose worker and agent sent nothing for this long is lost. */
   readonly leaseSeconds: number;
   /** How long a lease lasts at most after the worker's connection is lost. */
   readonly reconnectGraceSeconds: number;
   /** How long an execution stays PENDING at most. */
   readonly claimTimeoutSeconds: number;
-  /** Time in which an agent that reported its end must leave by itself. */
+  /** Time in which an agent that reported its end must exit. */
   readonly leaveSeconds: number;
   /** How long a sandbox waits for a follow-up if the run's configuration sets no time. */
   readonly idleSeconds: number;
@@ -34,8 +34,8 @@ export const defaultTiming: ExecutionTiming = {
 };
 
 /**
- * The dependencies of the functions that change runs and executions. It has no behaviour of its own: a service process makes
- * one at its start and passes it on.
+ * The dependencies of the functions that change runs and executions. It has no behaviour: a service process creates one at its start
+ * and passes it on.
  */
 export interface ExecutionDeps {
   readonly db: Database;

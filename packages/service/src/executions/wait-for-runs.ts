@@ -1,10 +1,10 @@
 import type { Notices } from './notices.ts';
 
 interface Wait {
-  /** The runs whose notices end a pause. Asked again after each look, because a look may find further runs. */
+  /** The runs whose notices end a pause. Called again after each look, because a look may find further runs. */
   runIds(): readonly string[];
   readonly waitMs: number;
-  /** Aborts when no one needs the answer any more. */
+  /** Aborts when the caller does not need the answer any more. */
   readonly signal?: AbortSignal;
   /** Called before each pause. */
   beforePause?(): Promise<void>;

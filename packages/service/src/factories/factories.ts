@@ -132,7 +132,7 @@ export async function readFactory(db: Queryable, teamId: string, uid: string): P
   return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
 }
 
-/** Locks a factory until the transaction ends, so that what it holds can be counted. False: the team has no such factory. */
+/** Locks a factory until the transaction ends, so that its parts can be counted. False: the team has no such factory. */
 export async function lockFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
 }

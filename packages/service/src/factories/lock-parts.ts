@@ -1,7 +1,6 @@
 /**
- * The one order in which transactions lock a factory and what it has: factory, webhooks by UID, automations by UID, schedules. A
- * delivery locks its webhook, then the automations that it feeds, and takes no lock of the factory. The count of the audit log comes
- * last.
+ * The one order in which transactions lock a factory and its parts: factory, webhooks by UID, automations by UID, schedules. A delivery
+ * locks its webhook, then the automations that it feeds, and takes no lock of the factory. The count of the audit log comes last.
  */
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
@@ -19,8 +18,8 @@ const lockAutomations = defineStatement({
 });
 
 /**
- * Locks the webhooks and automations of a factory, which the caller has locked. Call it before the first change of several: deliveries
- * wait from now on, and those that have begun end first.
+ * Locks the webhooks and automations of a factory, which the caller has locked. Call it before the first of several changes: later
+ * deliveries wait, and deliveries that have begun end first.
  */
 export async function lockPartsOfFactory(tx: Queryable, factoryUid: string): Promise<void> {
   await tx.query(lockWebhooks, [factoryUid]);

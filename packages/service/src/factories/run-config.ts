@@ -13,8 +13,9 @@ export interface FactoryRunParts {
 
 /**
  * Returns the configuration of a run: the defaults of the factory, replaced member by member by those of its agent, then by the
- * overrides. The agent's prompt comes behind the base prompt of the defaults. Members of a harness are replaced one by one while its
- * type stays the same. Skills of the factory's definition stay beside those that replace others. An empty `worker_host` means any worker, and an empty `reasoning_level` that of the harness.
+ * overrides. The agent's prompt comes after the base prompt of the defaults. Members of a harness are replaced one by one while its
+ * type stays the same. Skills of the factory's definition are kept when other skills replace the rest. An empty `worker_host` means any
+ * worker, and an empty `reasoning_level` that of the harness.
  */
 export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryRunParts): AmbientAgentConfig {
   const basePrompt = [defaults.base_prompt, agent.config.base_prompt, agent.prompt]
@@ -27,7 +28,7 @@ export function configOfFactoryRun({ defaults, agent, overrides = {} }: FactoryR
 
 function replaceMembers(inherited: AmbientAgentConfig, own: AmbientAgentConfig): AmbientAgentConfig {
   const kept = { ...inherited };
-  // These pairs say the same, and a run takes only one of each.
+  // The two members of a pair mean the same, and a run takes only one of them.
   if (own.skill_spec !== undefined) delete kept.skills;
   if (own.skills !== undefined) delete kept.skill_spec;
   if (own.harness?.model_id !== undefined) delete kept.model_id;

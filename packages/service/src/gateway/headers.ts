@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Of the sandbox's headers these reach the provider: what says how to read the request, nothing that says who asks. */
+/** Headers of the sandbox that reach the provider. They describe the request, not its sender. */
 const upwards = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta', 'openai-beta'];
 
 /**
- * The headers of the provider that reach the sandbox: how to read the answer and when to retry. The others reveal the operator's
+ * Headers of the provider that reach the sandbox. They describe the answer, and when to retry. The others reveal the operator's
  * organisation, limits and cookies.
  */
 const downwards = [
@@ -25,19 +25,19 @@ const pick = (headers: IncomingHttpHeaders, names: readonly string[]): Record<st
   return picked;
 };
 
-/** Headers for the provider, without its credential. Compression is not asked for: the meter reads the answer as it passes. */
+/** Returns headers for the provider, without its credential. They request no compression, because the meter reads the answer. */
 export function headersUpwards(headers: IncomingHttpHeaders): Record<string, string> {
   return { ...pick(headers, upwards), 'accept-encoding': 'identity' };
 }
 
-/** Headers for the sandbox. `decoded`: the body was decompressed, so that its length is another one. */
+/** Returns headers for the sandbox. `decoded`: the body was decompressed, so its length has changed. */
 export function headersDownwards(headers: IncomingHttpHeaders, decoded: boolean): Record<string, string> {
   const picked = pick(headers, downwards);
   if (decoded) delete picked['content-length'];
   return picked;
 }
 
-/** Query parameters that reach the provider; `key` is a run token and does not. */
+/** Returns the query parameters for the provider, without `key`, which is a run token. */
 export function queryUpwards(query: URLSearchParams): string {
   const kept = new URLSearchParams();
   for (const name of ['alt', 'beta']) {

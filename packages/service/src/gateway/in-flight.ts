@@ -1,10 +1,10 @@
-/** Requests that are being passed on: they outlive Fastify's own account of them, because their replies are hijacked. */
+/** Counts requests that are being forwarded. Fastify does not count them, because their replies are hijacked. */
 export interface InFlight {
-  /** Aborted when the time of `drain` is over. */
+  /** Aborted when the time limit of `drain` has passed. */
   readonly signal: AbortSignal;
-  /** Must be called with a promise that never rejects. */
+  /** Adds a promise, which must never reject. */
   track(work: Promise<void>): void;
-  /** Waits `ms` for them to end by themselves, then breaks them off and waits for that. */
+  /** Waits up to `ms` for the requests to end by themselves, then aborts the rest and waits for their end. */
   drain(ms: number): Promise<void>;
 }
 

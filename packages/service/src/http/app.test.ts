@@ -74,7 +74,7 @@ describe('problems', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
   });
 
-  test('a 400 names what is wrong, or the whole request', async () => {
+  test('a 400 names the wrong member, or the whole request', async () => {
     const runId = await service.newRun();
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
@@ -236,7 +236,7 @@ describe('pages', () => {
     expect(run.split('</article>')[0]).toContain('QUEUED: waits for a free slot');
   });
 
-  test('a run page of what is no id does not exist', async () => {
+  test('a run page of a text that is not an id does not exist', async () => {
     expect((await page('/runs/x')).status).toBe(404);
   });
 
@@ -247,7 +247,7 @@ describe('pages', () => {
   });
 });
 
-describe('what Node cannot read as a request, or would answer itself', () => {
+describe('requests that Node cannot parse, or would answer itself', () => {
   const answerTo = (text: string) =>
     new Promise<string>((resolve) => {
       let received = '';

@@ -23,7 +23,7 @@ export async function buildApp(
   return app;
 }
 
-/** Connections of senders, on a port of their own: a slow request ends by itself within seconds. */
+/** Limits the connections of senders, on a port of their own: a slow request ends by itself within seconds. */
 const maxSenders = 4_000;
 
 /** Builds an app that only takes deliveries to webhooks. Nothing answers before it listens. */
@@ -31,7 +31,7 @@ export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = in
   const { db, keys, bodies, settings } = deps;
   const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
   app.server.maxConnections = maxSenders;
-  // Those that only wait for a next request keep nobody out.
+  // Connections that only wait for a next request do not count.
   app.server.on('drop', () => app.server.closeIdleConnections());
   registerIngress(app, deps);
   return app;

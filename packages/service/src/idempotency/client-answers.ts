@@ -1,7 +1,7 @@
 /**
- * Answers that a published client may not have received. Such a client repeats a request without an answer by itself: with a
- * greater `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that may be lost, so
- * two requests that their sender meant as two are never taken for one.
+ * Answers that a published client may not have received. Such a client repeats a request without an answer by itself: with a greater
+ * `X-Stainless-Retry-Count`, but without an `Idempotency-Key`. The repeat gets the first answer only if that may be lost, so two
+ * requests that their sender means as two never count as one.
  */
 import { batched } from '../store/database/batched.ts';
 import type { Database, Queryable, Statement } from '../store/database/database.ts';
@@ -14,13 +14,13 @@ export interface ClientAttempt {
   readonly requestHash: Buffer;
   /** 0: it is not a repeat. */
   readonly attempt: number;
-  /** Id of the recorded answer; null while there is none. Set by the work, read when the answer was sent. */
+  /** Id of the recorded answer; null while there is none. The work sets it, and it is read when the answer was sent. */
   readonly answer: { id: string | null };
   /** Returns whether the client has closed the connection, so that it repeats the request or has given up. */
   isGone(): boolean;
 }
 
-/** Seconds in which the repeat of a client comes whose connection broke right after the answer: its longest backoff is 8 s. */
+/** Seconds in which a client repeats a request whose connection broke right after the answer: its longest backoff is 8 s. */
 const repeatSeconds = 10;
 
 const lockName = (team: string, principal: string, hash: string): string =>
@@ -48,9 +48,8 @@ export async function lockAttempt(
 }
 
 /**
- * An answer is taken by one repeat of each number, so that the repeats of two requests with the same body take two answers. It may be
- * lost where it was not sent, where the repeat came before it was sent, and where the client closed the connection right
- * after.
+ * One repeat of each number takes an answer, so the repeats of two requests with the same body take two answers. An answer may be lost
+ * if it was not sent, if the repeat came before it was sent, or if the client closed the connection right after it.
  */
 const take = defineStatement({
   name: 'take_client_answer',
@@ -117,12 +116,12 @@ const markClosed: Statement = {
   text: 'UPDATE client_answers SET closed_at = now() WHERE id = $1',
 };
 
-/** Notes that an answer was written to its connection. */
+/** Records that an answer was written to its connection. */
 export const noteSent: (db: Database, id: string) => Promise<void> = batched<Database, string>(500, async (db, ids) => {
   await db.query(markSent, [ids]);
 });
 
-/** Notes that the client closed the connection right after the answer was written, so that it may not have read it. */
+/** Records that the client closed the connection right after the answer was written, so it may not have read the answer. */
 export async function noteClosed(db: Database, id: string): Promise<void> {
   await db.query(markClosed, [id]);
 }

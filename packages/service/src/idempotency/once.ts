@@ -35,7 +35,7 @@ export interface KeyedRequest {
 /** A request that its sender may repeat. */
 export type RepeatableRequest = KeyedRequest | ClientAttempt;
 
-/** Returns whether the request has no key, but says how often it was sent before. */
+/** Returns whether the request has no key, but a count of how often it was sent before. */
 export const isClientAttempt = (request: RepeatableRequest | undefined): request is ClientAttempt =>
   request !== undefined && 'attempt' in request;
 
@@ -63,7 +63,7 @@ async function lockKey(tx: Queryable, request: RepeatableRequest): Promise<void>
   await tx.query(lock, [`idempotency ${request.teamId} ${request.principal} ${request.key}`]);
 }
 
-/** The result of the work: an answer, which is kept with its key, or a refusal, which is not. */
+/** The result of the work: an answer, which is stored with its key, or a refusal, which is not. */
 export type Attempt<T, F> =
   | { readonly kind: 'done'; readonly response: T }
   | { readonly kind: 'failed'; readonly failure: F };
@@ -91,7 +91,7 @@ export async function onceWithin<T, F>(
   const earlier = await findReplay<T>(tx, request);
   if (earlier.kind === 'conflict') return earlier;
   if (earlier.kind === 'replayed') return { kind: 'done', response: earlier.response };
-  // The client has closed the connection and repeats the request elsewhere: nobody reads this answer.
+  // The client has closed the connection and repeats the request on another one, so it does not read this answer.
   if (isClientAttempt(request) && request.isGone()) return { kind: 'conflict' };
   const attempt = await work(tx);
   if (attempt.kind === 'failed') return attempt;

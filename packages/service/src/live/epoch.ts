@@ -36,8 +36,8 @@ const keepEpoch: Statement = {
 const lock = 7_236_430_154_412_377n;
 
 /**
- * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy, events with
- * transaction numbers that are yet to be assigned lose them, because streams would deliver them again. That takes a while after a
+ * Returns the epoch of this database. Creates a new one if there is none or if the database is a copy. In a copy, events lose
+ * transaction numbers that the database has yet to assign, because streams would deliver the events again. That takes a while after a
  * large import.
  */
 export async function ensureEpoch(db: Database): Promise<string> {

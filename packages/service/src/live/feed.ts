@@ -33,7 +33,7 @@ export interface Source<P> {
   compare(a: P, b: P): number;
   /** Reads a page behind `after`; `gone`: the sequence was deleted. Never fails: it waits until the database answers. */
   read(key: string, after: P): Promise<Page<P> | 'gone'>;
-  /** Returns the bytes that are written when a stream was silent for a while. */
+  /** Returns the bytes that are written when nothing was written to a stream for a while. */
   heartbeat(position: P): Buffer;
   /** Called when the last stream of a feed has left. */
   emptied(key: string): void;
@@ -122,7 +122,7 @@ export function cut<P>(stream: Stream<P>): void {
   stream.outlet.cut();
 }
 
-/** Adds a page that was read behind `feed.upTo`, and writes it to the streams. */
+/** Adds a page that was read after `feed.upTo`, and writes it to the streams. */
 export function publish<P>(feed: Feed<P>, page: Page<P>): void {
   const { compare } = feed.source;
   feed.hasEnded = page.hasEnded;

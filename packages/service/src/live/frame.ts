@@ -21,5 +21,5 @@ export const endBytes = Buffer.from(`: ${endOfStream}\n\n`);
 /** A comment that keeps the connection alive. */
 export const heartbeatBytes = Buffer.from(':\n\n');
 
-/** Tells the reader how long to wait before it connects again, milliseconds. */
+/** Sets the time that the reader waits before it connects again, milliseconds. */
 export const retryBytes = (ms: number): Buffer => Buffer.from(`retry: ${Math.round(ms)}\n\n`);

@@ -4,7 +4,7 @@ import { makePulse, type Pulse } from './pulse.ts';
 import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
-/** Every feed is read once in this time even without a notice, because a notice may be lost. */
+/** Every feed is read at least once in this time, because a notice may be lost. */
 const pollSeconds = 60;
 
 export interface Live {

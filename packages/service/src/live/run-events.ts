@@ -78,7 +78,7 @@ export const rowOf = (position: RunPosition): number => Math.floor(position / 2)
 /** Returns the position behind this row. */
 export const afterRow = (seq: number): RunPosition => seq * 2;
 
-/** Asks for the events of a run. */
+/** A request for the events of a run. */
 interface RunQuestion {
   readonly runId: string;
   /** Number of the row behind which the page begins. */
@@ -161,7 +161,7 @@ function pageOf({ runId, after }: RunQuestion, rows: readonly Row[], limit: numb
     last.seq === null || last.seq === last.event_seq || (rows.length === last.candidates && rows.length < limit);
   return {
     frames,
-    // No row is behind the last one, although there may be numbers: retention has deleted their rows.
+    // No row comes after the last one, although there may be numbers: retention has deleted their rows.
     upTo: afterRow(isLast ? first.event_seq : (last.seq ?? 0)),
     // A stream that got some of the merged events cannot get the others.
     keptAfter: afterRow(isInside(first.from_seq, after) ? (first.seq ?? 0) : first.events_kept_after),
@@ -204,7 +204,7 @@ export interface RunPlace {
   readonly isInsideMerged: boolean;
 }
 
-/** Returns the place of a position in a run; null: the team has no such run. */
+/** Returns the facts about a position in a run; null: the team has no such run. */
 export async function findRunPlace(
   db: Queryable,
   run: { readonly teamId: string; readonly runId: string },

@@ -5,7 +5,7 @@ const mark: Statement = {
   text: 'INSERT INTO event_stream_marks (xact) VALUES (pg_snapshot_xmin(pg_current_snapshot()))',
 };
 
-/** Notes the current transaction number. When the mark is old enough, ids of team streams before it are refused as too old. */
+/** Records the current transaction number. When the mark is old enough, ids of team streams before it are refused as too old. */
 export async function markEventStreams(db: Queryable): Promise<void> {
   await db.query(mark);
 }

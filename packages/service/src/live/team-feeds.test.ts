@@ -7,9 +7,9 @@ import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 
 let t: TestExecutions;
 let feeds: TeamFeeds;
-/** Reads of what is new that were answered. */
+/** Number of answered reads of new events. */
 let reads = 0;
-/** Their answers come when this resolves. */
+/** Their answers arrive when this resolves. */
 let hold: Promise<void> | undefined;
 beforeEach(async () => {
   t = await openTestExecutions();
@@ -34,7 +34,7 @@ afterEach(async () => {
   await t.close();
 });
 
-/** Ids of what the team's stream gives behind an id, without the epoch and the transaction. */
+/** Returns the ids of the events in the team's stream after an id, without the epoch and the transaction. */
 async function follow(lastId?: string) {
   const start = await feeds.find(lastId);
   if (start.kind !== 'at') throw new Error(start.kind);
@@ -61,7 +61,7 @@ async function executionOf(runId: string): Promise<string> {
 const append = async (runId: string, db: Parameters<typeof appendTimelineEvent>[0] = t.deps.db) =>
   appendTimelineEvent(db, { runId, executionId: await executionOf(runId), type: 'setup_step_started' });
 
-/** A transaction that has its number, and waits. */
+/** A transaction that has a number and waits. */
 async function openTransaction() {
   const client = await t.deps.db.pool.connect();
   await client.query('BEGIN; SELECT pg_current_xact_id()');
@@ -88,7 +88,7 @@ test('sends an event that is committed after later ones to connected and to retu
   const late = await openTransaction();
   await late.append(first);
   await append(second);
-  // One may have begun before the event was there, the other has not.
+  // One read may have begun before the event existed, the other has not.
   const before = reads;
   await vi.waitFor(() => expect(reads).toBeGreaterThan(before + 1), { timeout: 30_000 });
   expect(reader.ids).toEqual([]);
@@ -139,7 +139,7 @@ test('sends everything to a stream that begins before the position of the others
   const other = feeds.open(t.teamId, start, { ...outlet, write: () => true });
   await append(run);
   await vi.waitFor(() => expect(other.position.xact).toBeGreaterThan(start.position.xact), { timeout: 30_000 });
-  // A read is under way from where the others are.
+  // A read is in progress from the position of the other streams.
   const { promise, resolve } = Promise.withResolvers<void>();
   hold = promise;
   const before = reads;

@@ -21,7 +21,7 @@ const foreignAfterMs = 200;
 const foreignAgeMs = 1_000;
 const maxFailureMs = 2_000;
 
-/** Where a stream begins. `unknown` 400: not an id of a team's stream; `gone` 410: of another epoch, or too old. */
+/** The first position of a stream. `unknown` 400: not an id of a team's stream; `gone` 410: of another epoch, or too old. */
 export type TeamStart =
   | { readonly kind: 'at'; readonly position: TeamPosition; readonly now: TeamPosition }
   | { readonly kind: 'unknown' }
@@ -77,7 +77,7 @@ export async function openTeamFeeds({
     if (heldBackFor > foreignAfterMs) await readForeign();
     const after = readTo;
     const news = await readTeamNews(db, epoch, after, foreign);
-    // Meanwhile the last stream left and another one began at another position.
+    // Meanwhile the last stream ended and another one began at another position.
     if (readTo !== after) return 0;
     if (compareTeamPositions(news.upTo, after) > 0) {
       for (const [teamId, feed] of feeds) publish(feed, pageOfTeam(news, teamId));
@@ -126,7 +126,7 @@ export async function openTeamFeeds({
       if (runId === null) checkEpoch().catch(onFailure);
       void readNews();
     }),
-    // A new run only notifies the queue.
+    // A new run notifies only the channel of the queue.
     notices.onQueue(() => void readNews()),
   ];
 
@@ -144,7 +144,7 @@ export async function openTeamFeeds({
       return position.xact < keptAfter ? { kind: 'gone' } : { kind: 'at', position, now };
     },
     open: (teamId, { position, now }, outlet) => {
-      // There was no stream, so `readTo` is old.
+      // No stream existed, so `readTo` is old.
       if (feeds.size === 0) readTo = now;
       const feed = feeds.get(teamId) ?? makeFeed(source, teamId, readTo);
       feeds.set(teamId, feed);

@@ -39,15 +39,15 @@ export type RunMcpServer =
       readonly env: ServerValues;
     }
   | { readonly kind: 'url'; readonly url: string; readonly headers: ServerValues }
-  /** It is stored no more, or not in this team. */
+  /** It was deleted, or is not in this team. */
   | { readonly kind: 'gone'; readonly id: string }
-  /** Its values were sealed with another key. */
+  /** Its values were encrypted with another key. */
   | { readonly kind: 'sealed'; readonly id: string };
 
-/** Returns the id of the stored server that a configuration names; undefined: it describes the server itself. */
+/** Returns the id of the stored server that a configuration names; undefined: the configuration describes the server itself. */
 export const storedId = (server: MCPServerConfig): string | undefined => server.warp_id ?? server.id;
 
-/** Finds which of the stored servers that a configuration names are not the team's. */
+/** Returns the stored servers that a configuration names and the team does not have. */
 export async function findForeignServers(
   db: Queryable,
   teamId: string,

@@ -58,7 +58,7 @@ const insert = defineStatement({
   row,
 });
 
-/** $6: NULL keeps the sealed values. */
+/** $6: NULL keeps the stored values. */
 const update = defineStatement({
   name: 'update_mcp_server',
   text: `
@@ -172,7 +172,10 @@ export async function updateMcpServer(
   });
 }
 
-/** Returns what is wrong with a change: a server keeps its kind, and stored values go to no program or address they were not given for. */
+/**
+ * Returns the fault of a change: a server keeps its kind, and stored values are sent to no program or address for which they were not
+ * given.
+ */
 function faultOfChange(old: ServerRow, request: UpdateMcpServerRequest): Fault | null {
   const isCommand = old.command !== null;
   for (const path of isCommand ? (['url', 'headers'] as const) : (['command', 'args', 'env'] as const)) {

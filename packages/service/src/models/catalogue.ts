@@ -57,14 +57,14 @@ export const OperatorCatalogueFile = z.strictObject({
 
 export interface CatalogueModel {
   readonly provider: ProviderName;
-  /** The provider's own name. */
+  /** The name that the provider uses. */
   readonly providerModel: string;
   readonly displayName: string;
   readonly visionSupported: boolean;
   /** Tokens; absent: not known. */
   readonly contextWindow?: number;
   readonly reasoningLevels?: readonly string[];
-  /** Empty: not known. In the order of their first days. */
+  /** In the order of their first days; empty: no price is known. */
   readonly prices: readonly Price[];
   /** Other names of the same model. */
   readonly aliases: readonly string[];
@@ -87,7 +87,7 @@ const toPrice = ({ from, long_prompt, ...rates }: z.output<typeof PriceEntry>): 
   ...(long_prompt === undefined ? {} : { longPrompt: { above: long_prompt.above, ...toRates(long_prompt) } }),
 });
 
-/** A known model with the members of `entry`, or a new one. */
+/** Returns a known model with the members of `entry`, or a new one. */
 export function withEntry(
   known: CatalogueModel | undefined,
   entry: z.output<typeof OperatorCatalogueFile>['models'][number],
@@ -110,7 +110,7 @@ export function withEntry(
 
 const file = CatalogueFile.parse(JSON.parse(readFileSync(new URL('./catalogue.json', import.meta.url), 'utf8')));
 
-/** In the order in which they are listed. The first of a provider is its default: the balance of quality and price. */
+/** Models in the order of the list. The first of a provider is its default: the best balance of quality and price. */
 export const catalogue: readonly CatalogueModel[] = Object.freeze(
   file.models.map((entry) => withEntry(undefined, entry)),
 );
@@ -121,7 +121,7 @@ export const catalogueMadeOn = file.made_on;
 /** Days after which names and prices have probably changed. */
 const staleAfterDays = 90;
 
-/** Returns the age of a catalogue in days if it is old; null: it is not. */
+/** Returns the age of a catalogue in days if it is old; null: it is not old. */
 export function ageIfOld(madeOn: string, now: Date): number | null {
   const days = Math.floor((now.getTime() - Date.parse(madeOn)) / 86_400_000);
   return days > staleAfterDays ? days : null;

@@ -4,7 +4,7 @@ import type { ProviderName } from './providers.ts';
 /** An outage of a provider, as all service processes see it. */
 export interface Outage {
   readonly provider: ProviderName;
-  /** RFC 3339; tells two outages of a provider apart. */
+  /** RFC 3339; identifies the outage among those of the provider. */
   readonly beganAt: string;
   /** Seconds until the provider is probed again, at least 1. */
   readonly probeInSeconds: number;
@@ -21,9 +21,9 @@ export interface ModelChoices {
   readonly isOutOfRequests?: boolean;
 }
 
-/** Those of a team that has chosen nothing, while all providers work. */
+/** Choices of a team that has made none, while all providers work. */
 export const noChoices: ModelChoices = { defaultId: null, fallbackIds: [], disabledIds: [], outages: [] };
 
-/** Returns the outage of a provider; undefined: it works as far as is known. */
+/** Returns the outage of a provider; undefined: none is known. */
 export const outageOf = ({ outages }: ModelChoices, provider: ProviderName | undefined): Outage | undefined =>
   outages.find((outage) => outage.provider === provider);

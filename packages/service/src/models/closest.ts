@@ -1,4 +1,4 @@
-/** Damerau-less edit distance, bounded by the length of model names. */
+/** Edit distance without transpositions (Levenshtein). */
 function distance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i += 1) {
@@ -12,7 +12,7 @@ function distance(left: string, right: string): number {
   return row[right.length] ?? 0;
 }
 
-/** At most `count` of `names` that resemble `wanted`, the likeliest first; names without the part before the slash count too. */
+/** Returns at most `count` of `names` that resemble `wanted`, the most similar first. The part after the slash alone may match too. */
 export function closest(wanted: string, names: readonly string[], count: number): string[] {
   const short = wanted.slice(0, 200).toLowerCase();
   return names

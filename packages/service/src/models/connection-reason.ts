@@ -1,4 +1,4 @@
-/** Reasons of the system in words; others keep their code alone. */
+/** Codes of system errors as words. Other codes are shown without words. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -14,8 +14,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the code of an error with its meaning in words, to follow "cannot be reached"; empty where it has none. Other text of the
- * error may have an address in it.
+ * Returns the code of an error and its meaning, to follow "cannot be reached"; empty if it has no code. The error's own text may
+ * contain an address.
  */
 export function connectionReason({ code }: NodeJS.ErrnoException): string {
   if (typeof code !== 'string' || !/^[A-Z0-9_]{2,60}$/.test(code)) return '';

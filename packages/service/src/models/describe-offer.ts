@@ -4,7 +4,7 @@ import type { Offer } from './offers.ts';
 import type { Abilities } from './probe-endpoint.ts';
 import type { ProviderName } from './providers.ts';
 
-/** Returns why a model of a configured provider cannot be chosen by the team; undefined: it can. */
+/** Returns why the team cannot choose a model of a configured provider; undefined: it can. */
 export function disableReason(
   choices: ModelChoices,
   modelId: string,
@@ -19,7 +19,7 @@ export function disableReason(
 export const disabledMessage = (modelId: string): string =>
   `an administrator of the team has disabled the model ${modelId}; name another one (GET /agent/models), or ask for it to be enabled`;
 
-/** Returns what is known of a model of a configured provider, as sentences; empty: nothing. */
+/** Returns the known facts about a model of a configured provider, as sentences; empty if there are none. */
 export function describeOffer(
   { contextWindow, reasoningLevels }: Offer,
   reason: ModelDisableReason | undefined,

@@ -3,7 +3,7 @@ import type { Model } from '@runyard/contract/models';
 import type { LocalModels } from './local-models.ts';
 import { endpointOf, type Upstream } from './providers.ts';
 
-/** Stands for the first model that the endpoint lists. A run that begins with it takes that model. */
+/** Id that means the first model of the endpoint's list. A run that begins with it gets that model. */
 export const firstLocalId = 'local/auto';
 
 const reasonOf = (local: LocalModels | undefined): string => {
@@ -11,7 +11,7 @@ const reasonOf = (local: LocalModels | undefined): string => {
   return local.ok ? 'it lists no model' : local.reason;
 };
 
-/** Returns the entry of the list of models that stands for the first model of the endpoint. */
+/** Returns the entry in the list of models for the first model of the endpoint. */
 export function unlistedModel(upstream: Upstream, local: LocalModels | undefined): Model {
   const endpoint = endpointOf(upstream);
   return {

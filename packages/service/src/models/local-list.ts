@@ -1,4 +1,4 @@
-/** The list of models of the endpoint on this machine, kept up to date. */
+/** The list of models of the endpoint on this machine, updated regularly. */
 import type { LocalModels } from './local-models.ts';
 import type { Upstream } from './providers.ts';
 
@@ -19,14 +19,14 @@ export interface LocalList {
   current(): LocalModels | undefined;
   /** Asks in the background if the list is old. */
   refresh(): void;
-  /** Asks now; calls that come meanwhile share the answer. Waits at most 10 s. */
+  /** Asks now; concurrent calls share the answer. Waits at most 10 s. */
   ask(): Promise<void>;
 }
 
-/** A list counts as new for so long; after a failure the endpoint is asked again sooner. */
+/** The age up to which a list is new. After a failure the endpoint is asked again sooner. */
 const freshMs = 60_000;
 const retryMs = 10_000;
-/** The service starts with or without the list; a run that needs it waits longer. */
+/** The service starts with or without the list, but a run that needs it waits longer. */
 const startTimeoutMs = 3_000;
 const taskTimeoutMs = 10_000;
 

@@ -55,7 +55,7 @@ describe('without any provider', () => {
 });
 
 describe('with a key for Anthropic', () => {
-  it("takes the provider's first model as default and tells the agent its endpoint", async () => {
+  it("takes the provider's first model as default and gives the agent its endpoint", async () => {
     const models = await opened(anthropic);
     expect(models.list().default_model_id).toBe('anthropic/claude-sonnet-5-5');
     expect(models.resolve(undefined)).toEqual({
@@ -155,7 +155,7 @@ describe('RUNYARD_DEFAULT_MODEL', () => {
 });
 
 describe('RUNYARD_MODEL_BASE_URL', () => {
-  it('offers what the endpoint lists, and asks for it with its key', async () => {
+  it('offers the models that the endpoint lists, and asks for them with its key', async () => {
     fake = await startFakeModels();
     const { RUNYARD_MODEL_BASE_URL = '', RUNYARD_MODEL_KEY = '' } = fake.env;
     const models = await opened({ RUNYARD_MODEL_BASE_URL, RUNYARD_MODEL_KEY });

@@ -32,8 +32,8 @@ export interface ResolvedModel {
 }
 
 /**
- * `message` is a sentence for the caller that says what to do. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`:
- * 403 `feature_not_available`. `outage`: 503; the model exists, and works again some time.
+ * `message` is a sentence for the caller that says what to do. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`: 403
+ * `feature_not_available`. `outage`: 503; the model exists, and will work again later.
  */
 export type ModelResolution =
   | { readonly ok: true; readonly model: ResolvedModel }
@@ -57,7 +57,7 @@ export type TaskModelResolution =
   | ModelResolution
   | { readonly ok: false; readonly reason: 'unreachable'; readonly message: string };
 
-/** Where the gateway sends the requests of a model. */
+/** The server that gets the requests of a model. */
 export interface ModelTarget {
   readonly id: string;
   readonly provider: ProviderName;
@@ -70,13 +70,13 @@ export interface ModelTarget {
 export interface Models {
   /** The list for a team. */
   list(choices?: ModelChoices): ListModelsResponse;
-  /** The model of a run; `undefined`, an empty text and `auto` give the default. */
+  /** Returns the model of a run; `undefined`, an empty text and `auto` mean the default. */
   resolve(modelId: string | undefined, choices?: ModelChoices): ModelResolution;
-  /** The model of a run that begins. Asks the endpoint of `local/auto` for its models, for at most 10 s. */
+  /** Returns the model of a run that begins. For `local/auto`, asks the endpoint for its models, for at most 10 s. */
   resolveForTask(modelId: string, choices?: ModelChoices): Promise<TaskModelResolution>;
   /** True: a run that asks for this model gets `runbook` only because no model is configured. */
   fallsBackToRunbook(modelId: string | undefined): boolean;
-  /** For the gateway; undefined where the model needs no provider or its provider is not configured (any more). */
+  /** For the gateway; undefined if the model needs no provider or its provider is not configured (any more). */
   target(modelId: string): ModelTarget | undefined;
   /** The configured providers, for probes of their health. */
   readonly upstreams: Readonly<Partial<Record<ProviderName, Upstream>>>;
@@ -85,11 +85,11 @@ export interface Models {
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
 
 export interface OpenModelsOptions extends Partial<LocalListOptions> {
-  /** Asks once what the default model of the endpoint on this machine can do; default: it is not asked. */
+  /** Asks once which features the default model of the endpoint on this machine has; default: it is not asked. */
   readonly probe?: (upstream: Upstream, model: string, timeoutMs: number) => Promise<Abilities>;
 }
 
-/** Says why no model of the provider can be chosen, and which setting changes that. */
+/** Returns why no model of the provider can be chosen, and which setting changes that. */
 const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
   neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
 
@@ -107,7 +107,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   const localList = upstreams.local && (await openLocalList(upstreams.local, { log, now, fetchLocal }));
 
   let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
-  /** Returns the known models. Creates ask for them, so they are listed anew only after the local endpoint's list has changed. */
+  /** Returns the known models. Every create needs them, so they are computed again only after the local endpoint's list has changed. */
   const offers = (): readonly Offer[] => {
     const of = localList?.current();
     if (!offered || offered.of !== of) offered = { of, offers: listOffers([...known, ...extra], of) };
@@ -176,7 +176,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     }
     return offers().find(usable)?.id ?? (upstreams.local === undefined ? runbookId : firstLocalId);
   };
-  /** The team's own default counts while it can be used; in place of a disabled one the first that is not disabled. */
+  /** The team's own default is used while it is usable. If it is disabled, the first model that is not disabled replaces it. */
   const defaultId = ({ defaultId: wanted, disabledIds }: ModelChoices = noChoices): string => {
     if (wanted !== null && !disabledIds.includes(wanted) && resolveNamed(wanted).ok) return wanted;
     const ofService = defaultOfService();

@@ -5,7 +5,7 @@ import { type ProviderName, providerKinds } from './providers.ts';
 
 /** A model of a provider, whether the provider is configured or not. */
 export interface Offer extends CatalogueModel {
-  /** `provider/providerModel`. */
+  /** `provider/model`, with the provider's name of the model. */
   readonly id: string;
 }
 
@@ -24,7 +24,7 @@ export function splitModelId(id: string): { provider: ProviderName; providerMode
 
 /** Returns the offer of a model of which only the name is known. */
 export function namedOffer(provider: ProviderName, providerModel: string): Offer {
-  // It is unknown whether such a model accepts images: the agent may try, and the provider refuses.
+  // It is unknown whether such a model accepts images. The agent may send them, and the provider may refuse.
   const visionSupported = provider !== 'local';
   const id = `${provider}/${providerModel}`;
   return { id, provider, providerModel, displayName: providerModel, visionSupported, prices: [], aliases: [] };
@@ -58,8 +58,8 @@ export function listOffers(offers: readonly Offer[], local: LocalModels | undefi
 }
 
 /**
- * Finds a model by its id, the provider's own name or an alias; a name that two providers have means the usable one. Before the endpoint
- * on this machine has listed its models (`localIsListed` false), each name after `local/` is accepted.
+ * Finds a model by its id, the provider's name or an alias; a name that two providers have means the usable one. Before the endpoint on
+ * this machine has listed its models (`localIsListed` false), each name after `local/` is accepted.
  */
 export function findOffer(
   all: readonly Offer[],

@@ -1,7 +1,7 @@
 import { readOperatorFile } from '../operator-files/read-file.ts';
 import { type CatalogueModel, catalogue, catalogueMadeOn, OperatorCatalogueFile, withEntry } from './catalogue.ts';
 
-/** The catalogue with the models of the operator, and the day on which the newer of the two was made. */
+/** The catalogue with the models of the operator, and the date of the newer of the two. */
 export type KnownModels =
   | { readonly ok: true; readonly models: readonly CatalogueModel[]; readonly madeOn: string }
   | { readonly ok: false; readonly problems: string[] };

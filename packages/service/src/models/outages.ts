@@ -29,7 +29,7 @@ const begin = defineStatement({
   row: { provider: text() },
 });
 
-/** Ends only the outage that the caller saw: a later one is another. */
+/** Ends only the outage that the caller saw, not a later one. */
 const end = defineStatement({
   name: 'end_model_outage',
   text: `
@@ -38,7 +38,7 @@ const end = defineStatement({
   row: { provider: text() },
 });
 
-/** Of several processes one gets each probe. */
+/** Only one of several processes gets each probe. */
 const claimProbes = defineStatement({
   name: 'claim_model_probes',
   text: `

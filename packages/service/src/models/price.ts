@@ -1,4 +1,4 @@
-/** US dollars per million tokens. A member that is left out is not known, which is not the same as free. */
+/** US dollars per million tokens. An absent member is not known, which does not mean that it is free. */
 export interface Rates {
   readonly input: number;
   readonly output: number;
@@ -11,9 +11,9 @@ export interface Rates {
 
 /** The prices of a model from one day on. */
 export interface Price extends Rates {
-  /** First day, UTC, `YYYY-MM-DD`; absent: since ever. */
+  /** First day, UTC, `YYYY-MM-DD`; absent: from the beginning. */
   readonly from?: string;
-  /** Rates of the whole request where its prompt, cache included, has more tokens than `above`. */
+  /** Rates of the whole request if its prompt, cache included, has more tokens than `above`. */
   readonly longPrompt?: Rates & { readonly above: number };
 }
 
@@ -34,13 +34,13 @@ export interface Cost {
   readonly cacheWrite: number;
 }
 
-/** The price that holds at `at`; `prices` are in the order of their first days. */
+/** Returns the price at `at`; `prices` are in the order of their first days. */
 export function priceAt(prices: readonly Price[], at: Date): Price | undefined {
   const day = at.toISOString().slice(0, 10);
   return prices.findLast((price) => price.from === undefined || price.from <= day);
 }
 
-/** Cost of `tokens` at `price`; null where a kind of token was used whose price is not known. */
+/** Returns the cost of `tokens` at `price`; null if the price of a kind of token that was used is not known. */
 export function costOf(tokens: TokenCounts, price: Price | undefined): Cost | null {
   if (price === undefined) return null;
   const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
@@ -61,7 +61,7 @@ export function totalOf(cost: Cost): number {
   return cost.input + cost.output + cost.cacheRead + cost.cacheWrite;
 }
 
-/** Rates of the request, each unknown one replaced by the highest that is known. */
+/** Returns the rates of the request. The highest known rate replaces each unknown one. */
 function dearestRates(price: Price): Required<Rates> {
   const known = [price, price.longPrompt].flatMap((rates) =>
     rates ? [rates.input, rates.cacheRead ?? 0, rates.cacheWrite ?? 0, rates.cacheWriteLong ?? 0] : [],
@@ -82,7 +82,7 @@ export function chargeOf(tokens: TokenCounts, price: Price | undefined): number 
   return atMost ? totalOf(atMost) : 0;
 }
 
-/** Returns the most that a request with so many tokens can cost, US dollars. */
+/** Returns the largest cost of a request with this number of tokens, US dollars. */
 export function mostCost(tokens: { readonly prompt: number; readonly output: number }, price: Price): number {
   const { input, output } = dearestRates(price);
   return (tokens.prompt * input + tokens.output * output) / 1_000_000;

@@ -9,11 +9,11 @@ export type ProviderName = 'anthropic' | 'openai' | 'google' | 'local';
 export interface ProviderKind {
   readonly name: ProviderName;
   readonly contractName: ModelProvider;
-  /** Protocol that our own harness speaks; other harnesses may use another one that the gateway has for the provider. */
+  /** Protocol of the built-in harness. Other harnesses may use another protocol that the gateway has for the provider. */
   readonly protocol: AgentModel['protocol'];
   /** Base URL of the provider's SDK, below the server root. */
   readonly gatewayPath: string;
-  /** Settings that must be there for it to be usable, for error texts. */
+  /** Settings without which it is not usable, for error texts. */
   readonly neededSetting: SettingName;
   /** Setting that holds its credential, for error texts. */
   readonly keySetting: SettingName;
@@ -63,7 +63,7 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
 export interface Upstream {
   /** The URL that the gateway's path of the provider leads to, with the version: `https://api.anthropic.com/v1`. */
   readonly baseUrl: string;
-  /** Absent: the endpoint wants none. */
+  /** Absent: the endpoint needs no credential. */
   readonly key?: string;
 }
 
@@ -119,7 +119,7 @@ export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<Pr
   return upstreams;
 }
 
-/** Providers whose endpoints take the same requests, apart from the name of the model. */
+/** Providers whose endpoints accept the same requests, apart from the name of the model. */
 const families: Readonly<Record<ProviderName, string>> = {
   anthropic: 'anthropic',
   openai: 'openai',
@@ -127,7 +127,7 @@ const families: Readonly<Record<ProviderName, string>> = {
   local: 'openai',
 };
 
-/** Returns whether a harness that speaks to one model could speak to the other one at the same endpoint. */
+/** Returns whether a harness that uses one model could use the other one at the same endpoint. */
 export function speakSameProtocol(one: string, other: string): boolean {
   const [left, right] = [one, other].map((id) => families[id.slice(0, id.indexOf('/')) as ProviderName]);
   return left !== undefined && left === right;

@@ -61,7 +61,7 @@ const readBatched = batched<Queryable, Asked>(200, async (db, items) => {
   for (const item of items) item.found = found.get(item.teamId);
 });
 
-/** Reads the choices of a team as they are now. Reads at the same time, such as those of many creates, share a query. */
+/** Reads the present choices of a team. Concurrent reads, such as those of many creates, share a query. */
 export async function readModelChoices(db: Queryable, teamId: string): Promise<ModelChoices> {
   const asked: Asked = { teamId };
   await readBatched(db, asked);
@@ -71,13 +71,13 @@ export async function readModelChoices(db: Queryable, teamId: string): Promise<M
 
 const maxAgeMs = 1000;
 const maxRemembered = 10_000;
-/** By the database, and by team. */
+/** Reads by database and by team. */
 const recent = new WeakMap<Queryable, Map<string, { readonly readAt: number; readonly value: ModelChoices }>>();
 
 /**
- * Returns the choices of a team as they were at most a second ago, without a query of its own for each create. They are enough for
- * the check of a request: they are read again when the run begins, and for each request to a model. `tx`: the transaction of the
- * caller, if it has one.
+ * Returns the choices of a team, at most a second old, without a query for each create. That is exact enough for the check of a
+ * request: the choices are read again when the run begins, and for each request to a model. `tx`: the transaction of the caller, if it
+ * has one.
  */
 export async function readRecentModelChoices(db: Queryable, teamId: string, tx = db): Promise<ModelChoices> {
   const known = recent.get(db) ?? new Map();
@@ -86,12 +86,12 @@ export async function readRecentModelChoices(db: Queryable, teamId: string, tx =
   if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
   const value = await readModelChoices(tx, teamId);
   if (known.size >= maxRemembered) known.clear();
-  // A change in the meantime has begun another map. A transaction does not wait for the read of another one.
+  // A change in the meantime has started another map. A transaction does not wait for the read of another one.
   known.set(teamId, { readAt: Date.now(), value });
   return value;
 }
 
-/** Makes this process read all choices again, after it changed them or the outages. Other processes do so within a second. */
+/** Makes this process read all choices again, after it changed them or the outages. Other processes read them again within a second. */
 export const forgetModelChoices = (db: Queryable): void => {
   recent.delete(db);
 };

@@ -8,14 +8,17 @@ export type OperatorFile<T> =
   | { readonly ok: true; readonly value: T; readonly lineOf: LineOf }
   | { readonly ok: false; readonly problems: string[] };
 
-/** Returns `FILE, line N: PATH`, where the member at the path is. */
+/** Returns `FILE, line N: PATH`, with the line of the member at the path. */
 export type LineOf = (path: readonly PropertyKey[]) => string;
 
 const maxBytes = 4 * 1024 * 1024;
-/** Faults that are reported at once. */
+/** Largest number of faults that are reported together. */
 const maxProblems = 10;
 
-/** Reads the file that `setting` names and checks it against `schema`. Aliases are refused: a few of them can make a giant value. */
+/**
+ * Reads the file that `setting` names and checks it against `schema`. Refuses aliases, because a few of them can expand to a very large
+ * value.
+ */
 export async function readOperatorFile<T extends z.ZodType>(
   setting: string,
   file: string,

@@ -4,13 +4,13 @@ import { createRedactor, type Redactor } from '@runyard/contract/redaction/redac
 import type { Vault } from '../secrets/vault.ts';
 import { storable } from './storable.ts';
 
-/** The service's own secrets, which must never reach the store, and what opens those of runs. */
+/** The service's own secrets, which must never reach the store, and the vault that decrypts those of runs. */
 export interface ServiceSecrets {
   readonly secrets: readonly string[];
   readonly vault: Vault;
 }
 
-/** A sealed value that a sandbox of a run got. */
+/** An encrypted value that a sandbox of a run got. */
 export interface SealedValue {
   readonly id: string;
   readonly purpose: string;
@@ -24,7 +24,7 @@ interface SecretHolder {
   readonly grantedSecrets: readonly SealedValue[];
 }
 
-/** More runs than send text to one process within a few seconds. */
+/** Larger than the number of runs that send text to one process within a few seconds. */
 const maxCached = 200;
 const cached = new WeakMap<readonly string[], Map<string, Redactor>>();
 
@@ -39,7 +39,7 @@ export function redactorOf({ secrets, vault }: ServiceSecrets, { token, grantedS
   const opened = () => grantedSecrets.map(({ purpose, sealed }) => vault.open(purpose, sealed));
   const redactor =
     redactors.get(key) ?? createRedactor([...(token === undefined ? [] : [token]), ...opened(), ...secrets]);
-  // The one that was used last is last.
+  // The redactor that was used last is the last entry.
   redactors.delete(key);
   redactors.set(key, redactor);
   const [oldest] = redactors.keys();

@@ -23,9 +23,9 @@ function endedStreams(event: AgentEvent, held: HeldTexts): string[] {
 }
 
 /**
- * Redacts the events of an agent; all of an agent's events pass here on their way into the store. Removes secrets, also where
- * they span pieces or lines, and replaces NUL. Returns more events than it was given where held texts are released: each
- * becomes a piece of its own. Changes `held`.
+ * Redacts the events of an agent. All of an agent's events pass here before they are stored. Removes secrets, even those that span
+ * pieces or lines, and replaces NUL. May return more events than it was given, because each released text becomes a piece of its own.
+ * Changes `held`.
  */
 export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, held: HeldTexts): AgentEvent[] {
   const stored: AgentEvent[] = [];
@@ -50,7 +50,9 @@ export function redactEvents(events: readonly AgentEvent[], redactor: Redactor, 
   return stored;
 }
 
-/** Returns the held text of a stream as an event with the number and time of `next`. It is no secret: the secret did not continue. */
+/**
+ * Returns the held text of a stream as an event with the number and time of `next`. The text is no secret, because no secret continued.
+ */
 function release(next: AgentEvent, stream: string, held: HeldTexts): AgentEvent[] {
   const at = { seq: next.seq, occurred_at: next.occurred_at };
   if (isLineStream(stream)) {

@@ -1,6 +1,6 @@
 /**
- * Removes secrets from raw transcript lines, also where a secret continues in the next line. Text at the end of a piece that may
- * be the beginning of a secret is held back and redacted together with the next piece of the same stream.
+ * Removes secrets from raw transcript lines, even if a secret continues in the next line. Text at the end of a piece that may be the
+ * beginning of a secret is held back and redacted together with the next piece of the same stream.
  */
 
 import type { Redactor } from '@runyard/contract/redaction/redactor';
@@ -22,7 +22,7 @@ function endedBy({ piece, update, session }: TranscriptLine, held: HeldTexts): s
   });
 }
 
-/** Returns the held text of a stream as a line; undefined where none is held. Removes it from `held`. */
+/** Returns the held text of a stream as a line; undefined if there is none. Removes it from `held`. */
 export function releaseLine(stream: string, held: HeldTexts): string | undefined {
   const text = held[stream];
   delete held[stream];

@@ -1,6 +1,6 @@
 /**
- * Reads raw transcript lines: which text of a line continues the text of other lines. Models and commands send their text in
- * small pieces, each in a JSON line of its own.
+ * Finds in raw transcript lines the texts that continue those of other lines. Models and commands send their text in small pieces, each
+ * in a JSON line of its own.
  */
 
 type JsonObject = Record<string, unknown>;
@@ -37,7 +37,7 @@ export const shapeOf = (stream: string): JsonObject => JSON.parse(stream.slice(s
 /** Returns true for a stream of transcript lines. */
 export const isLineStream = (stream: string): boolean => stream.startsWith(streamPrefix);
 
-/** Returns true for chunks of an agent's messages and thoughts. The conversation joins them, too. */
+/** Returns true for chunks of an agent's messages and thoughts, which the conversation also joins. */
 export const isChunk = (kind: unknown): boolean => typeof kind === 'string' && kind.endsWith('_chunk');
 
 /** Reads a line: JSON-RPC from a harness, a line that the agent wrapped as `{raw}`, or any other text. */

@@ -1,13 +1,13 @@
 /**
  * Compares blobs and rows. A row is deleted before its blob, so a crash may leave a blob that no row names: it is deleted here. A row
- * without its blob is only logged: it comes from a fault, or from a restore of one without the other, and cannot be repaired.
+ * without its blob is only logged: a bug, or a restore of only one of the two, causes it, and it cannot be repaired.
  */
 import type { Logger } from 'pino';
 import type { BlobColumn } from '../domain.ts';
 import type { BlobStore } from '../store/blobs/blobs.ts';
 import type { Queryable } from '../store/database/database.ts';
 
-/** A blob is stored before its row is written: younger blobs may still get their row. */
+/** A blob is stored before its row is written, so younger blobs may still get their row. */
 export const graceMs = 24 * 3600 * 1000;
 
 const batchSize = 500;

@@ -1,4 +1,4 @@
-/** Claims work that one of the processes does once a night: `sweeps` has a row for it, and the claim is on the row. */
+/** Claims work that one of the processes does once a night: `sweeps` has a row for each kind of work, and a claim is on the row. */
 import type { Database, Statement } from '../store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../store/database/statement.ts';
 
@@ -47,7 +47,7 @@ export interface ClaimedSweep {
   renew(): Promise<boolean>;
   /** Stores the result. The sweep is due again in the next night. */
   finish(result: Readonly<Record<string, number>>): Promise<void>;
-  /** Gives the claim up. The sweep is due again after `inMinutes`. */
+  /** Ends the claim. The sweep is due again after `inMinutes`. */
   release(inMinutes: number): Promise<void>;
 }
 

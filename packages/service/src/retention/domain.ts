@@ -2,7 +2,7 @@ import type { Domain } from '../domain.ts';
 import { collectRetention } from './registered.ts';
 import { type SweepDeps, sweepWhenDue } from './sweep.ts';
 
-/** The nightly sweep over what `domains` registered. */
+/** The nightly sweep of the rows and blobs that `domains` registered. */
 export function retentionDomain(deps: Omit<SweepDeps, 'registered' | 'signal'>, domains: readonly Domain[]): Domain {
   return {
     name: 'retention',

@@ -8,7 +8,7 @@ export interface RegisteredRetention {
   readonly nightly: readonly NightlyTask[];
 }
 
-/** Collects what the domains registered. */
+/** Collects the work that the domains registered. */
 export const collectRetention = (domains: readonly Domain[]): RegisteredRetention => ({
   blobs: domains.flatMap(({ blobs = [] }) => blobs),
   rows: domains.flatMap(({ retention }) => retention?.rows ?? []),

@@ -6,7 +6,7 @@ import { defineStatement, text, uuid } from '../store/database/statement.ts';
 
 const runsAtOnce = 100;
 
-/** The last run of a batch. The next batch begins behind it, so that it does not read the deleted rows again. */
+/** The last run of a batch. The next batch begins after it, so it does not read the deleted rows again. */
 export interface Place {
   readonly endedAt: string;
   readonly id: string;
@@ -19,7 +19,7 @@ export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000
 export interface RunBatch {
   readonly runs: number;
   readonly blobKeys: readonly string[];
-  /** Where the next batch begins; null: nothing is left. */
+  /** Start of the next batch; null: nothing is left. */
   readonly next: Place | null;
 }
 

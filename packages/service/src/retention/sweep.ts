@@ -59,7 +59,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
   };
   const deleteOfRuns = async (days: number, deleteBatch: (from: Place) => Promise<RunBatch>) => {
     let total = 0;
-    // 0 days: kept for ever.
+    // 0 days: deletes nothing.
     for (let from = days > 0 ? start : null; from; ) {
       await goOn();
       const batch = await deleteBatch(from);

@@ -58,7 +58,9 @@ const readWait = defineStatement({
   row: { wait_ms: nullable(float) },
 });
 
-/** Returns the milliseconds until a schedule is due by the database's clock, below 0 where one is; null: none will be. */
+/**
+ * Returns the milliseconds until the next schedule is due by the database's clock, below 0 if one is due already; null: there is none.
+ */
 export async function waitForNext(db: Queryable): Promise<number | null> {
   return (await db.query(readWait))[0]?.wait_ms ?? null;
 }

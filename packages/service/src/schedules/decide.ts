@@ -4,12 +4,12 @@ import { liveLimitOf, type ScheduleRow } from './schedule-row.ts';
 
 /** The decision of a schedule at one of its times. */
 export type Decision =
-  /** Creates a run. `cancelsPrevious`: older live runs are cancelled for it. */
+  /** Creates a run. `cancelsPrevious`: it replaces older live runs, which are cancelled. */
   | { readonly kind: 'start'; readonly cancelsPrevious: boolean }
   | { readonly kind: 'skip'; readonly reason: string }
   | { readonly kind: 'wait'; readonly reason: string };
 
-/** Decides by the overlap policy, from the live runs, and what waits for the end of one. */
+/** Decides by the overlap policy, from the live runs and the fires that wait for the end of a run. */
 export function decide(schedule: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>, { live, waiting }: Load): Decision {
   const limit = liveLimitOf(schedule);
   const { overlap } = schedule;
@@ -18,7 +18,7 @@ export function decide(schedule: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>,
   switch (overlap) {
     case 'allow':
     case 'skip':
-      // Fires wait only since the policy was another one; they do not hold up this one.
+      // These fires wait because of an earlier policy; they do not delay this one.
       return live < limit ? { kind: 'start', cancelsPrevious: false } : { kind: 'skip', reason };
     case 'queue':
       return waiting < maxWaitingFires

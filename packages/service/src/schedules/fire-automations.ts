@@ -2,7 +2,7 @@ import type { FireOutcome } from '@runyard/contract/schedules';
 import type { Queryable } from '../store/database/database.ts';
 import type { DueSchedule } from './claim.ts';
 
-/** A time of an automation that fired, as its history shows it. */
+/** A time of an automation that fired, in the form of its history. */
 export interface FireOfAutomation {
   readonly scheduleId: string;
   readonly outcome: FireOutcome;
@@ -13,7 +13,7 @@ export interface FireOfAutomation {
 }
 
 /**
- * Fires schedules of automations that are due, in the transaction that moves them forward. Those of an automation that another
- * transaction has locked are left out, and fire in a later round: so it waits for no lock.
+ * Fires schedules of automations that are due, in the transaction that sets their next times. Skips those of an automation that another
+ * transaction has locked, which fire in a later round, so it waits for no lock.
  */
 export type FireAutomations = (tx: Queryable, due: readonly DueSchedule[]) => Promise<readonly FireOfAutomation[]>;

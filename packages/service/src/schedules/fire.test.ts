@@ -44,7 +44,7 @@ describe('a schedule that is due', () => {
     });
     const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?schedule_id=${schedule.id}`);
     expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([fire?.run_id]);
-    // The run keeps what the schedule was.
+    // The run keeps the schedule's name and expression as they were.
     await service.request('DELETE', `${scheduleBase}/${schedule.id}`);
     expect((await runOf(fire?.run_id)).schedule?.schedule_name).toBe('Report');
   });
@@ -154,7 +154,7 @@ describe('a run that cannot be created', () => {
     expect(resumed.body).toMatchObject({ enabled: true, last_spawn_error: null });
   });
 
-  test('is refused once the person who edited the schedule last has left the team', async () => {
+  test('is refused after the last editor of the schedule has left the team', async () => {
     const key = await service.newKey({ role: 'member' });
     const schedule = await create({}, key);
     await db.query('DELETE FROM team_members m USING users u WHERE u.id = m.user_id AND u.uid = $1', [
@@ -164,7 +164,7 @@ describe('a run that cannot be created', () => {
     expect(await fires(schedule.id)).toMatchObject([
       { outcome: 'failed', reason: expect.stringContaining('may not start runs of the team any more') },
     ]);
-    // Somebody else takes it over.
+    // Another person edits it.
     const body = { name: 'Nightly', cron_schedule: '0 3 * * *', prompt: 'Tidy up.', enabled: true };
     await service.request('PUT', `${scheduleBase}/${schedule.id}`, { body });
     await fireNow(schedule.id);
@@ -213,7 +213,7 @@ describe('while a run of the schedule is live', () => {
     expect((await fires(schedule.id))[0]?.reason).toBe('2 of 2 runs are live');
   });
 
-  test('queue starts one when the run has ended, in the order of the times, and bounds what waits', async () => {
+  test('queue starts one when the run has ended, in the order of the times, and limits the waiting ones', async () => {
     const schedule = await create({ overlap: 'queue' });
     for (let n = 0; n < maxWaitingFires + 2; n += 1) await fireNow(schedule.id);
     expect(await outcomes(schedule.id)).toEqual(['skipped', ...Array(maxWaitingFires).fill('waiting'), 'started']);
@@ -254,7 +254,7 @@ test('a team with 100,000 due schedules does not delay those of another team', a
   expect(await db.query('SELECT outcome FROM schedule_fires WHERE schedule_id = $1', [mine])).toEqual([
     { outcome: 'started' },
   ]);
-  // One batch of the team came with it.
+  // One batch of the large team fired together with it.
   const [other] = await db.query<{ fires: number }>(
     'SELECT count(*) AS fires FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id WHERE s.team_id = $1',
     [service.teamId],

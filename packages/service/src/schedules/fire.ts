@@ -19,7 +19,7 @@ export interface ScheduleDeps extends SubmitDeps {
   readonly fireAutomations: FireAutomations;
 }
 
-/** A run that was created, or why there is none. */
+/** A run that was created, or the reason why there is none. */
 export type Spawned =
   | { readonly kind: 'started'; readonly runId: string }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -40,7 +40,7 @@ export async function fireDueSchedules(deps: ScheduleDeps): Promise<number> {
   return claimed.length;
 }
 
-/** Fires one schedule. An unexpected error counts as a failure of its fire, so that it does not hold up the others. */
+/** Fires one schedule. An unexpected error counts as a failure of its fire, so that it does not delay the others. */
 async function fireAlone(deps: ScheduleDeps, id: string): Promise<void> {
   try {
     await deps.db.transaction(async (tx) => await fireClaimed(deps, tx, await claimDueSchedule(tx, id)));
@@ -59,14 +59,14 @@ async function fireAlone(deps: ScheduleDeps, id: string): Promise<void> {
   }
 }
 
-/** The time that fires, and the first one after now: times that passed in between are not made up for. */
+/** Returns the time that fires, and the first one after now. Times that passed in between are skipped. */
 function timeOf(schedule: DueSchedule): Pick<FiredTime, 'scheduleId' | 'fireId' | 'dueAt' | 'nextRunAt'> {
   const { id, fire_id: fireId, next_run_at: dueAt, claimed_at } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimed_at), Date.parse(dueAt)));
   return { scheduleId: id, fireId, dueAt, nextRunAt: next === null ? null : new Date(next).toISOString() };
 }
 
-/** The same, also for a schedule whose times cannot be computed, such as one of a time zone that Node.js no longer knows. */
+/** Does the same for a schedule whose times may not be computable, such as one of a time zone that Node.js no longer knows. */
 function timeOrNone(schedule: DueSchedule): ReturnType<typeof timeOf> {
   try {
     return timeOf(schedule);
@@ -129,7 +129,10 @@ async function fireOwn(deps: ScheduleDeps, tx: Queryable, due: readonly DueSched
   return fired;
 }
 
-/** Returns the function that submits the run of one of the schedules, as the one who last edited it. The caller writes the batch. */
+/**
+ * Returns the function that submits the run of a schedule. The run acts as the last editor of the schedule. The caller writes the
+ * batch.
+ */
 export async function spawner(
   deps: SubmitDeps,
   tx: Queryable,

@@ -18,7 +18,7 @@ export async function databaseClock(db: Queryable): Promise<string> {
 
 type Timed = Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at' | 'last_due_at'>;
 
-/** Returns the first time after now, and after the last one that fired: a clock that was set back repeats none. */
+/** Returns the first time after now, and after the last one that fired, so that a clock which was set back repeats none. */
 export function firstTime(schedule: Timed, now: string): string | null {
   const after = Math.max(Date.parse(now), schedule.last_due_at === null ? 0 : Date.parse(schedule.last_due_at));
   const next = nextTime(timesOf(schedule), after);
@@ -27,7 +27,7 @@ export function firstTime(schedule: Timed, now: string): string | null {
 
 type Stored = Timed & Pick<ScheduleRow, 'enabled' | 'next_run_at'>;
 
-/** Expression and zone that a schedule shall have. */
+/** Expression and zone of a schedule that is created or changed. */
 export type WantedTimes = Pick<ScheduleRow, 'cron_schedule' | 'timezone'>;
 
 /** Returns when a changed schedule fires next, if it is enabled. Its time is kept unless expression, zone or `enabled` change. */

@@ -58,7 +58,7 @@ export async function toItems(
   });
 }
 
-/** The time that is stored, which may be due already, and those behind it. */
+/** The stored time, which may be due already, and the times after it. */
 function upcomingOf(row: ScheduleRow): string[] {
   if (row.next_run_at === null) return [];
   const further = nextTimes(timesOf(row), Date.parse(row.next_run_at), upcomingCount - 1);

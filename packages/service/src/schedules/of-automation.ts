@@ -1,4 +1,6 @@
-/** The schedules of automations: a row for each schedule trigger, which the loop that fires schedules moves forward too. */
+/**
+ * The schedules of automations: a row for each schedule trigger. The loop that fires schedules also sets the next times of these rows.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunActor } from '../access/actor.ts';
 import type { ScheduleOfRun } from '../runs/submit/new-run.ts';
@@ -67,7 +69,7 @@ export interface WantedTrigger extends WantedTimes {
   readonly trigger_name: string;
 }
 
-/** Returns the schedule of a fire that waits; null: it waits no more, or is gone with its schedule. */
+/** Returns the schedule of a fire that waits; null: the fire does not wait any more, or was deleted with its schedule. */
 export async function readScheduleOfFire(db: Queryable, fireId: string): Promise<ScheduleOfRun | null> {
   const [found] = await db.query(readOfFire, [fireId]);
   return found ? { id: found.id, name: found.name, cronSchedule: found.cron_schedule } : null;

@@ -3,9 +3,9 @@ import type { RunActor } from '../access/actor.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../store/database/statement.ts';
 
-/** Fires in a row that may fail before the schedule is paused. */
+/** Failed fires in a row after which a schedule is paused. */
 export const maxSpawnFailures = 10;
-/** Beginning of the error of a schedule that was paused for its failures; the last one follows. */
+/** Beginning of the error of a schedule that was paused because of failures; the last failure follows. */
 export const pausedBecause = `Paused after ${maxSpawnFailures} failures in a row. The last one:`;
 
 /** One fire of a schedule, with its next time. */
@@ -24,8 +24,8 @@ export interface FiredTime {
 }
 
 /**
- * Moves schedules forward and writes their history. Compare-and-set on the time that fires: a schedule that was moved meanwhile is
- * not returned. After ten failures in a row a schedule is paused.
+ * Sets the next times of schedules and writes their history. Compare-and-set on the time that fires: does not return a schedule whose
+ * time was changed meanwhile. After ten failures in a row a schedule is paused.
  */
 const recordFires = defineStatement({
   name: 'record_schedule_fires',
@@ -67,12 +67,12 @@ const skipWaiting = defineStatement({
   row: { id: uuid },
 });
 
-/** Gives up the waiting fires of schedules that are paused. */
+/** Ends the waiting fires of schedules that are paused. */
 export async function skipWaitingFires(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
   if (scheduleIds.length > 0) await tx.query(skipWaiting, [scheduleIds]);
 }
 
-/** Records fires of schedules that the transaction has locked. Throws where a schedule was moved by another process. */
+/** Records fires of schedules that the transaction has locked. Throws if another process changed the time of one. */
 export async function recordFiredTimes(tx: Queryable, fired: readonly FiredTime[]): Promise<void> {
   const rows = fired.map((fire) => ({
     schedule_id: fire.scheduleId,
@@ -102,7 +102,7 @@ const recordByHand = defineStatement({
   row: { id: uuid },
 });
 
-/** Records a run that somebody started by hand. */
+/** Records a run that a person started by hand. */
 export async function recordStartByHand(
   tx: Queryable,
   scheduleId: string,

@@ -2,16 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { batchSize, waitForNext } from './claim.ts';
 import { fireDueSchedules, type ScheduleDeps } from './fire.ts';
 
-/** A round waits for a time that is nearer than this, which is longer than the pause between two rounds. */
+/** A round waits for a time that is closer than this. It is longer than the pause between two rounds. */
 const horizonMs = 1_500;
-/** So many in one batch mean that more may be due. */
+/** If a batch has this many, more may be due. */
 const manyDue = batchSize / 4;
-/** Shortest pause between two batches, unless much is due. What becomes due meanwhile fires together, which is cheaper. */
+/**
+ * Shortest pause between two batches, unless many schedules are due. Schedules that become due in the pause fire together, which costs
+ * less.
+ */
 const pauseMs = 50;
 
 /**
- * Fires what is due, and waits for the next time if it is near, so that schedules fire within milliseconds of their time. Only the
- * database's clock counts: processes whose clocks differ agree.
+ * Fires the schedules that are due, and waits for the next time if it is close, so that schedules fire within milliseconds of their
+ * time. Uses only the database's clock, so processes whose clocks differ agree.
  */
 export async function runSchedules(deps: ScheduleDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -80,7 +80,10 @@ export async function readSchedule(db: Queryable, caller: Principal, id: string)
   return row && maySee(caller, ownerOfSchedule(row)) ? row : null;
 }
 
-/** Returns a schedule that stays locked until the transaction ends; null: there is none with this id that the caller may use so. */
+/**
+ * Returns a schedule that stays locked until the transaction ends; null: there is none with this id that the caller may use in this
+ * way.
+ */
 export async function lockSchedule(
   tx: Queryable,
   caller: Principal,
@@ -91,7 +94,10 @@ export async function lockSchedule(
   return row && decideOwnership(caller, ownerOfSchedule(row), action) === 'allowed' ? row : null;
 }
 
-/** Returns the members of a schedule that the audit log shows. Of a prompt it is the length: people write secrets into prompts. */
+/**
+ * Returns the members of a schedule that the audit log shows. For a prompt it shows only the length, because people write secrets into
+ * prompts.
+ */
 const stateOf = ({
   name,
   cron_schedule,

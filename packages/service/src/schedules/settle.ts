@@ -1,4 +1,7 @@
-/** Work that the overlap policies leave behind: fires that wait for the end of a run, and runs that are cancelled for another. */
+/**
+ * Finishes the work that overlap policies leave: starts fires that wait for the end of a run, and cancels runs that a newer run
+ * replaces.
+ */
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -8,10 +11,10 @@ import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
 import { maxSpawnFailures, pausedBecause, skipWaitingFires } from './record.ts';
 import { liveLimitOf, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** Schedules that one round looks at. */
+/** Schedules that one round reads. */
 const perRound = 100;
 
-/** Schedules with a waiting fire that may start. A policy that has changed since does not make it wait longer. */
+/** Finds schedules with a waiting fire that may start. A later change of the policy does not make it wait longer. */
 const findStartable = defineStatement({
   name: 'find_schedules_with_startable_fire',
   text: `
@@ -59,7 +62,9 @@ export type SettledFire =
   | { readonly outcome: 'started'; readonly runId: string }
   | { readonly outcome: 'failed' | 'skipped'; readonly reason: string };
 
-/** Writes the outcome of a fire that waited, unless it has one. Returns the id of its schedule if that is paused now; else null. */
+/**
+ * Writes the outcome of a fire that waited, unless it has one. Returns the id of its schedule if the schedule is paused now; else null.
+ */
 export async function settleFire(tx: Queryable, fireId: string, fire: SettledFire): Promise<string | null> {
   const [runId, reason] = fire.outcome === 'started' ? [fire.runId, null] : [null, fire.reason];
   const [settled] = await tx.query(settleWaiting, [fireId, fire.outcome, runId, reason]);
@@ -77,7 +82,7 @@ async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void
   await deps.db.transaction(async (tx) => {
     const [schedule] = await tx.query(lockSchedule, [scheduleId]);
     if (!schedule) return;
-    // Counted again under the lock: another process may have started a run.
+    // Counted again under the lock, because another process may have started a run.
     const { live } = (await readLoads(tx, [scheduleId]))(scheduleId);
     if (live >= (liveLimitOf(schedule) ?? Number.POSITIVE_INFINITY)) return;
     const [fire] = await tx.query(readOldest, [scheduleId]);
@@ -110,12 +115,12 @@ const endCancelling = defineStatement({
 });
 
 /**
- * Cancels the oldest live runs of schedules whose newest run was started in their place. A run that is PENDING is tried again in the
- * next round. Each process does this: what is done twice changes nothing.
+ * Cancels the oldest live runs of schedules that a newer run replaces. The next round tries a PENDING run again. Each process does
+ * this; cancelling twice changes nothing.
  */
 export async function cancelPreviousRuns(deps: ScheduleDeps): Promise<void> {
   for (const { schedule_id: scheduleId, fires, keep, cancels } of await deps.db.query(findCancelling)) {
-    // Where the policy has changed, what is live goes on.
+    // If the policy has changed, live runs continue.
     const excess = cancels ? await readLiveRunsAbove(deps.db, scheduleId, keep) : [];
     let isPending = false;
     for (const runId of excess) isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;

@@ -7,7 +7,7 @@ import { recordStartByHand } from './record.ts';
 import { requestOf } from './run-of-schedule.ts';
 import { lockSchedule } from './schedules.ts';
 
-/** Why no run was started: 404, or what the submission says. */
+/** Reasons why no run was started: 404, or the outcome of the submission. */
 export type StartFailure = { readonly kind: 'not_found' } | Exclude<SubmitOutcome, { kind: 'submitted' }>;
 
 /** Starts a run of a schedule now, as the person who asks for it. The times of the schedule do not change. */

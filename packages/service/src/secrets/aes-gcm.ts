@@ -6,7 +6,7 @@ const algorithm = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** Encrypts a text under a key of 32 bytes. Returns nonce, tag and ciphertext. Only the same `purpose` opens it again. */
+/** Encrypts a text under a key of 32 bytes. Returns nonce, tag and ciphertext. Decrypting needs the same `purpose`. */
 export function sealText(key: Buffer, purpose: string, text: string): Buffer {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(purpose));

@@ -1,4 +1,4 @@
-/** Changes the key that seals stored secrets, while the service runs. */
+/** Changes the key that encrypts stored secrets, while the service runs. */
 import { stat } from 'node:fs/promises';
 import { tryLockFile } from '@runyard/contract/file-lock';
 import { readKeptFile, replaceKeptFile } from '../store/kept-file.ts';
@@ -8,8 +8,8 @@ import { idOfKey, newVaultKey, secretsKeyFile } from './vault.ts';
 const keepEarlierKeysMs = 25 * 60 * 60 * 1000;
 
 /**
- * `rotated`: the new key is the first of the file. `no_file`: nothing was sealed in this data folder, or the key is a setting. `busy`:
- * another process changes the file.
+ * `rotated`: the new key is the first of the file. `no_file`: nothing was encrypted in this data folder, or the key is a setting.
+ * `busy`: another process changes the file.
  */
 export type KeyRotation =
   | { readonly kind: 'rotated'; readonly file: string; readonly keyId: string; readonly previousKeyId: string }
@@ -18,8 +18,8 @@ export type KeyRotation =
 const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
 /**
- * Puts a new key in front of the file's earlier keys. The file is replaced as a whole, so a crash leaves either the old file or the new
- * one, and both open everything that is sealed. Running services read the file again within seconds and seal their rows again.
+ * Writes a new key before the file's earlier keys. The file is replaced as a whole, so a crash leaves either the old file or the new
+ * one, and both can decrypt all secrets. Running services read the file again within seconds and encrypt their rows again.
  */
 export async function rotateKey(dataDir: string): Promise<KeyRotation> {
   const file = secretsKeyFile(dataDir);
@@ -38,8 +38,8 @@ export async function rotateKey(dataDir: string): Promise<KeyRotation> {
 }
 
 /**
- * Removes the earlier keys from the file, 25 hours after its last change. Call it only when no row is sealed with one of them. False:
- * there are none, it is too early, or another process changes the file.
+ * Removes the earlier keys from the file, 25 hours after its last change. Call it only when no row is encrypted with one of them.
+ * False: there are none, it is too early, or another process changes the file.
  */
 export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boolean> {
   const file = secretsKeyFile(dataDir);

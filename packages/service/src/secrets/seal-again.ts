@@ -1,25 +1,25 @@
-/** Seals rows again whose key is not the one that seals now. */
+/** Encrypts rows again that have another key than the vault's present one. */
 import type { Queryable } from '../store/database/database.ts';
 import type { TypedStatement } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
 
-/** Statements of the owner of a table. */
+/** The statements, which belong to the owner of a table. */
 export interface SealedRows {
-  /** Rows that are sealed with another key than $1, but with one of $2; at most $3. */
+  /** Selects rows that are encrypted with another key than $1, but with one of $2; at most $3. */
   readonly read: TypedStatement<{ id: string; sealed: Buffer; earlier: Buffer | null }>;
-  /** Replaces the texts of row $1, only if the first is $2 still, by $4 and $5, which are sealed with key $3. */
+  /** Replaces the texts of row $1 by $4 and $5, which are encrypted with key $3, only if the first is still $2. */
   readonly write: TypedStatement<object>;
-  /** Counts the rows that are sealed with another key than $1. */
+  /** Counts the rows that are encrypted with another key than $1. */
   readonly countOthers: TypedStatement<{ count: number }>;
-  /** Returns the purpose that the texts of a row are sealed for. */
+  /** Returns the purpose for which the texts of a row are encrypted. */
   purpose(id: string): string;
 }
 
 const batchRows = 100;
 
 /**
- * Seals the rows again with the first key of the vault, each in a statement of its own: a crash leaves rows of both keys, which both
- * open. Returns how many rows have another key afterwards: those that this process cannot open.
+ * Encrypts the rows again with the first key of the vault, each in a statement of its own: a crash leaves rows of both keys, which the
+ * vault can decrypt. Returns how many rows have another key afterwards: those that this process cannot decrypt.
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {

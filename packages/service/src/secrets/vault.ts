@@ -1,17 +1,17 @@
-/** Seals secrets for the database under keys that are not in the database. */
+/** Encrypts secrets for the database under keys that are not in the database. */
 import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { createKeptFile, readKeptFile } from '../store/kept-file.ts';
 import { openText, sealText } from './aes-gcm.ts';
 
 export interface Vault {
-  /** Names the key that seals, and reveals nothing of it: 16 hex digits. */
+  /** Id of the key that encrypts, which reveals nothing of the key: 16 hex digits. */
   readonly keyId: string;
-  /** Names all keys that open: that one first, then earlier ones. */
+  /** Ids of all keys that decrypt: that one first, then earlier ones. */
   readonly keyIds: readonly string[];
-  /** Seals a text. `purpose` names its owner: a text that was sealed for one owner cannot be opened for another. */
+  /** Encrypts a text. `purpose` names its owner: a text that was encrypted for one owner cannot be decrypted for another. */
   seal(purpose: string, text: string): Buffer;
-  /** Opens a sealed text. Throws if it was sealed with a key that is not here or for another purpose, or was changed. */
+  /** Decrypts a text. Throws if this process does not have its key, if it was encrypted for another purpose, or if it was changed. */
   open(purpose: string, sealed: Buffer): string;
   /** Reads the keys again, because another process may have added one. */
   refresh(): Promise<void>;
@@ -22,7 +22,7 @@ type Keys = readonly [Buffer, ...Buffer[]];
 const idOf = (key: Buffer): string =>
   createHash('sha256').update('runyard vault key id').update(key).digest('hex').slice(0, 16);
 
-/** Makes a vault that seals with the first of the keys, 32 bytes each, and opens with all of them. */
+/** Creates a vault that encrypts with the first of the keys, 32 bytes each, and decrypts with all of them. */
 export const makeVault = (...keys: [Buffer, ...Buffer[]]): Vault => vaultWith(keys, async () => keys);
 
 function vaultWith(first: Keys, read: () => Promise<Keys>): Vault {
@@ -42,7 +42,7 @@ function vaultWith(first: Keys, read: () => Promise<Keys>): Vault {
   };
 }
 
-/** GCM tells a wrong key from the right one, so the keys are tried in turn. */
+/** GCM detects a wrong key, so the keys are tried in turn. */
 function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer): string {
   try {
     return openText(key, purpose, sealed);
@@ -53,10 +53,10 @@ function openWithOneOf([key, ...others]: Keys, purpose: string, sealed: Buffer):
   }
 }
 
-/** Returns the path of the file that keeps the keys where RUNYARD_SECRETS_KEY is not set: one a line, the one that seals first. */
+/** Returns the path of the file of the keys, used if RUNYARD_SECRETS_KEY is not set: one key on each line, the present one first. */
 export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 'secrets-key');
 
-/** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined where there is neither. */
+/** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined: there is neither. */
 export async function readVault(dataDir: string, setting: string | undefined): Promise<Vault | undefined> {
   const file = secretsKeyFile(dataDir);
   const text = setting ?? (await readKeptFile(file));
@@ -79,7 +79,7 @@ export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
 function vaultOf(text: string, file: string, setting: string | undefined): Vault {
   const keys = parseKeys(text, file);
-  // A setting does not change while the process runs. A file that is gone leaves the keys as they are.
+  // A setting does not change while the process runs. If the file was deleted, the keys stay as they are.
   if (setting !== undefined) return vaultWith(keys, async () => keys);
   let last = keys;
   return vaultWith(keys, async () => {

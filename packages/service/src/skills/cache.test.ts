@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeCache } from './cache.ts';
 
-test('holds so many bytes at most, and drops what was used longest ago', () => {
+test('holds a largest number of bytes, and drops the least recently used value', () => {
   const cache = makeCache<string>(100);
   cache.set('a', 'A', 40);
   cache.set('b', 'B', 40);

@@ -1,4 +1,4 @@
-/** A cache of values by name that holds a number of bytes at most. The value that was used longest ago goes first. */
+/** A cache of values by name, with a largest total size in bytes. The least recently used value is removed first. */
 export interface Cache<T> {
   get(name: string): T | undefined;
   set(name: string, value: T, bytes: number): void;

@@ -4,7 +4,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Domain } from '../domain.ts';
 import { deleteSkillFiles, skillBlobs } from './of-run.ts';
 
-/** A read takes less than a minute. An older folder is of a process that was killed. */
+/** A read takes less than a minute. An older folder belongs to a process that was killed. */
 const leftoverMs = 10 * 60_000;
 
 /** Returns the folder in which repositories are while they are read. */

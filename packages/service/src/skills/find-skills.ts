@@ -11,7 +11,7 @@ export interface SkillPlace {
   readonly entry: TreeEntry;
   /** All files of the skill, the SKILL.md included. */
   readonly files: readonly TreeEntry[];
-  /** Why it cannot be used, from its names and kinds alone. */
+  /** Why it cannot be used, as far as names and kinds of files show. */
   readonly fault?: string;
 }
 
@@ -42,7 +42,7 @@ function findIn(sorted: readonly TreeEntry[], path: string): SkillPlace | undefi
   if (entry?.path !== path) return undefined;
   const folder = folderOf(path);
   const [start, end] = rangeBelow(sorted, folder);
-  // The other files at the top of a repository are its own. One file too many is enough for the fault.
+  // The other files at the top of a repository belong to the repository, not to the skill. One file too many is enough for the fault.
   const files = folder === '' ? [entry] : sorted.slice(start, Math.min(end, start + maxSkillFiles + 1));
   const fault = faultOf(entry, files);
   return {

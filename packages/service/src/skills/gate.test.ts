@@ -3,7 +3,7 @@ import { makeGate } from './gate.ts';
 
 const limits = { total: 3, perTeam: 2, waitingPerTeam: 4, waitMs: 60_000 };
 
-/** Work that ends when it is told to. */
+/** Work that ends when the test ends it. */
 function works() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -32,7 +32,7 @@ test('admits so many in total and of a team, one for a key, and the others in th
   expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b4', 'c5']);
 });
 
-test('sends away a team of which too many wait, and whoever waits too long, and goes on after a failure', async () => {
+test('refuses callers of a team with too many waiting ones, ends long waits, and continues after a failure', async () => {
   const gate = makeGate({ total: 1, perTeam: 1, waitingPerTeam: 1, waitMs: 20 });
   const { work, end } = works();
   const place = { teamId: 'a', key: '1' };

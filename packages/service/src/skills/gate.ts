@@ -3,9 +3,9 @@
 export interface GateLimits {
   readonly total: number;
   readonly perTeam: number;
-  /** Readers of a team that may wait. */
+  /** Largest number of waiting readers of a team. */
   readonly waitingPerTeam: number;
-  /** How long one waits, milliseconds. */
+  /** Longest wait, milliseconds. */
   readonly waitMs: number;
 }
 
@@ -36,7 +36,7 @@ export function makeGate(limits: GateLimits): Gate {
     countOf(working, teamId) < limits.perTeam &&
     ![...working].some((place) => place.key === key);
 
-  /** Admits the first waiter that may enter: a team that waits for its own does not hold up the others. */
+  /** Admits the first waiter that may enter. A team that waits for its own readers does not delay others. */
   function admit(): void {
     const next = waiting.find(mayEnter);
     if (next === undefined) return;

@@ -216,7 +216,7 @@ describe('a code host that answers wrong', () => {
   });
 });
 
-/** Writes lines of the protocol until the reader leaves. */
+/** Writes lines of the protocol until the reader disconnects. */
 function endless(response: ServerResponse): void {
   response.writeHead(200);
   const more = () => {
@@ -246,23 +246,23 @@ describe('the cache', () => {
     expect(Object.values(await list('cached', library))).toEqual(['a', 'b']);
   });
 
-  test('reads a repository once for all who ask meanwhile', async () => {
+  test('reads a repository once for all concurrent callers', async () => {
     const library = open();
     await host.commit('acme', 'busy', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     await Promise.all([...Array(20)].map((_, n) => library.list(from('busy', none, `team ${n}`), n % 2 === 0)));
-    // One more asks for the commit, for all who wanted it as it was after the first read had begun.
+    // One more request for the commit, for all callers that came after the first read had begun.
     expect(packs()).toBe(before + 4);
     await Promise.all([...Array(20)].map(() => read('busy:a', library)));
     expect(packs()).toBe(before + 7);
   });
 
-  test('shows on refresh what was pushed while an earlier read was under way', async () => {
+  test('shows on refresh a push during an earlier read', async () => {
     const library = open();
     await host.commit('acme', 'moving', { 'skills/a/SKILL.md': skill('a') });
     const before = packs();
     const earlier = library.list(from('moving'), false);
-    // Its answer has the first commit.
+    // Waits until the host has answered with the first commit.
     await expect.poll(packs, { interval: 1 }).toBeGreaterThan(before + 1);
     await host.commit('acme', 'moving', { 'skills/b/SKILL.md': skill('b') });
     const found = await library.list(from('moving'), true);
@@ -273,7 +273,7 @@ describe('the cache', () => {
     await earlier;
   });
 
-  test('never shows to one credential what another one read', async () => {
+  test('never shows content that one credential read to another one', async () => {
     const library = open();
     await host.commit('acme', 'private', { 'skills/secret/SKILL.md': skill('secret') });
     expect(Object.values(await list('private', library, credential('1', 'right')))).toEqual(['secret']);

@@ -9,7 +9,7 @@ import { openRemote, type RemoteRepository } from './git/upload-pack.ts';
 import { type ListedSkill, readBundle, readSkills, type SkillBundle } from './read-repository.ts';
 import { type SkillSpec, specText } from './spec.ts';
 
-/** A repository for a reader who was given this credential. What one credential can read is never shown for another. */
+/** A repository for a reader with this credential. Content that one credential can read is never returned for another one. */
 export interface ReadableRepository {
   readonly teamId: string;
   readonly repository: Repository;
@@ -51,9 +51,9 @@ export interface LibraryOptions {
 }
 
 const listedMs = 5 * 60_000;
-/** How long a repository that cannot be read is not tried again. */
+/** Time after which a repository that could not be read is tried again. */
 const unreadableMs = 30_000;
-/** Runs that begin together ask once for the commit. */
+/** Runs that begin together share one request for the commit. */
 const headMs = 3_000;
 const mb = 1024 * 1024;
 const defaultGate = { total: 3, perTeam: 2, waitingPerTeam: 100, waitMs: 30_000 };
@@ -71,7 +71,7 @@ export function openSkillLibrary(options: LibraryOptions): SkillLibrary {
   const heads = makeCache<{ readonly commit: string; readonly until: number }>(mb);
   const inFlight = new Map<string, Promise<unknown>>();
 
-  /** Does work once for all who ask for it meanwhile. */
+  /** Does work once for all callers that want it meanwhile. */
   function together<T>(name: string, work: () => Promise<T>): Promise<T> {
     const begun = inFlight.get(name) as Promise<T> | undefined;
     if (begun !== undefined) return begun;

@@ -27,8 +27,7 @@ export interface ListWanted {
 }
 
 /**
- * `not_of_environment` 403: a viewer asked for a repository that no environment has; `unreadable` 400: the repository that was asked
- * for cannot be read.
+ * `not_of_environment` 403: a viewer named a repository that no environment has; `unreadable` 400: the named repository cannot be read.
  */
 export type ListOutcome =
   | { readonly kind: 'agents'; readonly agents: AgentItem[] }
@@ -96,7 +95,7 @@ async function placesOf(db: Queryable, caller: Principal): Promise<Place[]> {
   return [...places.values()];
 }
 
-/** Reads the repositories, as far as they can be read in time. The rest is read for the next answer. */
+/** Reads as many of the repositories as the time allows. The others are read for the next answer. */
 async function readAll(
   { codeHosts, skills, answerMs = defaultAnswerMs }: ListDeps,
   { teamId, creator }: Principal,
@@ -150,7 +149,7 @@ function faultOf({ repository, environments }: Place, error: string): Entry {
   };
 }
 
-/** Leaves texts out above the bound. */
+/** Leaves out texts above the limit. */
 function withinBytes(entries: readonly Entry[]): Entry[] {
   let left = maxTextsLength;
   return entries.map((entry) => {

@@ -1,4 +1,4 @@
-/** The skills of a run: read from the code host before its first agent begins, and from then on as they were read. */
+/** The skills of a run: read from the code host before its first agent begins, and stored in that state from then on. */
 import { randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -31,8 +31,8 @@ export interface RunSkillDeps {
 }
 
 /**
- * `unfit`: a skill is not there or malformed; `refused`: the code host gives no access; `unavailable`: it cannot be asked now. The
- * message names the skill. `isNew`: they were read now, and the run does not show it yet.
+ * `unfit`: a skill does not exist or is malformed; `refused`: the code host gives no access; `unavailable`: it cannot be asked now. The
+ * message names the skill. `isNew`: they were read now, and the run does not show them yet.
  */
 export type RunSkills =
   | { readonly kind: 'skills'; readonly skills: readonly RunSkill[]; readonly isNew: boolean }
@@ -46,8 +46,8 @@ const readStored = defineStatement({
 });
 
 /**
- * All of a run or none: another agent of the run that was quicker has stored them already. A run whose files were deleted long after its
- * end gets them again.
+ * Stores all skills of a run or none: a faster agent of the run may have stored them already. A run whose files were deleted long after
+ * its end gets them again.
  */
 const insert = defineStatement({
   name: 'insert_skills_of_run',
@@ -83,7 +83,7 @@ const deleteFiles = defineStatement({
   row: { key: text() },
 });
 
-/** Deletes the files of the skills of old runs, which keep showing name and commit. */
+/** Deletes the files of the skills of old runs. Their names and commits stay. */
 export async function deleteSkillFiles(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   const files = await tx.query(deleteFiles, [runIds]);
   return { blobKeys: files.map(({ key }) => key), isDone: true };
@@ -149,7 +149,7 @@ interface ReadSkill {
   readonly skill: RunSkill;
 }
 
-/** Reads a skill of the definition of a factory as it is now; a string: why there is none. */
+/** Reads a skill of the definition of a factory as it is now; returns a string with the reason if there is none. */
 async function readDefined(
   { definedSkills }: RunSkillDeps,
   { teamId }: RunWithSkills,
@@ -193,7 +193,7 @@ async function readSkill(
   }
 }
 
-/** Stores the skills of a run; where another agent of the run was quicker, returns what that one stored. */
+/** Stores the skills of a run. If a faster agent of the run has stored some, returns those. */
 async function store(deps: RunSkillDeps, runId: string, read: readonly ReadSkill[]): Promise<readonly RunSkill[]> {
   const rows = read.map(({ skill, repository, commit }, position) => {
     const id = randomUUIDv7();

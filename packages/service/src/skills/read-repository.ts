@@ -1,4 +1,4 @@
-/** Reads the skills of one repository from its code host. Everything here throws `Unreadable` where the repository cannot be read. */
+/** Reads the skills of one repository from its code host. All functions throw `Unreadable` if the repository cannot be read. */
 import { setImmediate } from 'node:timers/promises';
 import { maxSkillBytes, maxSkillTextBytes } from '@runyard/contract/limits';
 import { faultOfSizes, findSkill, findSkills, type SkillPlace, tooLarge } from './find-skills.ts';
@@ -18,7 +18,7 @@ export interface ListedSkill {
 
 /** A file of a skill, as the agent gets it. */
 export interface SkillFile {
-  /** In the folder of the skill. */
+  /** Path in the folder of the skill. */
   readonly path: string;
   /** Base64 */
   readonly data: string;
@@ -50,7 +50,7 @@ async function withObjects<T>(options: ReadOptions, read: (objects: GitObjects) 
   }
 }
 
-/** Fetches files that are not there yet. Returns those that cannot be fetched within `maxBytes` together. */
+/** Fetches files that are missing. Returns those that do not fit into `maxBytes` together. */
 async function fetchMissing(
   { remote }: ReadOptions,
   objects: GitObjects,
@@ -66,7 +66,7 @@ async function fetchMissing(
   return [];
 }
 
-/** A pack compresses its files, but a file of random bytes grows a little. */
+/** A pack compresses its files, but a file of random bytes becomes a little larger. */
 const roomFor = (bytes: number): number => bytes + 64 * 1024;
 
 /** Reads all skills in the folders that are searched, the malformed ones too. */
@@ -75,7 +75,7 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
     const places = findSkills(await objects.list(options.commit, skillFolders));
     const sound = places.filter(({ fault }) => fault === undefined).map(({ entry }) => entry.id);
     const tooMuch = await fetchMissing(options, objects, sound, roomFor(8 * maxSkillTextBytes));
-    // One giant file must not hide the other skills.
+    // One very large file must not hide the other skills.
     const giant = new Set<string>();
     for (const id of tooMuch)
       for (const each of await fetchMissing(options, objects, [id], roomFor(maxSkillTextBytes))) giant.add(each);
@@ -86,7 +86,7 @@ export async function readSkills(options: ReadOptions): Promise<ListedSkill[]> {
   });
 }
 
-/** Milliseconds for the front matter of all skills of a repository. Theirs usually takes less than one each. */
+/** Milliseconds for the front matter of all skills of a repository. One usually takes less than a millisecond. */
 const parseMs = 3_000;
 
 /** Reads the texts, with a pause after each in which the process does other work. */

@@ -1,8 +1,8 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 
 /**
- * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. The only place that decides which
- * skills a run has.
+ * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. No other code decides which skills a
+ * run has.
  */
 export function skillsOfRun(
   config: Pick<AmbientAgentConfig, 'skill_spec' | 'skills'>,

@@ -13,7 +13,7 @@ export const maxSpecLength = 500;
 /** Name in the Agent Skills format: https://agentskills.io/specification#name-field */
 export const isSkillName = (name: string): boolean => name.length <= 64 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name);
 
-/** Folders of a repository that are searched for skills. A name means the first of them that has it. */
+/** Folders of a repository that are searched for skills. A name means the skill in the first folder that has it. */
 export const skillFolders = ['skills', '.agents/skills', '.claude/skills', '.warp/skills', '.codex/skills'] as const;
 
 const form = 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md';
@@ -23,8 +23,8 @@ export const isPlainPath = (path: string): boolean =>
   path.split('/').every((part) => !['', '.', '..'].includes(part) && !/[\\\p{Cc}\ufffd]/u.test(part));
 
 /**
- * Reads a spec. `repositories`: those of the run's environment, in which a repository without its owner is looked up. Returns what is
- * wrong as a string.
+ * Reads a spec. `repositories`: those of the run's environment, in which a repository without its owner is looked up. Returns the fault
+ * as a string.
  */
 export function parseSkillSpec(text: string, repositories: readonly Repository[]): SkillSpec | string {
   if (text.length > maxSpecLength) return `must be at most ${maxSpecLength} characters`;

@@ -2,7 +2,9 @@ import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { SkillBundle } from './read-repository.ts';
 
-/** Returns the skill without these secrets in its texts and files: whoever can push to its repository may have copied them there. */
+/**
+ * Returns the skill without these secrets in its texts and files: a person who can push to its repository may have copied them there.
+ */
 export function withoutValues<T extends SkillBundle>(skill: T, values: readonly string[]): T {
   if (values.length === 0) return skill;
   const redactor = createRedactor(values);

@@ -5,13 +5,13 @@ import { importDatabase } from '../store/transfer/import.ts';
 import { findKeyProblem } from '../subscriptions/unsigned.ts';
 
 export interface ImportResult extends TransferResult {
-  /** Why the key of this installation does not open the imported secrets, and which file to copy; null: it opens them. */
+  /** Why the key of this installation does not decrypt the imported secrets, and which file to copy; null: it decrypts them. */
   readonly keyProblem: string | null;
 }
 
 /**
- * Fills an empty database and blob folder from the file `from`, and checks that the key opens the secrets in it. The service
- * must not run. Rejects with a message for a person.
+ * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it. The service must
+ * not run. Rejects with a message for a person.
  */
 export async function importInstallation(
   place: DataPlace & { readonly secretsKey?: string },

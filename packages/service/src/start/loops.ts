@@ -3,7 +3,7 @@ import type { Loop } from '../domain.ts';
 
 interface LoopDeps {
   readonly log: Logger;
-  /** 0 ≤ x < 1, for jitter. */
+  /** Returns x with 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
 }
 

@@ -140,7 +140,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
   };
 }
 
-/** Returns the secrets of the service. Text of agents that contains one is redacted; only an agent without a sandbox could read one. */
+/** Returns the secrets of the service. They are removed from texts of agents; only an agent without a sandbox could read one. */
 function secretsOf(settings: Settings): string[] {
   return [
     settings.RUNYARD_ANTHROPIC_API_KEY,

@@ -2,7 +2,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { thisProcess } from '@runyard/contract/process-identity';
 
-/** Writes `service.json`, which says where the service listens. Returns the function that removes it. */
+/** Writes `service.json`, which contains the address of the service. Returns the function that removes it. */
 export async function writeServiceFile(dataDir: string, baseUrl: string): Promise<() => Promise<void>> {
   const file = path.join(dataDir, 'service.json');
   await writeFile(

@@ -2,7 +2,7 @@ import type { Domain } from '../domain.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { makeStoreCheck } from '../store/migrations/readiness.ts';
 
-/** The store as a domain. It is not in `store/`, which knows nothing of domains. */
+/** The store as a domain. It is not in `store/`, which has no imports of domains. */
 export const storeDomain = (deps: ServiceDeps): Domain => ({
   name: 'store',
   readiness: { problem: makeStoreCheck(deps), degraded: () => deps.freeSpace.problem() },

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Steps that undo what the start of the service did. */
+/** Steps that undo the start of the service. */
 export interface Undo {
   add(step: () => Promise<unknown>): void;
   /** Runs the steps in reverse order. A step that fails is logged, and the others still run. */

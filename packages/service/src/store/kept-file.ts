@@ -1,9 +1,9 @@
-/** Small secrets that are generated once and kept in the data folder, mode 0600. */
+/** Small secrets that are generated once and stored in the data folder, mode 0600. */
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Its text without white space at the ends; undefined where there is no such file, or nothing in it. */
+/** Returns its text without white space at the ends; undefined: there is no such file, or it is empty. */
 export async function readKeptFile(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim() || undefined;
@@ -13,7 +13,7 @@ export async function readKeptFile(file: string): Promise<string | undefined> {
   }
 }
 
-/** Writes the file whole or not at all; where another process was first, what it wrote is the result. */
+/** Writes the file whole or not at all. If another process was faster, returns the text of that process. */
 export async function createKeptFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
   const draft = await writeDraft(file, text);

@@ -37,8 +37,8 @@ export function storedSecretsDomain({ db, log, vault }: SecretDeps): Domain {
 }
 
 /**
- * Follows changes of the vault's keys: every service process reads them again and seals the rows of all domains with the first one. When
- * no row needs an earlier key, the key is removed from the file.
+ * Follows changes of the vault's keys: every service process reads them again and encrypts the rows of all domains with the first one.
+ * When no row needs an earlier key, the key is removed from the file.
  */
 export function vaultDomain({ log, vault, settings }: SecretDeps, domains: readonly Domain[]): Domain {
   const follow = async () => {

@@ -12,7 +12,7 @@ export type RefusedSecrets =
 
 /**
  * Checks the secrets that the caller gives to an environment. They must be secrets of the team, because every run in the environment
- * gets them, and the caller must be allowed to use each that the environment does not have already. Null: nothing is wrong.
+ * gets them, and the caller must be allowed to use each that the environment does not have already. Null: no fault.
  */
 export async function checkEnvironmentSecrets(
   db: Queryable,

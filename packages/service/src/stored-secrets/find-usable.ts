@@ -1,4 +1,4 @@
-/** Decides which secrets a run may have: the one place for it. */
+/** Decides which secrets a run may have. No other code decides that. */
 import { type SecretReference, SecretVariable } from '@runyard/contract/secrets';
 import type { RunActor } from '../access/actor.ts';
 import type { Fault } from '../fault.ts';
@@ -97,7 +97,7 @@ export async function findUsableSecrets(
   return { kind: 'ok', secrets };
 }
 
-/** Returns what is wrong with the references themselves: two of them cannot be in one variable. */
+/** Returns the fault of the references themselves: two of them cannot be in one variable. */
 export function faultsOfReferences(references: readonly SecretReference[]): Fault[] {
   const taken = new Set<string>();
   return references.flatMap((reference, index) => {

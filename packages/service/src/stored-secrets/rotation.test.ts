@@ -122,7 +122,7 @@ it('seals everything again while both keys open, for a process that has not seen
   await follow(vault);
   expect(await keyIds()).toEqual([vault.keyId]);
   expect(rotated).toMatchObject({ keyId: vault.keyId });
-  // Sealed by a process that still uses the earlier key.
+  // Encrypted by a process that still uses the earlier key.
   await put('B', 'value of B 12345', other);
   expect(await storedValue('B')).toBe('value of B 12345');
   await follow(other);
@@ -140,7 +140,7 @@ it('seals everything again while both keys open, for a process that has not seen
   expect(only.open(sealPurpose(credential.id), token?.sealed ?? Buffer.alloc(0))).toBe('value of H 12345');
   const [ofWebhook] = await db.query<{ sealed: Buffer }>('SELECT sealed_secret AS sealed FROM webhooks');
   expect(openWebhookSecret(only, webhookUid, ofWebhook?.sealed ?? Buffer.alloc(0))).toBe(ofSenders);
-  // The answer of a create that is repeated within a day was sealed with the earlier key.
+  // The answer of a create that is repeated within a day was encrypted with the earlier key.
   expect(openSecret(vault, made)).toBe(signing);
 });
 
@@ -167,7 +167,7 @@ it('loses nothing where the process dies between two rows, or the key changes se
   for (let round = 0; round < 3; round += 1) {
     await rotateKey(folder);
     await vault.refresh();
-    // A part of the rows is sealed with each key.
+    // Some rows are encrypted with each key.
     await put(`N${round}`, `value number ${round} of 5`);
   }
   expect((await keyIds()).length).toBeGreaterThan(2);

@@ -1,4 +1,7 @@
-/** Sealed copies of the values that the sandboxes of a run got, or that the gateway adds for it. What the run prints is searched for them. */
+/**
+ * Encrypted copies of the values that the sandboxes of a run got, or that the gateway adds for it. They are removed from the output of
+ * the run.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import type { DeletedDetail } from '../domain.ts';
 import type { SealedValue } from '../redaction/agent-text.ts';
@@ -56,7 +59,7 @@ const markUsed = defineStatement({
   row: {},
 });
 
-/** A value to search for in what the run prints. */
+/** A value to remove from the output of the run. */
 export interface RunSecret {
   readonly name: string;
   /** `granted`: a stored secret by this name; `configured`: another value in the sandbox; `withheld`: it never reaches the sandbox. */
@@ -64,7 +67,7 @@ export interface RunSecret {
   readonly value: string;
 }
 
-/** Returns every value that is searched for. Throws if the key of one is not here: then nothing can be redacted. */
+/** Returns every value that is removed. Throws if this process does not have the key of one, because then nothing can be redacted. */
 export async function readRunSecrets(db: Queryable, vault: Vault, runId: string): Promise<RunSecret[]> {
   const rows = await db.query(readCopies, [runId]);
   return rows.map(({ id, name, kind, sealed_value }) => ({
@@ -86,8 +89,8 @@ export async function readGrantedNames(db: Queryable, runId: string): Promise<st
 }
 
 /**
- * Keeps copies of values that a sandbox of the run is about to get, or to see what was done with. Must be committed before. `usedIds`:
- * the stored secrets among them.
+ * Stores copies of values that a sandbox of the run is about to get, or whose effects it is about to see. Must be committed before.
+ * `usedIds`: the stored secrets among them.
  */
 export async function keepRunSecrets(
   tx: Queryable,

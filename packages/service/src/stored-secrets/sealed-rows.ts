@@ -51,7 +51,7 @@ const secretsOfRuns: SealedRows = {
   purpose: purposeOfRunSecret,
 };
 
-/** The tables of this room with sealed texts. */
+/** The tables of this folder with encrypted texts. */
 export const sealedRows: readonly SealedRows[] = [secrets, secretsOfRuns];
 
 const countOfOtherKeys = defineStatement({
@@ -60,7 +60,7 @@ const countOfOtherKeys = defineStatement({
   row: { count: integer },
 });
 
-/** Counts the stored secrets that none of these keys opens. */
+/** Counts the stored secrets that none of these keys decrypts. */
 export async function countUnreadable(db: Queryable, keyIds: readonly string[]): Promise<number> {
   const [row] = await db.query(countOfOtherKeys, [keyIds]);
   return row?.count ?? 0;

@@ -1,4 +1,4 @@
-/** Sets, lists and deletes secrets. Values go in and never come out of this file. */
+/** Sets, lists and deletes secrets. No function of this file returns a value. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxSecrets } from '@runyard/contract/limits';
 import type { PutSecretRequest, Secret, SecretScope } from '@runyard/contract/secrets';
@@ -94,7 +94,7 @@ const toSecret = (found: RowOf<typeof insert>): Secret => ({
   ...(found.last_used_at === null ? {} : { last_used_at: found.last_used_at }),
 });
 
-/** Returns the secrets that the caller may use in runs, by name; of two with one name the personal one first. */
+/** Returns the secrets that the caller may use in runs, by name; of two with one name, the personal one first. */
 export async function listSecrets(db: Queryable, { teamId, creator }: SecretCaller): Promise<Secret[]> {
   const isPerson = creator.kind === 'user';
   const rows = await db.query(readVisible, [teamId, isPerson ? creator.uid : null, isPerson ? null : creator.uid]);
@@ -146,14 +146,14 @@ export async function deleteSecret(
   return true;
 }
 
-/** Returns the person whose secret it is; null: it is the team's. */
+/** Returns the person who owns the secret; null: it is the team's. */
 function ownerUid(principal: Principal, scope: SecretScope): string | null {
   const owner = ownerOf(principal, scope);
   if (owner === 'forbidden') throw new Error('the route admits people only');
   return owner.userUid ?? null;
 }
 
-/** Writes the change of a secret to the audit log. The value is not in it. */
+/** Writes the change of a secret to the audit log, without the value. */
 async function record(
   tx: Queryable,
   by: Author,

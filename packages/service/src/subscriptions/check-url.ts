@@ -5,7 +5,7 @@ import type { Fault } from '../fault.ts';
 /** Returns the host of a URL without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
-/** Returns the smallest network to allow: of loopback all, because it is one machine; else the address alone. */
+/** Returns the smallest network to allow: for loopback the whole network, because it is one machine; else the address alone. */
 function networkOf(address: string): string {
   if (isIP(address) === 6) return `${address}/128`;
   return address.startsWith('127.') ? '127.0.0.0/8' : `${address}/32`;

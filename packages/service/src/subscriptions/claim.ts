@@ -12,13 +12,13 @@ import {
   uuid,
 } from '../store/database/statement.ts';
 
-/** Longer than an attempt can take. When the lease ends, its process counts as dead and any process may claim the delivery. */
+/** Longer than the longest attempt. When the lease ends, its process counts as dead and any process may claim the delivery. */
 const leaseSeconds = 30;
 
 /**
- * Begins attempts of deliveries that are due. SKIP LOCKED and the lease exclude other processes. The limit for each subscription
- * leaves room for the others when a receiver hangs. `now()` and not `clock_timestamp()`, because an index cannot be searched with
- * a volatile function. A process claims nothing of subscriptions whose secret it cannot open.
+ * Begins attempts of deliveries that are due. SKIP LOCKED and the lease exclude other processes. The limit for each subscription leaves
+ * room for the others when a receiver hangs. `now()` and not `clock_timestamp()`, because an index cannot be searched with a volatile
+ * function. A process claims nothing of subscriptions whose secret it cannot decrypt.
  */
 const claimDue = defineStatement({
   name: 'claim_deliveries',
@@ -57,7 +57,7 @@ const claimDue = defineStatement({
     round_attempts: integer,
     url: text(),
     sealed_secret: bytes,
-    /** NULL when it no longer signs. */
+    /** NULL when it is not used for signatures any more. */
     previous_sealed_secret: nullable(bytes),
   },
 });
@@ -66,7 +66,7 @@ const claimDue = defineStatement({
 export type ClaimedDelivery = Readonly<RowOf<typeof claimDue>>;
 
 export interface ClaimLimits {
-  /** Keys that this process opens secrets with. */
+  /** Keys with which this process decrypts secrets. */
   readonly vaultKeyIds: readonly string[];
   /** Attempts in progress in this process, by subscription. */
   readonly underWay: Readonly<Record<string, number>>;

@@ -61,10 +61,10 @@ function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
   };
 }
 
-/** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; 24 h hold a dozen attempts. */
+/** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; a dozen attempts in 24 h. */
 const attemptBackoff = { firstMs: 5_000, factor: 4, longestMs: 4 * 3_600_000 };
 
-/** Returns the signing secrets; null: one was sealed with another key, or was changed. */
+/** Returns the signing secrets; null: one was encrypted with another key, or was changed. */
 function openSecrets(vault: Vault, delivery: ClaimedDelivery): string[] | null {
   const purpose = sealPurpose(delivery.subscription_id);
   const sealed = [delivery.sealed_secret, delivery.previous_sealed_secret].filter((each) => each !== null);
@@ -84,7 +84,7 @@ function errorOf(outcome: SendOutcome): string | null {
     : `it answered ${status}`;
 }
 
-/** Opens the deliverer. New deliveries wake it by NOTIFY. */
+/** Opens the deliverer. A notice wakes it for new deliveries. */
 export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits = defaultLimits): Promise<Deliverer> {
   const { db, vault, log } = deps;
   const underWay = new Map<ClaimedDelivery, Promise<void>>();

@@ -4,7 +4,7 @@ import { defineStatement, uuid } from '../store/database/statement.ts';
 /** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly deliveryId: string;
-  /** The URL that was called. If the subscription has another one now, the outcome says nothing about it. */
+  /** The URL that was called. If the subscription has another one now, the outcome does not count for it. */
   readonly url: string;
   /** Number of the attempt. If it is not the last one, the outcome is ignored. */
   readonly number: number;
@@ -88,7 +88,7 @@ export async function recordAttempt(db: Queryable, outcome: AttemptOutcome): Pro
   return rows.length === 1;
 }
 
-/** Gives up an attempt that did not finish. The delivery is due at once, and the attempt does not count. */
+/** Ends an attempt that did not finish. The delivery is due at once, and the attempt does not count. */
 export async function releaseDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {
   await db.query(release, [deliveryId, number]);
 }

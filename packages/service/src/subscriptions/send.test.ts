@@ -65,7 +65,7 @@ describe('the target of a request', () => {
     expect(outcome).toMatchObject({ kind: 'answered', status: 204 });
     expect(asked).toBe(1);
     expect(receiver.received.at(-1)?.headers.host).toBe(`rebinding.test:${receiver.port}`);
-    // The next attempt looks again.
+    // The next attempt looks the name up again.
     const again = await post(`http://rebinding.test:${receiver.port}/x`, { resolve, rules });
     expect(again).toEqual({
       kind: 'failed',
@@ -129,7 +129,7 @@ describe('the answer of a receiver', () => {
     stop.abort();
     for (const outcome of await Promise.all(silent))
       expect(outcome).toEqual({ kind: 'failed', error: 'the service was stopped' });
-    // One question of each kind for all 32.
+    // One look-up of each kind for all 32.
     expect(server.questions.filter((each) => each === 'silent.test A').length).toBeLessThan(32);
     await server.close();
   });

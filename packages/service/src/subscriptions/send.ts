@@ -87,7 +87,7 @@ function exchange(
         bytes += chunk.length;
         if (bytes >= maxAnswerBytes) response.destroy();
       });
-      // Only the status counts: a body that breaks off or never ends changes nothing.
+      // Only the status counts, so the rest of the body does not matter.
       response.on('error', () => undefined);
       response.on('close', () => resolve(answered));
     });
@@ -126,7 +126,7 @@ export async function send(request: SentRequest, options: SendOptions): Promise<
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  // Handled even when no caller waits for it any more.
+  // Also handled when no caller waits for it any more.
   aborted.promise.catch(() => undefined);
   try {
     signal.throwIfAborted();

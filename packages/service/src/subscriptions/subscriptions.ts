@@ -83,7 +83,7 @@ const update = defineStatement({
   row,
 });
 
-/** A secret that was sealed with a key that is not here cannot sign, so it is not kept as the previous one. */
+/** A secret that was encrypted with a key that this process does not have cannot sign, so it is not stored as the previous one. */
 const rotate = defineStatement({
   name: 'rotate_secret_of_event_subscription',
   text: `
@@ -145,18 +145,21 @@ export async function readSubscription(db: Queryable, teamId: string, id: string
   return row ? toSubscription(row) : null;
 }
 
-/** A subscription with its sealed secret, which `openSecret` opens. */
+/** A subscription with its encrypted secret, which `openSecret` decrypts. */
 export interface SealedSubscription {
   readonly subscription: EventSubscription;
   /** Base64 */
   readonly sealedSecret: string;
 }
 
-/** Returns the signing secret as the receiver gets it. */
+/** Returns the signing secret in the form that the receiver gets. */
 export const openSecret = (vault: Vault, { subscription, sealedSecret }: SealedSubscription): string =>
   vault.open(sealPurpose(subscription.id), Buffer.from(sealedSecret, 'base64'));
 
-/** Returns what the audit log holds of a subscription. Of the URL it is the origin: the rest may hold a secret of the receiver. */
+/**
+ * Returns the form of a subscription for the audit log. It has only the origin of the URL, because the rest may contain a secret of the
+ * receiver.
+ */
 const stateOf = ({ name, url, events, filter, enabled }: EventSubscription): State => ({
   name,
   url_origin: URL.parse(url)?.origin,

@@ -1,8 +1,8 @@
-/** Deliveries that cannot be signed, because the secret of their subscription was sealed with another key than this process has. */
+/** Deliveries that cannot be signed, because the secret of their subscription was encrypted with another key than this process has. */
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, integer, uuid } from '../store/database/statement.ts';
 
-/** A process with the right key begins a due delivery within about a second: after this time there is none. */
+/** A process with the right key begins a due delivery within about a second, so after this time no such process exists. */
 const patienceSeconds = 10;
 
 /** The reason in the delivery's record. */
@@ -35,7 +35,7 @@ const giveUp = defineStatement({
   row: { id: uuid },
 });
 
-/** Pings stay as they are: who sent one looks at its result at once. */
+/** Pings stay unchanged, because their sender looks at the result at once. */
 const sendAgain = defineStatement({
   name: 'send_unsigned_deliveries_again',
   text: `
@@ -48,8 +48,8 @@ const sendAgain = defineStatement({
 });
 
 /**
- * Ends due deliveries that no process can sign as failed, with the reason in their record. Makes deliveries that ended so due
- * again if this process can sign them now: the right key was put back, or the secret was rotated.
+ * Ends due deliveries that no process can sign as failed, with the reason in their record. Makes such failed deliveries due again if
+ * this process can sign them now: the right key was restored, or the secret was rotated.
  */
 export async function settleUnsigned(
   db: Queryable,
@@ -67,8 +67,8 @@ const countUnreadable = defineStatement({
 });
 
 /**
- * Checks that the key opens the stored secrets. Returns null, or what is wrong and which file to copy. `keyIds` is empty where there
- * is no key yet. `file` is the path of this installation's secrets-key.
+ * Checks that the key decrypts the stored secrets. Returns null, or the fault and which file to copy. `keyIds` is empty if there is no
+ * key yet. `file` is the path of this installation's secrets-key.
  */
 export async function findKeyProblem(
   db: Queryable,

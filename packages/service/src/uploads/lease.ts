@@ -1,4 +1,4 @@
-/** Bounds the concurrent uploads of a sandbox, and other slow work for it, over all service processes. */
+/** Limits the concurrent uploads of a sandbox, and other slow work for it, over all service processes. */
 import { randomUUID } from 'node:crypto';
 import type { Database, Statement } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
@@ -30,16 +30,16 @@ const giveBack: Statement = {
   text: 'DELETE FROM upload_leases WHERE name = $1 AND holder = $2',
 };
 
-/** Work that shares a bound, such as the uploads of an execution's workspace or the pull requests of a run. */
+/** Work that shares a limit, such as the uploads of an execution's workspace or the pull requests of a run. */
 export interface LeasedWork {
   readonly name: string;
-  /** The largest number at the same time. */
+  /** Largest number at the same time. */
   readonly most: number;
 }
 
 /**
- * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of the kind are taken. If the database was away for so
- * long that another upload got the lease, the body fails at its next piece.
+ * Runs `work`, which reads `body`, while it holds a lease. `busy`: all leases of the kind are taken. If the database was unreachable
+ * for so long that another upload got the lease, the body fails at its next piece.
  */
 export async function oneUpload<T>(
   db: Database,
@@ -58,7 +58,10 @@ export async function oneUpload<T>(
   });
 }
 
-/** Runs `work` while it holds a lease. `busy`: all leases of the kind are taken. `isLost`: the database was away for so long that another one may have got it. */
+/**
+ * Runs `work` while it holds a lease. `busy`: all leases of the kind are taken. `isLost`: the database was unreachable for so long that
+ * other work may have got the lease.
+ */
 export async function whileLeased<T>(
   db: Database,
   kind: LeasedWork,

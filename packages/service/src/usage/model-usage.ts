@@ -31,7 +31,7 @@ export interface ModelUsage extends RunTokenHolder {
   readonly breakdown: Cost | null;
   /** Amount that counts against budgets, US dollars: the cost, or an upper bound where a part of it is not known. */
   readonly chargedUsd: number;
-  /** HTTP status that the sandbox received; 502 where the provider ended a stream early, 499 where the client did. */
+  /** HTTP status that the sandbox received; 502 if the provider ended a stream early, 499 if the client did. */
   readonly status: number;
   readonly durationMs: number;
 }

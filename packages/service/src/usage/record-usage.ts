@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement } from '../store/database/statement.ts';
 import type { ModelUsage } from './model-usage.ts';
 
-/** The run's row cannot be deleted until the commit. */
+/** The lock prevents the deletion of the run's row until the commit. */
 const insertRequest = defineStatement({
   name: 'insert_model_request',
   text: `
@@ -89,7 +89,7 @@ export async function recordUsageWithin(tx: Queryable, usage: ModelUsage): Promi
     cost?.cacheWrite ?? null,
     usage.durationMs,
   ]);
-  // The team pays for the request of a run that was deleted meanwhile, too.
+  // The team also pays for the request of a run that was deleted meanwhile.
   if (request?.is_new || !request?.is_run_there) {
     const hasAnswer = tokens.some((count) => count > 0);
     await tx.query(addToRuns, [[usage.runId, ...usage.ancestorIds], usage.chargedUsd, hasAnswer ? 1 : 0]);

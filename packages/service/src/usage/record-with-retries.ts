@@ -6,7 +6,7 @@ interface RecorderLog {
   error(fields: object, message: string): void;
 }
 
-/** Records usage, and keeps in memory what the database does not take. */
+/** Records usage. While the database does not accept it, stores it in memory. */
 export interface UsageRecorder {
   /** Never rejects. */
   record(usage: ModelUsage): Promise<void>;
@@ -14,7 +14,7 @@ export interface UsageRecorder {
   retry(): Promise<void>;
 }
 
-/** Usage beyond it is lost, and logged. */
+/** Usage above this number is lost, and logged. */
 const maxKept = 10_000;
 
 export function makeUsageRecorder(db: Database, log: RecorderLog): UsageRecorder {

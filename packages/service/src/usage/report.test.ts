@@ -89,7 +89,7 @@ describe('the usage report', () => {
     expect(problem.errors?.[0]?.path).toBe('cursor');
   });
 
-  it('holds nothing of another team, and keeps what a deleted run used', async () => {
+  it('contains nothing of another team, but the usage of a deleted run', async () => {
     expect((await report('', service.otherKey)).usage).toMatchObject([{ requests: 1 }]);
     await db.query('DELETE FROM runs WHERE id = $1', [runId]);
     expect((await report(`from=${today}`)).usage).toMatchObject([{ requests: 3 }]);

@@ -1,4 +1,4 @@
-/** The report of what a team used of models, by day, model, agent and creator. */
+/** The report of a team's use of models, by day, model, agent and creator. */
 import type { UsageDimension, UsageQuery, UsageReport, UsageRow } from '@runyard/contract/budgets';
 import type { RunActor } from '../access/actor.ts';
 import { readProfiles } from '../access/profiles.ts';
@@ -7,7 +7,7 @@ import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, float, integer, json, nullable, type RowOf, text } from '../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../store/paging/cursor.ts';
 
-/** A member that the report is not grouped by is '' in every row, so one order serves all groupings. */
+/** A member that does not group the report is '' in every row, so one order serves all groupings. */
 const readRows = defineStatement({
   name: 'read_usage_report',
   text: `
@@ -99,7 +99,7 @@ export async function readUsageReport(
 
 const keyOf = ({ day, model, agent, creator }: Row): string[] => [day, model, agent, creator];
 
-/** Rounds to millionths: sums of doubles have noise behind. */
+/** Rounds to millionths, because sums of doubles have rounding errors. */
 const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
 
 async function toUsageRows(db: Queryable, teamId: string, rows: readonly Row[]): Promise<UsageRow[]> {

@@ -42,7 +42,7 @@ const sumRequests = defineStatement({
 /** Rounds to nano-dollars, so that a sum of doubles is not shown as 0.30000000000000004. */
 const rounded = (usd: number): number => Math.round(usd * 1e9) / 1e9;
 
-/** Returns what each of the runs has used so far. Runs that made no request to a model are not in the map. */
+/** Returns the present usage of each run. Runs that sent no request to a model are not in the map. */
 export async function usageOfRuns(database: Queryable, runIds: readonly string[]): Promise<Map<string, RunUsage>> {
   const usage = new Map<string, RunUsage>();
   if (runIds.length === 0) return usage;

@@ -1,4 +1,4 @@
-/** Changes of webhooks. Each raises the version, so that no process accepts a delivery by what it knew before. */
+/** Changes webhooks. Each change raises the version, so that no process accepts a delivery with an earlier state. */
 import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
 import { type Author, recordChange } from '../access/audit/record.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -27,7 +27,7 @@ const lockOne = defineStatement({
   row: { ...webhookRow, has_secret: boolean },
 });
 
-/** $6: secret of the team that the webhook takes from now on; NULL: its secret stays. */
+/** $6: name of the team's secret that the webhook uses from now on; NULL: its secret stays. */
 const update = defineStatement({
   name: 'update_webhook',
   text: `
@@ -41,7 +41,7 @@ const update = defineStatement({
   row: webhookRow,
 });
 
-/** $6: seconds that the old secret is accepted; a secret that was sealed with another key cannot be opened, so it is not kept. */
+/** $6: seconds that the old secret is accepted. A secret that was encrypted with another key cannot be decrypted, so it is dropped. */
 const rotate = defineStatement({
   name: 'rotate_secret_of_webhook',
   text: `
@@ -98,8 +98,8 @@ export async function updateWebhook(
 }
 
 /**
- * Sets the given secret, or a new one. The old one is accepted for `graceSeconds` more. Null: the team has no such webhook. The
- * caller has checked that the secret fits the mode, which never changes.
+ * Sets the given secret, or a new one. The old one is accepted for `graceSeconds` more. Null: the team has no such webhook. The caller
+ * has checked that the secret fits the mode, which never changes.
  */
 export async function rotateWebhookSecret(
   tx: Queryable,

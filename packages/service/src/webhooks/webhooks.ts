@@ -111,12 +111,12 @@ export const subjectOf = ({ uid, name }: Pick<StoredWebhook, 'uid' | 'name'>) =>
 /** Returns the members of a webhook that the audit log shows. */
 export const stateOf = ({ uid: _uid, created_at: _created, ...state }: StoredWebhook): State => state;
 
-/** Returns the URL to which senders POST. `token`: the secret of a url_token webhook; absent: a placeholder stands for it. */
+/** Returns the URL to which senders POST. `token`: the secret of a url_token webhook; absent: a placeholder is used. */
 export function webhookUrl(baseUrl: string, { uid, auth_mode }: StoredWebhook, token = '{token}'): string {
   return `${baseUrl}/webhooks/w/${uid}${auth_mode === 'url_token' ? `/${token}` : ''}`;
 }
 
-/** 400: a member of the request names or has a secret that the webhook cannot use. */
+/** 400: a member of the request names or contains a secret that the webhook cannot use. */
 export interface BadSecret {
   readonly kind: 'bad_secret';
   readonly fault: Fault;

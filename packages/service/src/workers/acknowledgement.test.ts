@@ -1,4 +1,4 @@
-/** A worker's message is acknowledged when what it did is committed, and not before. */
+/** A worker's message is acknowledged after its effects are committed, and not before. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import {
   acceptedWorker,
@@ -50,7 +50,7 @@ const applied = (worker: RawWorker) => receivedOf(worker, 'messages_applied').ma
 const stateOf = async (runId: string) =>
   (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
 
-/** A worker that was handed a run, and what it says about it. */
+/** A worker that got a run, and the messages that it sends about it. */
 async function withAssignment() {
   const worker = await connect();
   const runId = await service.newRun({ config: { worker_host: 'box' } });

@@ -1,4 +1,4 @@
-/** The leases of executions whose sandboxes go on without their worker. */
+/** The leases of executions whose sandboxes continue without their worker. */
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../test/executions.ts';

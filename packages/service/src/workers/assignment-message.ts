@@ -9,8 +9,8 @@ function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']):
 }
 
 /**
- * Returns the message that gives an execution to a worker. `sidecarImage` is for workers that mount the agent into containers. Where such a
- * worker runs agents without one, the agent learns the image that it is not in from its arguments.
+ * Returns the message that assigns an execution to a worker. `sidecarImage` is for workers that mount the agent into containers. If
+ * such a worker runs agents without one, the arguments tell the agent which image is missing.
  */
 export function assignmentMessage(
   assignment: Assignment,

@@ -54,8 +54,8 @@ const renew = defineStatement({
 });
 
 /**
- * Renews the leases of all executions that the connection holds, because the worker sent a sign of life. Returns false where
- * the row is gone: another service process took this one for dead.
+ * Renews the leases of all executions that the connection holds, because the worker sent a message or a ping. Returns false if the row
+ * is gone: another service process counted this one as dead.
  */
 export async function renewLeases(db: Queryable, connectionId: string, leaseSeconds: number): Promise<boolean> {
   return (await db.query(renew, [connectionId, leaseSeconds])).length === 1;
@@ -82,7 +82,7 @@ const deadConnections = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the connections of service processes that died. `asker` is the calling process: it lives, however late its sign of life is. */
+/** Returns the connections of service processes that died. `asker` is the calling process: it lives, however late its heartbeat is. */
 export async function findConnectionsOfDeadServices(
   db: Queryable,
   asker: string,

@@ -15,10 +15,10 @@ afterAll(async () => {
   for (const process of processes) await process.close();
 });
 
-/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
 const soonMs = 4_000;
 
-/** Sockets and streams of the key on all processes; gives when each of them ended, as `performance.now()`. */
+/** Sockets and streams of the key on all processes; returns when each of them ended, as `performance.now()`. */
 async function openAll(key: string): Promise<Promise<number>[]> {
   const runId = await service.newRun();
   const ends: Promise<number>[] = [];

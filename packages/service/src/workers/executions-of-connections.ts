@@ -1,4 +1,4 @@
-/** Reads which executions the record gives to a worker's connection. */
+/** Reads the executions that the database assigns to a worker's connection. */
 import { hasKey, isInPool } from '../executions/lease/may-serve.ts';
 import { heldPhases } from '../executions/transitions/phases.ts';
 import type { Queryable } from '../store/database/database.ts';
@@ -30,7 +30,7 @@ const missingFrom = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns the executions that the record gives to these instances of the connection's worker, and that the worker did not list. */
+/** Returns the executions that the database assigns to these instances of the connection's worker, and that the worker did not list. */
 export async function findMissing(
   db: Queryable,
   input: { connectionId: string; instanceIds: readonly string[]; listed: readonly string[] },
@@ -49,7 +49,7 @@ const stopOrders = defineStatement({
   row: { id: uuid, runId: uuid, connectionId: uuid, graceMs: integer },
 });
 
-/** Returns the sandboxes of these connections that must be ended: it was ordered, or their agents did not leave in time. */
+/** Returns the sandboxes of these connections that must end: that was ordered, or their agents did not exit in time. */
 export async function findStopOrders(
   db: Queryable,
   connectionIds: readonly string[],

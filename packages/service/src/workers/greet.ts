@@ -1,4 +1,4 @@
-/** Greets a worker: gives the executions that it still holds to its new connection. */
+/** Handles the start of a worker's connection: gives it the executions that the worker still runs. */
 import { imagesFeature, type WorkerHello } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../executions/lease/adopt.ts';
@@ -9,15 +9,15 @@ import { findInstances, newInstance } from './instances.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { lockOwnConnection } from './rights.ts';
 
-/** Tells the worker to end a sandbox at once. */
+/** Orders the worker to end a sandbox at once. */
 export function orderStop(connection: OpenConnection, runId: string, executionId: string): void {
   connection.send({ type: 'task_cancellation', data: { task_id: runId, execution_id: executionId, grace_ms: 0 } });
 }
 
 /**
- * Handles the hello of our own worker and compares its list with the record, both ways. The worker is ordered to end the
- * sandboxes that the record does not give it. Executions that the record gives to it, or to an instance that it proves to
- * replace, and that it does not list, are lost. A worker without a valid token is a new instance and is sent a token. Throws
+ * Handles the hello of our own worker and compares its list with the database, in both directions. The worker is ordered to end
+ * sandboxes that the database does not assign to it. Executions are lost if the database assigns them to it, or to an instance that it
+ * proves to replace, and it does not list them. A worker without a valid token is a new instance and gets a token. Throws
  * `ConnectionEnded`.
  */
 export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
@@ -64,9 +64,9 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
 }
 
 /**
- * Greets a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs
- * what lost connections of its name, in its team and pool, held. It does not tell whether it runs containers: `runsImages` is assumed. Throws
- * `ConnectionEnded`.
+ * Handles a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs the
+ * executions of lost connections with its name, team and pool. It does not report whether it runs containers: `runsImages` is assumed.
+ * Throws `ConnectionEnded`.
  */
 export async function greetPublicWorker(
   deps: ExecutionDeps,

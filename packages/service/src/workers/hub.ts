@@ -1,4 +1,4 @@
-/** The hub: connects the workers' WebSockets of this process with the record. */
+/** The hub: applies the messages on the workers' WebSockets of this process to the database. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
@@ -13,10 +13,10 @@ import { makeConnection, type OpenConnection } from './open-connection.ts';
 import { makeOrders } from './orders.ts';
 import { ConnectionEnded } from './rights.ts';
 
-/** After a rejection nothing is assigned to the connection for so long, so that another worker gets the execution. */
+/** After a rejection nothing is assigned to the connection for this long, so that another worker gets the execution. */
 const rejectionPauseMs = 2000;
 
-/** A worker that sent no hello for so long is taken for a public one. */
+/** A worker that sent no hello for this long counts as a public one. */
 const helloWaitMs = 1000;
 
 /** SQLSTATE class 22: PostgreSQL cannot store a value of the message. */
@@ -31,19 +31,19 @@ export interface Hub {
     /** The key that opened the connection. Each message is checked against it. */
     keyId: string;
     send(message: ServiceMessage): void;
-    /** Ends the connection, so that the worker makes a new one. */
+    /** Closes the connection, so that the worker opens a new one. */
     end(): void;
   }): Promise<HubConnection>;
   /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Tells workers which sandboxes to end, and which take no slot. */
+  /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface HubConnection {
   message(message: WorkerMessage): Promise<void>;
-  /** Notes a sign of life: a ping or a message. */
+  /** Records that the worker is alive. Called for each ping and message. */
   alive(): void;
   closed(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export interface HubOptions {
   readonly serviceInstanceId: string;
   /** Returns the run's arguments for the agent. */
   readonly agentArguments?: (assignment: Assignment) => string[];
-  /** Image with the agent for public workers, which then take runs with an image; absent: they start a program of their machine. */
+  /** Image with the agent for public workers, which can then run images; absent: they start a program of their machine. */
   readonly sidecarImage?: string | undefined;
 }
 
@@ -107,7 +107,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         });
       }, helloWaitMs);
 
-      /** Applies a message. `row_lost`: the row of the connection was gone, so the worker has to connect again. */
+      /** Applies a message. `row_lost`: the row of the connection was gone, so the worker must connect again. */
       const handle = async (message: WorkerMessage): Promise<'row_kept' | 'row_lost'> => {
         try {
           await handleWorkerMessage(deps, connection, message);
@@ -115,7 +115,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         } catch (error) {
           const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // The public worker does not repeat its messages. This process lives, so the message counts.
+          // The public worker does not repeat its messages. This process lives, so the message is applied.
           await insertWorkerConnection(deps.db, row);
           await handleWorkerMessage(deps, connection, message);
           return 'row_lost';
@@ -128,7 +128,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       return {
         message: async (message) => {
           clearTimeout(helloWait);
-          // After a lost connection, the public worker's first message may be about an execution that it held before.
+          // After a lost connection, the public worker's first message may be about an execution from before.
           if (message.type !== 'worker_hello' && !connection.ready) await greetAsPublic();
           else await greetedAsPublic;
           // Set before the execution is queued again: the notice may arrive before the statement's answer.

@@ -83,7 +83,7 @@ test.each([
     config: { environment_id: 'boxesBoxesBoxesBoxes22' },
   });
   const plain = await t.newRun({ workerHost: workerId });
-  // Its first message greets it, before which nothing is assigned.
+  // Nothing is assigned to it before its first message.
   await connection.message({ type: 'task_claimed', data: { task_id: plain, worker_id: workerId } });
   await hub.dispatch();
   const seen = assigned.map(({ task_id, docker_image, sidecar_image, additional_oz_args }) => ({

@@ -4,7 +4,7 @@ import { heldPhases } from '../executions/transitions/phases.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 
-/** One worker name in one pool: a token proves an instance only there. */
+/** A worker name in a pool. A token proves an instance only there. */
 export interface InstanceScope {
   readonly workerId: string;
   /** null: the hosted pool. */
@@ -50,7 +50,7 @@ export async function newInstance(
   return { id, token };
 }
 
-/** An instance without connection and executions has nothing to prove. It gets a new token when it connects again. */
+/** An instance without connection and executions is not needed. Its worker gets a new token when it connects again. */
 const deleteUnused = defineStatement({
   name: 'delete_unused_worker_instances',
   text: `

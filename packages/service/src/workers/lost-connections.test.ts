@@ -13,7 +13,7 @@ let hub: Hub;
 let keyId: string;
 
 beforeEach(async () => {
-  // Leases so short that each sign of life renews them.
+  // Leases so short that each ping or message renews them.
   t = await openTestExecutions({ timing: { leaseSeconds: 0.001 } });
   await beatServiceInstance(t.deps, slow);
   keyId = await insertWorkerKey(t.deps.db, t.teamId);

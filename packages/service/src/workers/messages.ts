@@ -1,6 +1,6 @@
 /**
- * Applies the messages of workers. Each takes effect in one transaction, which first checks under the run's lock that the
- * connection may act on the execution. Every effect is a compare-and-set: a late or repeated message changes nothing.
+ * Applies the messages of workers. Each takes effect in one transaction, which first checks under the run's lock that the connection
+ * may act on the execution. Every effect is a compare-and-set, so a late or repeated message changes nothing.
  */
 
 import {
@@ -31,17 +31,20 @@ interface Target {
   readonly assignmentId: string | null;
 }
 
-/** Reasons of a worker for the end of a sandbox whose agent did nothing wrong. Other workers give none of them. */
+/** A worker's reasons for the end of a sandbox whose agent did not fail. Other workers give none of them. */
 const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['worker_stopped', 'stopped'],
   ['worker_lost', 'lost'],
   ['supervisor_lost', 'lost'],
 ]);
 
-/** `held`: the connection keeps the execution; `released`: it gives it up; `refused`: it has no right to it. */
+/**
+ * `held`: the execution stays with the connection; `released`: the connection has given it up; `refused`: the connection has no right
+ * to it.
+ */
 type Outcome = 'held' | 'released' | 'refused';
 
-/** Applies one message. The public worker names only the run: the connection holds one execution of it. */
+/** Applies one message. The public worker names only the run: a connection has at most one execution of it. */
 export async function handleWorkerMessage(
   deps: ExecutionDeps,
   connection: OpenConnection,
@@ -134,8 +137,8 @@ function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
 }
 
 /**
- * PENDING → CLAIMED for the assignment that this connection was given. An end without a claim claims first: it counts as a
- * try then, where a mere rejection would go back and forth between queue and worker for ever.
+ * PENDING → CLAIMED for the assignment of this connection. An end without a claim claims first, so that it counts as a try. A rejection
+ * would return it to the queue and the worker without end.
  */
 async function claimAssigned(
   deps: ExecutionDeps,

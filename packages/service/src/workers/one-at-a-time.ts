@@ -1,12 +1,12 @@
-/** Work that never runs twice at once. */
+/** Prevents that a task runs twice at once. */
 export interface OneAtATime {
-  /** Starts the work; calls that come while it runs share one further run. Rejects where the work does. */
+  /** Starts the work; calls while it runs share one further run. Rejects if the work does. */
   run(): Promise<void>;
-  /** Waits for the work that runs, and starts none after it. */
+  /** Waits for the work in progress, and starts none after it. */
   stop(): Promise<void>;
 }
 
-/** Wraps the work so that an older look at the record never overrides a newer one, however many callers there are. */
+/** Wraps the work so that an older read of the database never overrides a newer one, however many callers there are. */
 export function oneAtATime(work: () => Promise<void>): OneAtATime {
   let isStopped = false;
   let isAskedAgain = false;

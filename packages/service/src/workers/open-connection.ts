@@ -2,14 +2,16 @@ import type { ServiceMessage } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { evictIdle } from '../executions/idle/idle.ts';
 
-/** Slots of a worker that does not say how many it has: it rejects the assignments that it cannot take. */
+/** Slots of a worker that does not report their number: it rejects the assignments that it cannot take. */
 const assumedSlots = 1000;
 
-/** An execution that a connection holds, with the assignment that brought it there. */
+/** An execution of a connection, with its assignment. */
 interface HeldExecution {
   readonly runId: string;
   readonly assignmentId: string | null;
-  /** True while the agent waits for a follow-up or for other runs, and takes no slot. As the worker was told last. */
+  /**
+   * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the value that the worker was sent last.
+   */
   idle: boolean;
   /** True once the end of the sandbox is decided. */
   leaving: boolean;
@@ -24,7 +26,7 @@ export interface OpenConnection {
   /** Names the program of our own worker; null: it sent no hello. */
   instanceId: string | null;
   slots: number;
-  /** Whether the worker says that it can run container images. */
+  /** Whether the worker reports that it can run container images. */
   runsImages: boolean;
   draining: boolean;
   /** False until our worker's hello, or the first message of a public worker, was handled. */
@@ -42,7 +44,7 @@ export interface OpenConnection {
 /** The open connections of this process, by id. */
 export type OpenConnections = ReadonlyMap<string, OpenConnection>;
 
-/** Returns a connection that has just been opened and holds nothing. */
+/** Returns a connection that has just been opened and has no executions. */
 export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | 'teamId' | 'send'>): OpenConnection {
   return {
     ...given,
@@ -65,7 +67,7 @@ export function takenSlots(connection: OpenConnection): number {
   return count;
 }
 
-/** Tells whether an execution may be assigned to the connection now. */
+/** Returns whether an execution may be assigned to the connection now. */
 export const hasFreeSlot = (connection: OpenConnection): boolean =>
   connection.ready &&
   !connection.draining &&
@@ -73,8 +75,8 @@ export const hasFreeSlot = (connection: OpenConnection): boolean =>
   connection.pausedUntil <= performance.now();
 
 /**
- * Asks agents that wait for a follow-up to leave, because their sandboxes keep memory: some where the worker has more than
- * twice as many sandboxes as slots, all where the worker drains.
+ * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some if the worker has more than twice as many
+ * sandboxes as slots, all if the worker drains.
  */
 export async function evictBeyondLimit(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
   const staying = [...connection.executions.values()].filter((execution) => !execution.leaving);

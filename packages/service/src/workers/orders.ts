@@ -1,4 +1,4 @@
-/** Compares the executions that the connections of this process hold with the record, and tells their workers of changes. */
+/** Compares the executions of this process's connections with the database, and sends their workers the changes. */
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { restingExecutions } from '../executions/idle/idle.ts';
 import { findStopOrders } from './executions-of-connections.ts';
@@ -6,16 +6,16 @@ import { oneAtATime } from './one-at-a-time.ts';
 import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
 
 export interface Orders {
-  /** Tells workers which sandboxes to end, and which take no slot. */
+  /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   send(): Promise<void>;
   /** The same, without waiting for it; a failure is logged. */
   sendSoon(): void;
   stop(): Promise<void>;
 }
 
-/** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
+/** Makes the orders of this process. Calls `onFreeSlot` when an execution has given its slot back. */
 export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
-  /** Tells our workers of each execution that takes a slot now, or takes none any more. */
+  /** Sends our workers each execution that takes a slot now, or takes none any more. */
   async function tellIdle(): Promise<void> {
     const resting = await restingExecutions(deps.db, [...connections.keys()]);
     let isFreed = false;
@@ -23,7 +23,7 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
       for (const [executionId, held] of connection.executions) {
         const phase = resting.get(executionId);
         held.leaving = phase === 'stopping';
-        // An agent that was asked to leave takes no slot again.
+        // An agent that was asked to leave never takes a slot again.
         const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
         if (held.idle === isIdle) continue;
         held.idle = isIdle;

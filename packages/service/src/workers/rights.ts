@@ -5,8 +5,8 @@ import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, text } from '../store/database/statement.ts';
 
 /**
- * Thrown where the worker has to connect again: the row of its connection is gone, because another process took this one for
- * dead, or its key was deleted or has expired, or the person of the key may not run workers any more.
+ * Thrown if the worker must connect again: the row of its connection is gone, because another process counted this one as dead, or its
+ * key was deleted or has expired, or the person of the key may not run workers any more.
  */
 export class ConnectionEnded extends Error {
   override readonly name = 'ConnectionEnded';
@@ -32,7 +32,7 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** Comes after `lockRun` in a statement of its own, so that it sees the changes for which the lock waited. */
+/** A statement of its own after `lockRun`, so that it sees the changes for which the lock waited. */
 const readServed = defineStatement({
   name: 'read_served_execution',
   text: `
@@ -42,9 +42,9 @@ const readServed = defineStatement({
 });
 
 /**
- * Locks the run of an execution and returns the execution's phase. Returns null where the connection may not act on the
- * execution: it belongs to another connection, team or pool, or the connection's key is not valid any more. Throws
- * `ConnectionEnded` where the execution is the connection's, but the row of the connection is gone.
+ * Locks the run of an execution and returns the execution's phase. Returns null if the connection may not act on the execution: it
+ * belongs to another connection, team or pool, or the connection's key is not valid any more. Throws `ConnectionEnded` if the execution
+ * is the connection's, but the row of the connection is gone.
  */
 export async function lockServed(
   tx: Queryable,

@@ -13,8 +13,8 @@ import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts'
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
 
 /**
- * Tells whether a request asks for the worker's WebSocket. Any other upgrade is ignored and the request answered without it, as
- * RFC 9110 7.8 allows: `curl --http2` and Java's client offer h2c with each request.
+ * Returns whether a request asks for the worker's WebSocket. For any other upgrade, the request is answered without it, as RFC 9110 7.8
+ * allows: `curl --http2` and Java's client offer h2c with each request.
  */
 export function isWorkerUpgrade(request: IncomingMessage): boolean {
   const isWebSocket = request.headers.upgrade?.trim().toLowerCase() === 'websocket';
@@ -29,13 +29,13 @@ interface SocketOptions {
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
 }
 
-/** Time for the other end to answer the close frame; after it the connection is cut. */
+/** Time for the other end to answer the close frame. After it the connection is cut. */
 const closeWaitMs = 300;
 
-/** The public worker pings every 30 s. After more than two missed pings the other end is taken for gone. */
+/** The public worker pings every 30 s. After more than two missed pings the other end counts as gone. */
 const silenceMs = 75_000;
 
-/** The longest message, a hello, lists some hundred executions. */
+/** Largest message. The largest one is a hello, which lists a few hundred executions. */
 const maxMessageBytes = 1024 * 1024;
 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
@@ -91,9 +91,9 @@ function serve(
   const { workerId, teamId, key } = owner;
   const { keyId } = key;
   let isKeyEnded = false;
-  /** An acknowledgement covers all earlier messages: after a failed one, no numbered message may take effect. */
+  /** An acknowledgement covers all earlier messages, so after a failed one no numbered message may take effect. */
   let hasFailed = false;
-  /** Closes the connection within `closeWaitMs`, whatever the other end does. */
+  /** Closes the connection within `closeWaitMs`, even if the other end does nothing. */
   const close = (code: number, reason: string) => {
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), closeWaitMs).unref();
@@ -120,7 +120,7 @@ function serve(
     chain = chain
       .then(async () => await work(await opened))
       .catch((error: unknown) => {
-        // Our worker repeats messages that were not acknowledged; of the public one the message is lost.
+        // Our worker repeats messages that were not acknowledged; a message of the public worker is lost.
         log.error({ err: error, worker: workerId }, 'a message of a worker failed');
         hasFailed = true;
         close(1011, 'try again');

@@ -48,7 +48,7 @@ async function claimByPublicWorker(key: string, name: string, body: object = {})
   return { runId, executionId };
 }
 
-/** The same by our own worker; gives the token that it was issued. */
+/** Does the same as our own worker; returns the token that it got. */
 async function claimByOwnWorker(key: string, name: string, instanceId: string, body: object = {}) {
   const worker = await connect(key, name);
   worker.say(rawHello({ worker_id: name, instance_id: instanceId }));
@@ -67,7 +67,7 @@ const failed = (runId: string, executionId?: string) => ({
   data: { task_id: runId, message: 'taken over', exit_code: 1, ...(executionId && { execution_id: executionId }) },
 });
 
-/** Reports the end of somebody else's execution, and waits until the report has been handled. */
+/** Reports the end of an execution of another worker, and waits until the report has been handled. */
 async function attack(worker: RawWorker, runId: string, executionId: string): Promise<void> {
   worker.say(failed(runId));
   worker.say(failed(runId, executionId));
@@ -182,7 +182,7 @@ test('refuses claims, rejections and ends of a worker whose key was deleted', as
   const worker = await connect(key, 'box');
   const runId = await service.newRun({ config: { worker_host: 'box' } });
   const { execution_id: executionId } = await firstAssignment(worker);
-  // Without the notice that ends the socket: the check of the action itself is what is tested.
+  // Suppresses the notice that ends the socket, to test the check of the action itself.
   await service.deps.db.query(
     "DELETE FROM api_keys WHERE id = (SELECT key_id FROM worker_connections WHERE worker_id = 'box' ORDER BY id DESC LIMIT 1)",
   );

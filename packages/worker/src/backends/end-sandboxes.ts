@@ -5,12 +5,12 @@ import { lockDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
 
-/** Time for a worker that is just ending to release the data folder. */
+/** Time for a worker that is about to end to release the data folder. */
 const patienceMs = 3000;
 
 /**
- * Ends the sandboxes that a worker of this data folder left when it died, so that they do not go on until they give up waiting for the
- * next worker. Returns false if a worker runs: it has them.
+ * Ends the sandboxes that a dead worker of this data folder left. Otherwise they would run until they stop waiting for the next worker.
+ * Returns false if a worker runs, because the sandboxes are its own.
  */
 export async function endSandboxes(dataDir: string): Promise<boolean> {
   const deadline = performance.now() + patienceMs;

@@ -9,11 +9,11 @@ import { readEnd } from '../supervised/records.ts';
 import { backends } from './backends.ts';
 
 /**
- * Ends and removes what earlier processes of this data folder left: the processes of sandboxes and their supervisors, what each backend
- * sweeps, and workspaces; but not the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the lock of the data
- * folder, so all else is abandoned. Resolves only when every process is
- * proved gone, so that the worker may say so in its hello: no process has a mark of this folder, and the kernel removes a cgroup
- * only when it is empty. Ends that are still to be reported stay.
+ * Ends and removes the remains of earlier processes of this data folder: processes of sandboxes, their supervisors, workspaces, and the
+ * objects that each backend sweeps. Leaves the sandboxes with the ids of `kept`, which the caller has adopted. The caller holds the
+ * lock of the data folder, so all else is abandoned. Resolves only when every process is proved to be gone, so that the worker may say
+ * so in its hello: no process has a mark of this folder, and the kernel removes a cgroup only when it is empty. Ends that are not
+ * reported yet stay.
  */
 export async function sweepLeftovers(
   { folder, owner }: StateRoot,
@@ -36,6 +36,6 @@ export async function sweepLeftovers(
     if (!kept.has(name) && readEnd(place) === undefined) await rm(place, { recursive: true, force: true });
   }
   if (workspaces.length + sandboxes > 0) {
-    log.info({ workspaces: workspaces.length, sandboxes }, 'removed what an earlier worker left behind');
+    log.info({ workspaces: workspaces.length, sandboxes }, 'removed the remains of an earlier worker');
   }
 }

@@ -15,7 +15,7 @@ export interface CacheAccess {
 
 /** A run keeps a workspace and a mirror for each of its repositories. */
 const mostWrites = 24;
-/** A sandbox that sends nothing for so long is given up. */
+/** A sandbox that sends nothing for this long is cut off. */
 const silenceMs = 60_000;
 
 /**

@@ -33,7 +33,7 @@ const sizeOf = async () => {
 };
 
 describe('the cache of a worker', () => {
-  test('returns what was written last under a name, also after a restart', async () => {
+  test('returns the last content of a name, even after a restart', async () => {
     const cache = await open();
     expect(await contentOf(cache, 'a')).toBeUndefined();
     expect(await cache.write('a', bytes('one ', 'object'))).toBe('kept');
@@ -61,7 +61,7 @@ describe('the cache of a worker', () => {
     expect(await readdir(folder)).toHaveLength(1);
   });
 
-  test('removes what a killed worker did not finish, and what is no object', async () => {
+  test('removes unfinished objects of a killed worker, and files that are not objects', async () => {
     const cache = await open();
     await cache.write('a', bytes('whole'));
     await writeFile(path.join(folder, 'new-0123456789abcdef'), 'half');

@@ -13,13 +13,13 @@ export interface CachedObject {
   close(): Promise<void>;
 }
 
-/** `kept`: whole and durable. `too_large`: over the limit of one object, or nothing is left to remove for it. */
+/** `kept`: stored completely and durably. `too_large`: over the limit of one object, or no object is left to remove for it. */
 export type WriteOutcome = 'kept' | 'too_large';
 
 /** Objects that agents keep on this machine for later runs. The worker never looks into them. */
 export interface Cache {
   read(name: string): Promise<CachedObject | undefined>;
-  /** Keeps the bytes under this name instead of what was there. Rejects if the source fails; nothing is kept then. */
+  /** Stores the bytes under this name in place of the earlier ones. Rejects if the source fails; nothing is stored then. */
   write(name: string, source: AsyncIterable<Uint8Array>): Promise<WriteOutcome>;
 }
 

@@ -76,7 +76,7 @@ describe('the connection of a worker', () => {
     service.acknowledge(false);
     send(ended('a'));
     await service.waitFor('task_completed');
-    // The socket answers pings all the while: a pong behind the message says nothing about what became of it.
+    // The socket answers pings all the time, so a pong after the message does not show that the message was handled.
     service.send(fakeAssignment('marker'));
     await vi.waitFor(() => expect(received).toHaveLength(1), inTime);
     service.cutConnections();
@@ -151,7 +151,7 @@ describe('the connection of a worker', () => {
 });
 
 describe('the token of a folder', () => {
-  test('proves that a process goes on where an earlier one ended', async () => {
+  test('proves that a process continues an earlier one', async () => {
     const first = openInstanceToken(folder, silent);
     expect(first.proof()).toEqual({});
     first.keep('a');

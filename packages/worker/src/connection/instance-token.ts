@@ -1,4 +1,4 @@
-/** The token that proves to the service which worker this is: the processes of a data folder, one after the other. */
+/** The token that identifies this worker to the service: the processes of a data folder, one after the other. */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,8 +13,8 @@ export interface InstanceToken {
 }
 
 /**
- * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the sandboxes of earlier processes that go
- * on, and has proved that the others are gone: so it is the same worker.
+ * Opens the token of a worker's folder. The caller holds the lock of the folder, has adopted the living sandboxes of earlier processes,
+ * and has proved that the others are gone, so it is the same worker.
  */
 export function openInstanceToken(folder: string, log: Logger): InstanceToken {
   const file = path.join(folder, 'instance-tokens');
@@ -23,7 +23,7 @@ export function openInstanceToken(folder: string, log: Logger): InstanceToken {
     proof: () => (own === undefined ? {} : { token: own }),
     keep(token) {
       own = token;
-      // Written before any execution is claimed, so that after a crash the next process can prove that it goes on.
+      // Written before any execution is claimed, so that after a crash the next process can prove that it continues this one.
       try {
         writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600, flush: true });
         renameSync(`${file}.new`, file);

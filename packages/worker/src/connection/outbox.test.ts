@@ -4,7 +4,7 @@ import { createOutbox } from './outbox.ts';
 
 const claim = (id: string): WorkerMessage => ({ type: 'task_claimed', data: { task_id: id, worker_id: 'w' } });
 
-test('keeps what is not confirmed, in order', () => {
+test('keeps unconfirmed messages, in order', () => {
   const outbox = createOutbox();
   for (const id of ['a', 'b', 'c']) outbox.keep(claim(id));
   outbox.confirm(1);
@@ -14,7 +14,7 @@ test('keeps what is not confirmed, in order', () => {
   ]);
 });
 
-test('tells when something was confirmed, not when nothing was', () => {
+test('reports a confirmation only if it confirms a message', () => {
   let told = 0;
   const outbox = createOutbox(() => {
     told += 1;

@@ -10,7 +10,7 @@ export interface KeptMessage {
 /** Messages that the service has not confirmed, in order. They are sent again on each new connection. */
 export interface Outbox {
   keep(message: WorkerMessage): KeptMessage;
-  /** Drops all messages up to this number: the service has applied them. */
+  /** Drops all messages up to this number, because the service has applied them. */
   confirm(number: number): void;
   readonly kept: () => readonly KeptMessage[];
   /** Resolves when the service has confirmed every message. */

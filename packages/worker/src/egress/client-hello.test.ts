@@ -13,7 +13,7 @@ test.each([16_384, 100, 1])('reads the name of a message in records of %i bytes'
   });
 });
 
-test('reads what a real client sends', async () => {
+test('reads the messages of a real client', async () => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

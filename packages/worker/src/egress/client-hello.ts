@@ -1,7 +1,7 @@
 /** Reads the first message of TLS (RFC 8446 section 4.1.2), which names the host in the extension `server_name` (RFC 6066 section 3). */
 
 export type HelloReading =
-  /** Read again when there are `needs` bytes. */
+  /** The message is incomplete: read it again when there are `needs` bytes. */
   | { readonly kind: 'incomplete'; readonly needs: number }
   | { readonly kind: 'not_tls' }
   | { readonly kind: 'malformed' }

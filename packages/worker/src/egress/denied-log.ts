@@ -2,7 +2,7 @@ import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egre
 import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import { maxDeniedShown } from '@runyard/contract/limits';
 
-/** Denied connections of one sandbox: each new one is reported at once, up to a limit, and the counts in the end. */
+/** Reports denied connections of one sandbox: each new one at once, up to a limit, and the counts at the end. */
 export interface DeniedLog {
   add(host: string, port: number, reason: DeniedReason): void;
   /** Reports the counts if there were more tries than reports. Once. */
@@ -35,5 +35,5 @@ export function deniedLog(report: (denied: DeniedConnections) => void): DeniedLo
   };
 }
 
-/** Programs in the sandbox choose the text: nothing but visible ASCII, shortened. */
+/** Returns only visible ASCII, shortened, because programs in the sandbox choose the text. */
 const harmless = (text: string): string => text.replace(/[^\x21-\x7e]/g, '?').slice(0, 260);

@@ -13,7 +13,7 @@ export interface EgressOrder {
   readonly settings: EgressSettings;
 }
 
-/** The way of one sandbox to the hosts that its environment allows. */
+/** The access of one sandbox to the hosts that its environment allows. */
 export interface SandboxEgress {
   readonly order: EgressOrder;
   /** Takes the denied connections of a proxy that another process opened by `order`. */
@@ -31,7 +31,10 @@ export interface ExecutionEgress extends SandboxEgress {
 
 /** The egress of all sandboxes of a worker. */
 export interface Egress {
-  /** Makes the egress of an execution whose environment allows `hosts`. `report` is called for denied connections, boundedly. */
+  /**
+   * Makes the egress of an execution whose environment allows `hosts`. `report` is called for denied connections, a limited number of
+   * times.
+   */
   ofExecution(hosts: readonly string[], report: (denied: DeniedConnections) => void): ExecutionEgress;
 }
 

@@ -35,7 +35,7 @@ export function hostMatches({ headersDistinct }: IncomingMessage, target: Host &
   return named !== undefined && named.host === target.host && named.port === target.port;
 }
 
-/** Sends the request to the server at the other end of `socket`, with the checked host and without what is for the proxy. */
+/** Sends the request to the server at the other end of `socket`, with the checked host and without headers for the proxy. */
 export function forwardPlain(
   message: IncomingMessage,
   response: ServerResponse,

@@ -12,7 +12,7 @@ function settings(env: Record<string, string>): Settings {
 const operator = (text: string) => settings({ RUNYARD_EGRESS: text }).RUNYARD_EGRESS;
 const name = (host: string): Host => ({ kind: 'name', host });
 
-test('allows what the environment names where the operator allows any host', () => {
+test('allows the hosts of the environment if the operator allows any host', () => {
   const policy = egressPolicy(['example.com', '*.example.org:8443'], settings({}).RUNYARD_EGRESS);
   expect(policy.allowed).toEqual(['example.com', '*.example.org:8443']);
   expect(policy.refused).toEqual([]);

@@ -9,7 +9,7 @@ import type { OperatorRules } from '@runyard/contract/settings/egress';
 export interface EgressPolicy {
   /** Rules of the environment, narrowed to those of the operator. */
   readonly allowed: readonly string[];
-  /** Rules of the environment of which the operator allows nothing. */
+  /** Rules of the environment that the operator does not allow at all. */
   readonly refused: readonly string[];
   /** Returns why a connection to the host is denied before its name is looked up; undefined: it is not. */
   refusal(host: Host, port: number): DeniedReason | undefined;

@@ -85,7 +85,7 @@ describe('a tunnel to port 443', () => {
       (socket: Socket) => {
         const more = setInterval(() => socket.write(Buffer.from([22, 3, 1, 0, 1, 1])), 2);
         socket.once('close', () => clearInterval(more));
-        // The proxy may close while a piece is on its way.
+        // The proxy may close the connection while a piece is being sent.
         socket.on('error', () => clearInterval(more));
       },
     ],

@@ -8,7 +8,7 @@ const accessDenied = Buffer.from([21, 3, 3, 0, 2, 2, 49]);
 
 export interface TunnelOptions {
   readonly target: Host;
-  /** True: only TLS may pass. False: other protocols pass, and TLS is checked where the client begins with it. */
+  /** True: only TLS may pass. False: other protocols pass, and TLS is checked if the client begins with it. */
   readonly needsTls: boolean;
   /** Limit for the first message of TLS. */
   readonly helloMs: number;
@@ -80,7 +80,7 @@ export function openTunnel(client: Socket, server: Socket, head: Buffer, options
   }
 }
 
-/** Returns why a tunnel to the host must not begin with this; undefined: it may. */
+/** Returns why a tunnel to the host must not begin with these bytes; undefined: it may. */
 function helloFault(reading: HelloReading, target: Host): DeniedReason | undefined {
   if (reading.kind === 'not_tls') return 'not_tls';
   if (reading.kind !== 'hello') return 'bad_handshake';

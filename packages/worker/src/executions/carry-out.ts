@@ -27,7 +27,7 @@ import {
 
 export interface CarryOutOptions {
   readonly backend: SandboxBackend;
-  /** Of every sandbox; an environment may lower them. */
+  /** Limits of every sandbox; an environment may lower them. */
   readonly limits: SandboxLimits;
   /** Folder with programs of harnesses that all sandboxes see. */
   readonly harnessDir: string | undefined;
@@ -115,7 +115,7 @@ async function awaitEnd(
   return exitMessage(name, exit, execution.ending, memoryMb);
 }
 
-/** Carries on an execution whose sandbox an earlier worker started, until its end. Never rejects. */
+/** Follows an execution whose sandbox an earlier worker started, until its end. Never rejects. */
 export async function carryOn(
   options: CarryOutOptions,
   execution: Execution,
@@ -123,7 +123,7 @@ export async function carryOn(
 ): Promise<TerminalMessage> {
   const { limits, limited, network, spawn_ms: spawnMs } = record;
   const { name } = execution;
-  // The earlier worker may have died before the service confirmed it. The service records it once.
+  // The earlier worker may have died before the service confirmed this message. The service records it once.
   if (lives) options.send(readyMessage(options, name, spawnMs, limited ? limits : undefined, network));
   sandbox.onDenied((denied) => options.send({ type: 'connections_denied', data: { ...name, ...denied } }));
   const message = await awaitEnd(options, execution, sandbox, limits);
@@ -155,7 +155,7 @@ function readyMessage(
 const isLimited = ({ limits, instance_shape }: TaskAssignment['data']): boolean =>
   limits !== undefined || instance_shape !== undefined;
 
-/** Returns the message about a step of an image's way to the worker. */
+/** Returns the message about a step of the pull of an image. */
 const imageMessage = (name: ExecutionName, step: ImageStep): WorkerMessage => ({
   type: 'image_step',
   data: {

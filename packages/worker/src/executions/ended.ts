@@ -6,7 +6,7 @@ const longest = 1000;
 /** An execution that ended in this worker. */
 interface Ended {
   readonly assignmentId: string | undefined;
-  /** The report about the end that the service got. */
+  /** The report about the end that was sent to the service. */
   readonly message: TerminalMessage;
 }
 

@@ -17,7 +17,7 @@ export interface Execution {
   idle: boolean;
 }
 
-/** Notes why the execution ends; the first reason stays. Stops the creation of its sandbox, but does not kill a created one. */
+/** Records why the execution ends; the first reason stays. Stops the creation of its sandbox, but does not kill a created one. */
 export function markEnding(execution: Execution, ending: Ending): void {
   execution.ending ??= ending;
   execution.creation.abort();

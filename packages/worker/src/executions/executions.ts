@@ -24,7 +24,7 @@ export interface Executions {
   handle(message: WorkMessage): void;
   /** Lists the executions that have a sandbox or are getting one, as a hello lists them. */
   readonly list: () => WorkerHello['data']['executions'];
-  /** Carries on executions whose sandboxes an earlier worker started. Before the first message. */
+  /** Follows executions whose sandboxes an earlier worker started. Called before the first message. */
   adopt(left: readonly AdoptableSandbox[]): void;
   /** Resolves when every execution has an agent that was started, or has ended. */
   settled(): Promise<void>;
@@ -63,7 +63,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     if (current !== undefined && current.assignmentId === assignmentId) {
       log.debug(name, 'assigned again while it runs; ignored');
     } else if (current !== undefined) {
-      // The service gave the earlier assignment up. One execution must not have two sandboxes at the same time.
+      // The service has taken the earlier assignment back. One execution must not have two sandboxes at the same time.
       reject('a sandbox of an earlier assignment of this execution is still here');
       markEnding(current, 'cancelled');
       current.sandbox?.kill('kill');
@@ -93,7 +93,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       if (task_id !== cancellation.task_id || (cancellation.execution_id ?? execution_id) !== execution_id) continue;
       markEnding(execution, 'cancelled');
       log.info(execution.name, 'cancelled');
-      // The service tells the agent too, which may end by itself first.
+      // The service also notifies the agent, which may end by itself first.
       setTimeout(() => execution.sandbox?.kill('kill'), cancellation.grace_ms ?? defaultGraceMs).unref();
     }
   };

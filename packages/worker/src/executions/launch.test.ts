@@ -4,7 +4,7 @@ import { agentLaunch } from './launch.ts';
 
 const base = fakeAssignment('e1').data;
 
-test('the command line has what the configuration says, then what the service adds', () => {
+test('the command line has the arguments of the configuration, then those of the service', () => {
   const result = agentLaunch(
     {
       ...base,
@@ -27,7 +27,7 @@ test('the command line has what the configuration says, then what the service ad
   );
 });
 
-test('what the service adds comes instead of our own value, not beside it', () => {
+test('a header of the service replaces that of the sandbox', () => {
   const result = agentLaunch({ ...base, additional_oz_args: ['--idle-on-complete', '10m'] }, 'http://service');
   expect(result.ok && result.launch.args.join(' ')).toMatch(
     /--server-root-url http:\/\/service --idle-on-complete 10m$/,

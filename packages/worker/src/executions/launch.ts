@@ -1,7 +1,7 @@
 import type { TaskAssignment } from '@runyard/contract/worker-protocol';
 import type { AgentLaunch } from '../sandboxes/sandbox.ts';
 
-/** `variables`: names of those that the assignment gives the agent, without the run token. */
+/** `variables`: names of the variables that the assignment gives the agent, without the run token. */
 export type LaunchResult =
   | { ok: true; launch: AgentLaunch; variables: readonly string[] }
   | { ok: false; problem: string };

@@ -10,7 +10,7 @@ export interface ExecutionName {
 
 export type TerminalMessage = Extract<WorkerMessage, { type: 'task_completed' | 'task_failed' }>;
 
-/** Why the worker itself ended an execution. */
+/** Reasons of the worker for ending an execution itself. */
 export type Ending = 'cancelled' | 'worker_stopped';
 
 /** Characters of the output's end that a message contains. */

@@ -1,7 +1,7 @@
 /** Paths that a sandbox may request: the agent's endpoints, and the models and repositories behind the gateway. */
 const allowedPrefixes = ['/api/v1/harness-support/', '/api/v1/gateway/'] as const;
 
-/** Characters of a URL (RFC 3986) that all servers read alike: no backslash, no `#`, no space, no control character. */
+/** Characters of a URL (RFC 3986) that all servers interpret alike: no backslash, no `#`, no space, no control character. */
 const plainTarget = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/%?[\]|"^`{}<>]*$/;
 
 /** An encoded dot, slash, backslash, percent sign or control character: decoding it twice gives another path. */

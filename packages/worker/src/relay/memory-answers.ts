@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnAnswers } from './relay.ts';
 
-/** Path at which the agent asks the worker, and not the service, about the memory of its own sandbox. */
+/** Path at which the agent asks the worker, instead of the service, about the memory of its own sandbox. */
 const memoryPath = '/sandbox/memory';
 
 /** The memory of a sandbox, as its cgroup has it. */

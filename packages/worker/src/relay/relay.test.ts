@@ -55,7 +55,7 @@ async function answerOf(
   return { status: response.statusCode, body, headers: response.headers };
 }
 
-/** Sends bytes as they are and returns everything that comes back. */
+/** Sends bytes unchanged and returns all bytes of the answer. */
 async function raw(text: string): Promise<string> {
   const socket = net.connect(socketPath);
   socket.on('error', () => {});
@@ -99,7 +99,7 @@ test('the sandbox chooses neither host nor address it seems to come from', async
   expect(body).not.toContain('10.0.0.1');
 });
 
-test('what is not for sandboxes gets 403 and never reaches the service', async () => {
+test('a path that is not for sandboxes gets 403 and never reaches the service', async () => {
   for (const target of ['/api/v1/agent/runs', '/api/v1/gateway/../agent/runs', '/api/v1/gateway/%2e%2e/agent/runs']) {
     const answer = await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);
@@ -210,7 +210,7 @@ test('while the service is down it says 503 at once, and works again when the se
   const began = performance.now();
   const { status, headers } = await answerOf(ask({ path: '/api/v1/harness-support/events', method: 'POST' }));
   expect([status, headers['retry-after']]).toEqual([503, '1']);
-  // Before the limit for connecting is over.
+  // Before the limit for connecting has passed.
   expect(performance.now() - began).toBeLessThan(4000);
   service.listen(address, '127.0.0.1');
   await once(service, 'listening');

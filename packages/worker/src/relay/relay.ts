@@ -8,7 +8,7 @@ import { listenOnSocket, type Relay } from './socket-server.ts';
 const connectionsPerSandbox = 64;
 const connectTimeoutMs = 5000;
 
-/** Answers a request of a sandbox that is for the worker itself. Returns false for all others. */
+/** Answers a request of a sandbox to the worker itself. Returns false for all other requests. */
 export type OwnAnswers = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Connections to the service, shared by all sandboxes of a worker. */
@@ -117,8 +117,8 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
 }
 
 /**
- * Listens on a Unix socket and forwards HTTP to the service and back as it comes, without buffering it. Adds no credential: the run
- * token decides what the sandbox may do. `uid` is the user who may connect. `own` answer before the service is asked.
+ * Listens on a Unix socket and forwards HTTP to the service and back, without buffering. Adds no credential: the run token decides what
+ * the sandbox may do. `uid` is the user who may connect. `own` answers before the service is asked.
  */
 export async function openRelay(
   socketPath: string,

@@ -7,13 +7,13 @@ import { isPart, joinParts } from './join-parts.ts';
 /** The agent as one program: file names below `agent/` and their contents. */
 export interface Bundle {
   readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[];
-  /** Source files that it was made of, absolute. */
+  /** Source files of the bundle, absolute. */
   readonly inputs: readonly string[];
 }
 
 /**
- * Node's ESM has no `require`; packages in CommonJS call it for Node's own modules, and for optional packages, which are not there. The one
- * of `node:module` would cost each start 3.5 ms.
+ * Node's ESM has no `require`. Packages in CommonJS call it for Node's own modules, and for optional packages, which are not in the
+ * bundle. `createRequire` of `node:module` would cost each start 3.5 ms.
  */
 const requireShim = [
   'const require=(name)=>{const found=process.getBuiltinModule(name);if(found!==undefined)return found;',
@@ -22,7 +22,7 @@ const requireShim = [
 
 /**
  * Bundles the agent's entry file with everything that it imports. Each dynamic import becomes a chunk, which is read only when it is
- * needed; the modules of every run become few chunks. esbuild is loaded here, because mostly the bundle exists already.
+ * needed; the modules of every run become few chunks. esbuild is loaded only here, because the bundle usually exists already.
  */
 export async function bundleAgent(entry: string): Promise<Bundle> {
   const esbuild = await import('esbuild');
@@ -82,7 +82,7 @@ const Stamp = z.object({
   inputs: z.array(z.tuple([z.string(), z.number(), z.number()])),
 });
 
-/** Records the state of the sources behind `hash`, so that the next start can tell without bundling whether they changed. */
+/** Records the state of the sources of `hash`, so that the next start can find out without bundling whether they changed. */
 export async function writeStamp(
   file: string,
   entry: string,

@@ -5,7 +5,7 @@ import { bundleAgent } from './bundle.ts';
 test('loads the modules of every run from few files, and little for the commands of programs', async () => {
   const { files, inputs } = await bundleAgent(path.resolve(import.meta.dirname, '../../../agent/src/main.ts'));
   const texts = new Map(files.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()]));
-  /** Returns the files that a file loads at once, and itself. */
+  /** Returns the file and the files that it loads at once. */
   const loadedBy = (name: string, found = new Set<string>()): Set<string> => {
     if (found.has(name)) return found;
     found.add(name);

@@ -6,7 +6,7 @@ import { placePortableNode, portableChanges } from './portable-node.ts';
 
 let folder = '';
 beforeEach(async () => {
-  // Its path takes the place of the interpreter's, which is not longer.
+  // Its path replaces the interpreter's, which is not longer.
   folder = await mkdtemp('/tmp/ry');
 });
 afterEach(() => rm(folder, { recursive: true }));

@@ -35,7 +35,7 @@ export interface Change {
   readonly bytes: Buffer;
 }
 
-/** Returns the segments of a 64-bit little-endian ELF file, or why it is none. */
+/** Returns the segments of a 64-bit little-endian ELF file, or why the file is not one. */
 function segmentsOf(header: Buffer): Segment[] {
   const isElf = header.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
   if (!isElf) throw new Error('it is not a 64-bit little-endian ELF file');

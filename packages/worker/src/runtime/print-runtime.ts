@@ -10,7 +10,7 @@ const runtime = await makeRuntime({
   stateRoot: folder,
   entry: fileURLToPath(new URL('../../../agent/src/main.ts', import.meta.url)),
   shared: true,
-  // Standard output is for the path.
+  // Standard output contains only the path.
   log: { info: () => {}, warn: (_, message) => process.stderr.write(`runyard-agent: ${message}\n`) },
 });
 process.stdout.write(`${runtime}\n`);

@@ -27,7 +27,7 @@ test('the agent runs from its bundle alone, and report-artifact leads to it', as
   expect(run('bin/report-artifact', 'a file')).toBe('lazy report-artifact a file\n');
 });
 
-test('what exists is used again without bundling, and made anew when a source changed', async () => {
+test('an existing runtime is used again without bundling, and made again when a source changed', async () => {
   const first = await makeRuntime({ stateRoot, entry, log });
   const { mtimeMs } = await stat(path.join(first, 'agent/main.mjs'));
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
@@ -41,7 +41,7 @@ test('what exists is used again without bundling, and made anew when a source ch
   expect((await readdir(path.join(stateRoot, 'runtime'))).sort()).toEqual([path.basename(second), 'stamp.json'].sort());
 });
 
-test('neither uses nor keeps what a killed process left behind', async () => {
+test('neither uses nor keeps the remains of a killed process', async () => {
   const abandoned = path.join(stateRoot, 'runtime/.making-0000/agent');
   await mkdir(abandoned, { recursive: true });
   const folder = await makeRuntime({ stateRoot, entry, log });

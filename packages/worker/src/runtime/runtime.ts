@@ -145,7 +145,7 @@ async function placeUnreadableNode(from: string, to: string): Promise<void> {
   await chmod(to, 0o111);
 }
 
-/** Takes over the files that the rehearsal wrote under its sandbox's user: all users can read them, only ours can write. */
+/** Takes ownership of the files that the rehearsal wrote as its sandbox's user: all users can read them, only ours can write. */
 async function ownAll(folder: string): Promise<void> {
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;

@@ -14,7 +14,7 @@ export interface ProbeResult {
   readonly level: SandboxLevel;
   readonly ok: boolean;
   readonly reasons: readonly string[];
-  /** Facts about the programs behind the sandboxes, for a person; absent: the level says all. */
+  /** Facts about the programs behind the sandboxes, for a person; absent: the level is enough. */
   readonly about?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export type KubernetesSettings = Pick<
   Extract<keyof Settings, `RUNYARD_KUBERNETES_${string}`> | 'RUNYARD_ADOPT_SECONDS'
 >;
 
-/** Settings of the backends that do not work on this machine's programs alone. */
+/** Settings of the backends that use more than programs of this machine. */
 export type BackendSettings = DockerSettings & KubernetesSettings;
 
 export interface OpenRequest {
@@ -77,7 +77,7 @@ export interface AdoptableSandbox {
     /** Takes the connections that its proxy denied. */
     onDenied(report: (denied: DeniedConnections) => void): void;
   };
-  /** False: it had ended, and only its end is left. */
+  /** False: it had ended, and only the report of its end is left. */
   readonly lives: boolean;
 }
 
@@ -88,10 +88,10 @@ export interface AdoptRequest {
 }
 
 export interface SweepRequest {
-  /** From `chooseStateRoot`; labels what the worker creates. */
+  /** From `chooseStateRoot`; labels everything that the worker creates. */
   readonly owner: string;
   readonly stateRoot: string;
-  /** Ids of the sandboxes that this worker has adopted, which stay. */
+  /** Ids of the sandboxes that this worker has adopted, which are not swept. */
   readonly kept: ReadonlySet<string>;
   /** Called every few seconds with the processes that have not ended yet. */
   readonly onSlow: (pids: readonly number[]) => void;
@@ -100,7 +100,7 @@ export interface SweepRequest {
 
 /** One kind of sandbox. Each folder of a backend exports one; `backends/backends.ts` lists them. */
 export interface BackendKind {
-  /** Starts a sandbox without a worker and tells how well it isolates. Leaves nothing behind. */
+  /** Starts a sandbox without a worker and returns how well it isolates. Leaves nothing behind. */
   probe(limits: SandboxLimits, settings: BackendSettings): Promise<ProbeResult>;
   /** Opens the backend with the agent ready to run in it. Rejects with the reason and what to do if it does not work here. */
   open(request: OpenRequest): Promise<SandboxBackend>;
@@ -110,8 +110,9 @@ export interface BackendKind {
    */
   adopt?(request: AdoptRequest): Promise<readonly AdoptableSandbox[]>;
   /**
-   * Removes what earlier workers of this data folder left of this backend, besides marked processes and folders, which all backends
-   * share. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked processes.
+   * Removes the remains of earlier workers of this data folder that belong to this backend, besides marked processes and folders, which
+   * all backends share. Returns the number of sandboxes. The caller holds the lock of the data folder and has ended the marked
+   * processes.
    */
   sweep(request: SweepRequest): Promise<number>;
 }

@@ -2,7 +2,7 @@ import type { SandboxVerdict } from './sandbox.ts';
 
 const shortestPauseMs = 1000;
 const longestMeasurementMs = 60_000;
-/** Failures in a row that end the sandbox. A single failure may be the fault of a busy machine. */
+/** Failures in a row that end the sandbox. A single failure may be due to a busy machine. */
 const mostFailures = 2;
 
 export interface DiskWatch {
@@ -46,7 +46,10 @@ export function watchDisk(watch: DiskWatch): { stop(): void } {
   };
 }
 
-/** Returns the result, or why there is none. Does not wait for a measurement that ignores the signal, such as a program that hangs on a disk. */
+/**
+ * Returns the result, or why there is none. Does not wait for a measurement that ignores the signal, such as a program that hangs on a
+ * disk.
+ */
 async function inTime(measure: DiskWatch['measure'], ms: number): Promise<number | Error> {
   const signal = AbortSignal.timeout(ms);
   const late = new Promise<Error>((resolve) => {

@@ -29,13 +29,13 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
   };
 }
 
-/** Returns the limits of the worker, lowered where the environment has lower ones. It cannot raise them. */
+/** Returns the limits of the worker, lowered to those of the environment where it has lower ones. It cannot raise them. */
 export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
   const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
   return {
     memoryMb: least(limits.memoryMb, wanted?.memory_mb),
     processes: least(limits.processes, wanted?.processes),
-    // /tmp is memory.
+    // /tmp uses memory.
     tmpMb: least(limits.tmpMb, wanted?.memory_mb),
     diskMb: least(limits.diskMb, wanted?.disk_mb),
   };

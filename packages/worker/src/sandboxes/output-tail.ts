@@ -44,7 +44,7 @@ export function keepOutputTail(streams: readonly Readable[]): OutputTail {
   };
 
   for (const stream of streams) {
-    // The exit of the process says more than a broken pipe.
+    // The exit of the process tells more than a broken pipe.
     stream.on('error', () => {});
     stream.on('data', (chunk: Buffer) => {
       chunks.push(chunk);

@@ -8,7 +8,7 @@ interface Item {
   readonly gone: Promise<void>;
   isAlive(): boolean;
   dispose(): Promise<void>;
-  /** Ends it, as an outsider would. */
+  /** Ends it, as another program would. */
   end(): void;
 }
 
@@ -76,7 +76,7 @@ test('gives each item once, and refills after a pause', async () => {
   expect(pool.takeReady()?.number).toBe(2);
 });
 
-test('counts what is ready, what was taken, and what failed', async () => {
+test('counts ready, taken and failed items', async () => {
   const pool = await full(2);
   expect(pool.counts()).toEqual({ wanted: 2, ready: 2, taken: 0, failed: 0 });
   pool.takeReady();
@@ -135,7 +135,7 @@ test('tries seldom while items cannot be made, and still makes them on demand', 
   expect((await pool.take()).number).toBe(0);
 });
 
-test('disposes of what waits and of what is being made when it is closed', async () => {
+test('disposes of waiting and unfinished items when it is closed', async () => {
   const pool = await full(1);
   const other = open(1);
   await Promise.all([pool.close(), other.close()]);

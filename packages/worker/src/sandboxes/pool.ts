@@ -10,7 +10,7 @@ interface Pooled {
 
 /** The state of a pool, for a person. */
 export interface PoolCounts {
-  /** Items that it is meant to keep ready. */
+  /** Number of items that it tries to keep ready. */
   readonly wanted: number;
   readonly ready: number;
   /** Ready items that were taken since it was opened. */
@@ -21,7 +21,7 @@ export interface PoolCounts {
   readonly failure?: string;
 }
 
-/** Keeps sandboxes ready, so that an assignment waits for no part of their preparation. Each is taken once at most. */
+/** Keeps sandboxes ready, so that an assignment does not wait for their preparation. Each is taken at most once. */
 export interface Pool<T extends Pooled> {
   /** Returns a ready sandbox, waits for the one that is being made, or makes one. The pool is refilled a moment later. */
   take(): Promise<T>;
@@ -126,7 +126,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
       making = undefined;
       if (mine !== undefined) {
         mine.isTaken = true;
-        // A start that failed ahead of time may work now: a full disk, a missing folder.
+        // A start that failed ahead of time may work now, for example after a full disk or a missing folder.
         const made = await mine.item.catch(() => undefined);
         if (made?.isAlive()) return made;
         void made?.dispose();

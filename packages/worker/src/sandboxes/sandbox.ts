@@ -27,18 +27,18 @@ export interface SandboxSpecification {
   readonly isLimited: boolean;
   /** Opens the proxy to the hosts that the environment allows; absent: the sandbox reaches nothing but the service. */
   readonly egress?: SandboxEgress;
-  /** The hosts that the environment allows, as the service is told; absent: none. */
+  /** The hosts that the environment allows, in the form of the message to the service; absent: none. */
   readonly network?: SandboxNetwork;
   readonly files: readonly SandboxFile[];
   /** Shape of the machine that the run asks for. A backend that limits processors keeps to it. */
   readonly vcpus?: number;
-  /** Takes the steps of the image's way to the worker. */
+  /** Gets the steps of the pull of the image. */
   readonly onImage?: (step: ImageStep) => void;
   /** Names of the variables that the assignment gives its agent; absent: none. */
   readonly variables?: readonly string[];
 }
 
-/** A step of the image's way to the worker, for the timeline of the run. */
+/** A step of the pull of the image, for the timeline of the run. */
 export type ImageStep =
   | { readonly step: 'started'; readonly image: string }
   | {
@@ -69,7 +69,7 @@ export interface AgentLaunch {
   readonly runToken: string;
 }
 
-/** Why a backend ended a sandbox by itself. */
+/** Reasons of a backend for ending a sandbox itself. */
 export interface SandboxVerdict {
   /** Machine reason: `disk_limit`. */
   readonly reason: string;
@@ -105,8 +105,8 @@ export interface Sandbox {
    */
   kill(how: 'terminate' | 'kill'): void;
   /**
-   * Kills the remaining processes, waits until all are gone, however long that takes, and removes folders, socket and cgroups.
-   * Never rejects: what could not be removed is logged, and the next start removes it.
+   * Kills the remaining processes, waits until all are gone, however long that takes, and removes folders, socket and cgroups. Never
+   * rejects: parts that could not be removed are logged, and the next start removes them.
    */
   dispose(): Promise<void>;
 }
@@ -122,13 +122,13 @@ export interface SandboxBackend {
   create(specification: SandboxSpecification, signal: AbortSignal): Promise<Sandbox>;
   /** URL by which agents reach the service; absent: that of the worker. */
   readonly agentServiceRoot?: string;
-  /** Removes what it keeps of an execution whose end the service has confirmed. Absent: it keeps nothing. Never rejects. */
+  /** Removes its objects for an execution whose end the service has confirmed. Absent: it has none. Never rejects. */
   forget?(executionId: string): Promise<void>;
   /** Ends the sandboxes that it keeps ready, because few or no executions will come. Absent: it keeps none. */
   drain?(): void;
   /** Returns the state of its pool of sandboxes in which an agent waits. Absent: it has no such pool. */
   waiting?(): PoolCounts;
-  /** Releases what the backend itself holds: sandboxes in its pool, locks. Created sandboxes are disposed of by their owner. */
+  /** Releases the resources of the backend itself: sandboxes in its pool, locks. The owners of created sandboxes dispose of them. */
   close(): Promise<void>;
 }
 

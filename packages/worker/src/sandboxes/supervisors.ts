@@ -12,7 +12,7 @@ export interface SupervisorProgram {
   readonly compileCache: string;
 }
 
-/** Facts by which everything is found that a sandbox has on the machine, besides its supervisor. */
+/** Facts by which all parts of a sandbox on the machine are found, besides its supervisor. */
 export interface SandboxTraces {
   readonly id: string;
   readonly stateRoot: string;
@@ -41,11 +41,11 @@ export interface PooledSandbox extends Sandbox {
   readonly gone: Promise<unknown>;
   /** Gives it the proxy to the hosts of its environment. Before `spawn`. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Notes the execution, before `spawn`. */
+  /** Records the execution, before `spawn`. */
   readonly assign?: (specification: SandboxSpecification) => void;
 }
 
-/** Makes sandboxes that go on when this process ends. */
+/** Makes sandboxes that continue when this process ends. */
 export interface SandboxSupervisors {
   /** Socket for the worker's cache, in a folder that only the worker's user may enter. */
   readonly cacheSocket: string;

@@ -13,7 +13,7 @@ export interface ImageRequest {
   readonly labels: Readonly<Record<string, string>>;
   /** Name and tag. */
   readonly name: string;
-  /** False: the layer stays as it is, for tests. */
+  /** False: the layer is not compressed, for tests. */
   readonly compress: boolean;
 }
 

@@ -55,7 +55,7 @@ const foldersOf = (name: string): string[] => [...name.matchAll(/\//g)].map(({ i
 const commandScript = (name: string): string =>
   `#!${mountedAt}/bin/busybox sh\nexec ${mountedAt}/node ${mountedAt}/program/main.mjs ${name} "$@"\n`;
 
-/** Returns Node and its libraries, which need nothing of an image. */
+/** Returns Node and its libraries, which need no file of an image. */
 async function portableNode(): Promise<[string, Buffer][]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-sidecar-'));
   try {

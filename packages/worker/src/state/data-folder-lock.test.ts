@@ -20,7 +20,7 @@ describe.skipIf(namespaceProblem)(
       for (const holder of holders.splice(0)) await holder.end();
     });
 
-    /** Starts a process 1 that locks the folder and stays. Returns what it got. */
+    /** Starts a process 1 that locks the folder and keeps running. Returns the lock or the name of its holder. */
     async function lockFromContainer(): Promise<{ pid: number; heldBy?: string }> {
       const module = path.join(import.meta.dirname, 'data-folder-lock.ts');
       const holder = await startIsolated(`

@@ -26,7 +26,7 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | 
   return { folder, instanceId, release: async () => claim.release() };
 }
 
-/** Returns `process 123`, or no number for a process of another container, where it means nothing. */
+/** Returns `process 123`, or no number for a process of another container, where the number means nothing. */
 function describeHolder(holder: ProcessIdentity | undefined): string {
   if (holder === undefined) return 'another worker';
   return stateOf(holder) === 'elsewhere' ? 'a worker in another container' : `process ${holder.pid}`;

@@ -18,7 +18,7 @@ const support = await probeImages(probed);
 await rm(probed, { recursive: true });
 
 describe.skipIf(!support.ok)('a disk of a sandbox', () => {
-  test('refuses what is over its size, also in a file that has no name', async () => {
+  test('refuses files over its size, even in a file without a name', async () => {
     const [file, folder] = [path.join(top, 'image'), path.join(top, 'mounted with blank')];
     await mkdir(folder);
     await mountImage(file, folder, 16);

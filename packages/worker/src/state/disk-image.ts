@@ -19,7 +19,7 @@ function imageBytes(limitMb: number): number {
   return Math.ceil(limitMb * 1.1 + 32) * megabyte;
 }
 
-/** Makes an empty file system in `file` and mounts it on the folder. If a step fails, removes what the earlier steps made. */
+/** Creates an empty file system in `file` and mounts it on the folder. If a step fails, removes the results of the earlier steps. */
 export async function mountImage(file: string, folder: string, limitMb: number): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {

@@ -10,7 +10,7 @@ import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts
 import { proofOf } from './proof.ts';
 import { bootId } from './records.ts';
 
-/** Listens where a supervisor does and answers each challenge with a proof by the secret in its arguments. */
+/** Listens at the path of a supervisor and answers each challenge with a proof from the secret in its arguments. */
 const impostor = `
   const { createHmac } = require('node:crypto');
   const [control, secret] = process.argv.slice(1);
@@ -45,7 +45,7 @@ afterEach(async () => {
   await rm(stateRoot, { recursive: true });
 });
 
-/** Starts a process that poses as the supervisor. Returns its identity. */
+/** Starts a process that pretends to be the supervisor. Returns its identity. */
 async function pose(secret: string) {
   child = spawn(process.execPath, ['-e', impostor, filesOf(folder).control, secret], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -80,7 +80,7 @@ test('adopts a supervisor that proves itself', async () => {
 test('adopts no process that does not know the secret', async () => {
   record(await pose('another secret'));
   const adopting = adoptSandboxes(stateRoot, 60, log);
-  // The process is recorded, and lives: it has time to prove itself until it ends.
+  // The process is recorded and lives, so it has time to prove itself until it ends.
   setTimeout(() => child?.kill('SIGKILL'), 300);
   expect(await adopting).toEqual([]);
   expect(warnings).toHaveLength(1);

@@ -19,7 +19,7 @@ export interface LeftSandbox {
     SupervisedSandbox,
     'id' | 'workspace' | 'ended' | 'onDenied' | 'kill' | 'dispose' | 'letGo' | 'spawn'
   >;
-  /** False: it had ended, and only its end is left. */
+  /** False: it had ended, and only the report of its end is left. */
   readonly lives: boolean;
 }
 
@@ -28,7 +28,7 @@ const answerMs = 5000;
 /** Longest time for all tries with one supervisor. */
 const adoptionMs = 20_000;
 
-/** Makes the folder of the supervisors. Throws if it may belong to someone else. */
+/** Creates the folder of the supervisors. Throws if it may belong to another user. */
 async function openFolder(stateRoot: string): Promise<string> {
   const all = supervisorsFolder(stateRoot);
   await mkdir(all, { recursive: true, mode: 0o700 });
@@ -64,7 +64,7 @@ async function adopt(folder: string, adoptSeconds: number, log: SupervisedLog): 
   let isAbsent = false;
   while (secret !== '' && isHere() && performance.now() < deadline) {
     const lines = await prove(filesOf(folder).control, secret, adoptSeconds);
-    // The supervisor holds others, but has ended this one.
+    // The supervisor has other sandboxes, but has ended this one.
     if (lines === 'absent') {
       isAbsent = true;
       break;
@@ -123,7 +123,7 @@ function prove(
   });
 }
 
-/** Returns a sandbox of which nothing but its end is left. */
+/** Returns a sandbox of which only the report of its end is left. */
 function endedSandbox({ traces, workspace }: SupervisorRecord, { exit, denied }: RecordedEnd): LeftSandbox['sandbox'] {
   return {
     id: traces.id,

@@ -7,13 +7,13 @@ export interface Addressed<Message> {
   readonly message: Message;
 }
 
-/** The messages about one sandbox. `close` forgets the sandbox; the connection stays. */
+/** The messages about one sandbox. `close` removes the channel; the connection stays. */
 export type Channel<Out, In> = Pick<Lines<Out, In>, 'send' | 'close' | 'handle'>;
 
 export interface ChannelHandlers<In> {
-  /** Takes a message about a sandbox that has no channel. */
+  /** Gets a message about a sandbox that has no channel. */
   message(sandbox: string, message: In): void;
-  /** Called once, when the connection is gone and every channel knows. */
+  /** Called once, when the connection is closed and every channel was notified. */
   closed(): void;
 }
 

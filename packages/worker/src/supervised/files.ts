@@ -28,7 +28,7 @@ export function writeWhole(file: string, content: object): void {
   renameSync(`${file}.new`, file);
 }
 
-/** Writes a file that is whole or absent, also if the machine stops meanwhile. It is on the disk when the function resolves. */
+/** Writes a file that is whole or absent, even if the machine stops meanwhile. It is on the disk when the function resolves. */
 export async function writeDurably(file: string, content: object): Promise<void> {
   await writeFile(`${file}.new`, JSON.stringify(content), { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);

@@ -1,4 +1,4 @@
-/** Messages between a worker and a supervisor: one JSON text a line, over a Unix socket that only their user can reach. */
+/** Messages between a worker and a supervisor: one JSON text on each line, over a Unix socket that only their user can reach. */
 import type { Socket } from 'node:net';
 
 /** Characters of a message. The environment of an agent is part of one. */
@@ -6,13 +6,13 @@ const longestLine = 16 * 1024 * 1024;
 
 export interface LineHandlers<In> {
   message(message: In): void;
-  /** Called once, when the connection is gone for any reason. */
+  /** Called once, when the connection is closed for any reason. */
   closed(): void;
 }
 
 export interface Lines<Out, In> {
   send(message: Out): void;
-  /** Ends the connection. Calls `then` when everything that was sent has left this process. */
+  /** Ends the connection. Calls `then` when all messages have left this process. */
   close(then?: () => void): void;
   /** Cuts the connection. */
   destroy(): void;
@@ -22,7 +22,7 @@ export interface Lines<Out, In> {
   handle(handlers: LineHandlers<In>): void;
 }
 
-/** Reads and writes messages on a socket. Both ends are programs of ours, and a stranger is refused before: messages have no schema. */
+/** Reads and writes messages on a socket. Both ends are our own programs, which prove themselves before, so messages have no schema. */
 export function openLines<Out, In>(socket: Socket, first: LineHandlers<In>): Lines<Out, In> {
   let handlers: LineHandlers<In> | undefined = first;
   let text = '';

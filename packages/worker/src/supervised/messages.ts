@@ -28,7 +28,7 @@ export type Report =
       readonly message: string;
     }
   | { readonly type: 'started' }
-  /** Nothing was started in the sandbox, and it is removed. */
+  /** Nothing was started in the sandbox, and it has been removed. */
   | { readonly type: 'disposed' }
   /** Sent again to a worker that adopts the sandbox. */
   | { readonly type: 'denied'; readonly denied: DeniedConnections }

@@ -28,7 +28,7 @@ export interface Place {
   readonly id: string;
   readonly process: ProcessIdentity;
   readonly lines: Channel<Order, Report>;
-  /** Gives the place back, when nothing is left of the sandbox. */
+  /** Gives the place back, when no part of the sandbox is left. */
   leave(): void;
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Proves that the speaker knows the secret of a supervisor, without sending it. A proof of one side is none of the other. */
+/** Proves that the sender knows the secret of a supervisor, without sending it. A proof of one side is not valid for the other. */
 export function proofOf(secret: string, speaker: 'worker' | 'supervisor', nonce: string): string {
   return createHmac('sha256', secret).update(`${speaker}:${nonce}`).digest('hex');
 }

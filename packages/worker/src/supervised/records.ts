@@ -79,7 +79,7 @@ function read<T>(file: string, schema: z.ZodType<T>): T | undefined {
   }
 }
 
-/** Returns the id of this boot of the machine; empty where there is no /proc. */
+/** Returns the id of this boot of the machine; empty if there is no /proc. */
 export function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -24,7 +24,7 @@ export interface SupervisorStart {
   readonly stateRoot: string;
 }
 
-/** Starts a supervisor in a session of its own, with nothing of the worker's environment that is secret. */
+/** Starts a supervisor in a session of its own, without the secrets of the worker's environment. */
 export async function startSupervisor(start: SupervisorStart): Promise<SupervisorProcess> {
   const id = randomBytes(6).toString('hex');
   const log = logOf(start.stateRoot, id);
@@ -49,7 +49,7 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
   child.on('error', () => {});
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   void exited.then(() => removeIfEmpty(log));
-  // It goes on when this process ends.
+  // The supervisor continues when this process ends.
   child.unref();
   const lines = openLines<Addressed<Order>, Addressed<Report>>(child.stdio[3] as Socket, {
     message: () => {},
@@ -58,7 +58,7 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
   return { id, process: { ...thisProcess(), pid, start_ticks: startTicks(pid) ?? 0 }, lines, exited };
 }
 
-/** Removes a log that says nothing. Others stay until the next start of a worker. */
+/** Removes an empty log. Others stay until the next start of a worker. */
 function removeIfEmpty(log: string): void {
   if (statSync(log, { throwIfNoEntry: false })?.size === 0) rmSync(log, { force: true });
 }

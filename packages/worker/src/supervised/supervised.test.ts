@@ -22,7 +22,7 @@ interface PlayedSupervisor {
   readonly isClosed: () => boolean;
 }
 
-/** Places in supervisors that the test plays. */
+/** Places in supervisors that the test imitates. */
 function playPlaces() {
   const supervisors: PlayedSupervisor[] = [];
   const places = keepPlaces(async (): Promise<SupervisorProcess> => {
@@ -38,7 +38,7 @@ function playPlaces() {
     });
     return {
       id: String(supervisors.length),
-      // One that has ended, so that nothing waits for it.
+      // A supervisor that has ended, so that nothing waits for it.
       process: { ...thisProcess(), start_ticks: 1 },
       lines: {
         send: (order) => void sent.push(order),

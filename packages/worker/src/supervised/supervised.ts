@@ -38,7 +38,7 @@ export interface SupervisedSandbox extends Sandbox {
   prepare(preparation: unknown, adoptSeconds: number): Promise<string>;
   /** Gives it the proxy to the hosts of its environment. */
   openEgress(egress: SandboxEgress): Promise<void>;
-  /** Calls `report` for each denied connection, also for earlier ones of an adopted sandbox. */
+  /** Calls `report` for each denied connection, including earlier ones of an adopted sandbox. */
   onDenied(report: SandboxEgress['report']): void;
   /** Leaves the sandbox to the next worker. `ended` stays pending. */
   letGo(): void;
@@ -53,10 +53,10 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
   const gone = Promise.withResolvers<void>();
   for (const { promise } of [prepared, started]) promise.catch(() => {});
   let isStarted = workspace !== '';
-  /** True when nothing of the sandbox is left to lose, or when the next worker takes it. */
+  /** True when no part of the sandbox is left to lose, or when the next worker takes it. */
   let isOver = false;
   let isOpen = true;
-  /** Denied connections that nobody takes yet. */
+  /** Denied connections that have no listener yet. */
   const denied: DeniedConnections[] = [];
   let reportDenied = (each: DeniedConnections): void => void denied.push(each);
   const onDenied: SupervisedSandbox['onDenied'] = (report) => {
@@ -86,7 +86,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
         reportDenied(report.denied);
         break;
       case 'ended':
-        // Also where the start failed: the exit says why.
+        // The exit also explains a start that failed.
         started.resolve();
         ended.resolve(report.exit);
         break;
@@ -153,7 +153,7 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     async dispose() {
       if (!isOver) lines.send({ type: 'dispose' });
-      // The supervisor reports the end only when nothing is left.
+      // The supervisor reports the end only when no part is left.
       await Promise.race(isStarted ? [ended.promise, gone.promise] : [gone.promise]);
     },
     letGo() {

@@ -1,4 +1,4 @@
-/** The supervisors of a worker: starts them, keeps their records, adopts those that an earlier worker left. */
+/** The supervisors of a worker: starts them, keeps their records, adopts those of an earlier worker. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,13 +15,13 @@ import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './
 export interface Supervisors extends SandboxSupervisors {
   /** Sandboxes of earlier workers, as found when this worker started. */
   readonly left: readonly LeftSandbox[];
-  /** Forgets an execution, whose end the service has confirmed. */
+  /** Removes the record of an execution whose end the service has confirmed. */
   forget(executionId: string): void;
   /** Leaves all sandboxes to the next worker. Supervisors without one end. */
   letGo(): Promise<void>;
 }
 
-/** Opens the supervisors of a state folder and adopts what lives. The caller holds the lock of the data folder. */
+/** Opens the supervisors of a state folder and adopts the living ones. The caller holds the lock of the data folder. */
 export async function openSupervisors(
   stateRoot: string,
   label: string,
@@ -94,14 +94,14 @@ export async function openSupervisors(
         },
         async spawn(launch) {
           if (assigned === undefined) throw new Error('a sandbox was started without an execution');
-          // Written before the agent starts, so that no agent runs of which the next worker does not know.
+          // Written before the agent starts, so that the next worker knows of every agent that runs.
           writeWhole(filesOf(folder).record, record(assigned));
           folders.set(assigned.specification.executionId, folder);
           await sandbox.spawn(launch);
         },
         async dispose() {
           await leave();
-          // That of an execution stays until the service has confirmed the end.
+          // The record of an execution stays until the service has confirmed the end.
           if (![...folders.values()].includes(folder)) remove(folder);
         },
       };

@@ -1,6 +1,6 @@
 /**
- * Holds sandboxes: their processes, their relays to the service, their limits and their ends. It goes on when its worker ends, and the next
- * worker of the data folder adopts each sandbox. Its argument is a label by which workers find it.
+ * Holds sandboxes: their processes, their relays to the service, their limits and their ends. It continues when its worker ends, and
+ * the next worker of the data folder adopts each sandbox. Its argument is a label by which workers find it.
  */
 import { Socket } from 'node:net';
 import { closeInheritedDescriptors } from '../inherited-descriptors.ts';
@@ -22,7 +22,7 @@ const connection = openLines<Addressed<Report>, Addressed<SandboxOrder>>(new Soc
 });
 const channelOf = shareLines<Report, SandboxOrder>(connection, {
   message(sandbox, order) {
-    // All other orders are late ones, about sandboxes that have ended.
+    // All other orders are late orders about sandboxes that have ended.
     if (order.type === 'prepare') hold(sandbox, order);
   },
   closed() {
@@ -44,7 +44,7 @@ function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>
   supervision.serve(channelOf(sandbox), undefined, order);
 }
 
-/** Ends this process if it holds nothing and no sandbox can come. */
+/** Ends this process if it has no sandbox and none can come. */
 function endIfFree(): void {
   if (!hasWorker && held.size === 0) process.exit(0);
 }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { http } from '@runyard/contract/node-http';
 import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
 
-/** Opens the cache of the worker, which one process alone may keep. Without a worker nothing is found, and nothing can be written. */
+/** Opens the cache of the worker, which only one process may own. Without a worker nothing is found, and nothing can be written. */
 export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
   const send = (method: string, name: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {

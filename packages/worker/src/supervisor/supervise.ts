@@ -14,7 +14,7 @@ import { filesOf, writeDurably } from '../supervised/files.ts';
 import type { Order, Report } from '../supervised/messages.ts';
 import { remoteCache } from './remote-cache.ts';
 
-/** Time between two looks for the own folder: it is removed together with the data folder. */
+/** Time between two checks of its own folder, which is removed together with the data folder. */
 const folderCheckMs = 1000;
 
 /** The input of a backend for one sandbox. */
@@ -26,7 +26,7 @@ type PreparedSandbox = Sandbox & Pick<RawSandbox, 'openEgress'>;
 /** An order of a worker. */
 export type SandboxOrder = Order<Preparation>;
 
-/** The way to a worker. */
+/** The connection to a worker. */
 export type WorkerLines = Channel<Report, SandboxOrder>;
 
 /** Longest wait for a worker to read the last report. */
@@ -44,18 +44,18 @@ function upstreamTo(serviceRoot: string): Upstream {
 /** The supervision of one sandbox. */
 export interface Supervision {
   /**
-   * Takes orders from a worker. `adoptSeconds`: the time that a worker which adopts the sandbox gives it without a worker. `first`: an
+   * Accepts orders from a worker. `adoptSeconds`: how long the sandbox may run without a worker after this one is gone. `first`: an
    * order that has arrived already.
    */
   serve(lines: WorkerLines, adoptSeconds?: number, first?: SandboxOrder): void;
-  /** Returns true if an agent was started in it, nothing of it has ended, and it has no worker. */
+  /** Returns true if an agent was started in it, no part of it has ended, and it has no worker. */
   readonly canBeAdopted: () => boolean;
 }
 
 export interface SupervisionOptions {
   /** Listens for workers that adopt the sandbox. Returns a function that ends this. */
   readonly listen: (supervision: Supervision) => Promise<() => void>;
-  /** Called, perhaps twice, when nothing is left of the sandbox, and its worker knows or has gone. */
+  /** Called, perhaps twice, when no part of the sandbox is left, and its worker knows that or is gone. */
   readonly onOver: () => void;
 }
 
@@ -73,7 +73,7 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
   let isDisposing = false;
   let ended: SandboxExit | undefined;
   let adoptSeconds = 0;
-  /** Why this process ended the sandbox by itself. */
+  /** Why this process itself ended the sandbox. */
   let verdict: SandboxExit['verdict'];
   let waiting: NodeJS.Timeout | undefined;
   let stopListening = (): void => {};
@@ -83,7 +83,7 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
     worker?.send({ type: 'warning', fields, message });
   };
 
-  /** Ends the supervision, of which nothing is left but the last report. */
+  /** Ends the supervision, of which only the last report is left. */
   const leave = (): void => {
     clearInterval(folderCheck);
     clearTimeout(waiting);
@@ -127,7 +127,7 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
     }
   };
 
-  /** Starts the agent ahead of its run. An agent that ends while it waits takes its sandbox with it. */
+  /** Starts the agent before its run arrives. An agent that ends while it waits ends its sandbox. */
   const startWaiting = async (prepared: RawSandbox, serviceRoot: string): Promise<void> => {
     void prepared.ended.then(({ exitCode, outputTail }) => {
       if (started || isDisposing) return;
@@ -146,7 +146,7 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
     leave();
   };
 
-  /** Waits for the end, proves it, writes it down, reports it. */
+  /** Waits for the end, proves it, writes it to the disk, reports it. */
   const watch = async (running: Sandbox): Promise<void> => {
     const exit = await running.ended;
     egress?.end();
@@ -213,7 +213,7 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
 
   const wait = (): void => {
     if (ended !== undefined) return;
-    // While it is being prepared, the end of that disposes of it; an agent that gets ready to wait is not waited for.
+    // While it is being prepared, the end of that step disposes of it; an agent that is getting ready is not waited for.
     if (!started && isPreparing) return void sandbox?.kill('kill');
     if (!started) return void dispose();
     const gaveUp = () =>

@@ -1,4 +1,4 @@
-/** Passes the requests of a worker on to a real API server, and records what it answers. */
+/** Forwards the requests of a worker to a real API server, and records its answers. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Agent, request as send } from 'node:https';

@@ -1,4 +1,6 @@
-/** The cluster of a test: a real control plane where `bin/test-kubernetes` runs it, else the fake one; and a node that stands in for a real one. */
+/**
+ * The cluster of a test: a real control plane if `bin/test-kubernetes` runs it, else the fake one; and a node that replaces a real one.
+ */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -13,14 +15,14 @@ import { startRecorder } from './recorder.ts';
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;
 
 export interface Scenario extends AsyncDisposable {
-  /** Everything that the worker asked, with the answers. */
+  /** All requests of the worker, with the answers. */
   readonly exchanges: readonly Exchange[];
   /** Kubeconfig file of the worker. */
   readonly config: string;
 }
 
 export interface TestCluster extends AsyncDisposable {
-  /** False: the API server is the fake one. The node stands in for one in both cases. */
+  /** False: the API server is the fake one. The node is never a real one. */
   readonly isReal: boolean;
   /** Kubeconfig of a user who may do everything. */
   readonly admin: KubeConfig;

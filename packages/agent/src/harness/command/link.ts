@@ -17,7 +17,7 @@ export interface CommandLinkOptions {
   /** `NAME=value` of `env` that marks every process of the run. */
   readonly marker: string;
   readonly events: LinkEvents;
-  /** Between SIGTERM and SIGKILL after a cancel. */
+  /** Time between SIGTERM and SIGKILL after a cancel. */
   readonly graceMs?: number;
 }
 
@@ -87,7 +87,7 @@ export function connectCommand(options: CommandLinkOptions): AgentLink {
   return {
     initialize: async () => ({ protocolVersion }),
     newSession: async () => ({ sessionId: newId() }),
-    // Never announced.
+    // Calls that were never announced.
     loadSession: () => Promise.reject(new Error('a command has no sessions')),
     prompt,
     cancel: stop,

@@ -1,4 +1,4 @@
-/** Endpoints of models: provider, then the path of the provider's API. Other paths of the gateway (git, MCP) are not reached here. */
+/** Endpoints of models: provider, then the path of the provider's API. Other paths of the gateway (git, MCP) cannot be reached here. */
 const modelPath = /^\/(?:anthropic|openai|google|local)\/[A-Za-z0-9._:/-]+$/;
 
 /**
@@ -23,5 +23,7 @@ export const asksModel = (target: string): boolean =>
 
 const host = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 
-/** Returns host and port that a program wants to reach through a proxy, in a form that may be shown; undefined: nonsense. */
+/**
+ * Returns host and port that a program wants to reach through a proxy, in a form that may be shown; undefined: the target is malformed.
+ */
 export const shownHost = (wanted: string): string | undefined => (host.test(wanted) ? wanted.toLowerCase() : undefined);

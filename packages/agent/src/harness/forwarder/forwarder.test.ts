@@ -141,7 +141,7 @@ async function say(text: string): Promise<string> {
   return got;
 }
 
-test('refuses to be a proxy, and tells each host once and only the first of many', async () => {
+test('refuses to be a proxy, and reports each host once and only the first of many', async () => {
   expect(await say('CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n')).toContain('403');
   expect(await say('GET http://Example.org/a HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n')).toContain(
     '403',

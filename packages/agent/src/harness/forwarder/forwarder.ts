@@ -10,7 +10,7 @@ import { type ModelRefusal, refusalOf, type TurnAnswers } from './refusals.ts';
 
 export interface ForwarderOptions {
   readonly connection: ServiceConnection;
-  /** Returns true for a refusal that the harness does not mind. */
+  /** Returns true for a refusal that does not affect the harness. */
   readonly isExpected: (refusal: ModelRefusal) => boolean;
   /** Called for each other error answer. */
   readonly onRefused: (refusal: ModelRefusal) => void;
@@ -19,15 +19,16 @@ export interface ForwarderOptions {
 }
 
 /**
- * The way of programs in the sandbox to the run's model. It adds the run token itself, so that no program has it. Every program of the
- * run may use it, and each request counts for the run: the service checks, counts and bounds them as those of the agent.
+ * The access of programs in the sandbox to the run's model. The forwarder itself adds the run token, so that no program has it. Every
+ * program of the run may use it, and each request counts for the run: the service checks, counts and limits them like those of the
+ * agent.
  */
 export interface Forwarder {
   /** `http://127.0.0.1:PORT`; the provider's name follows as the first part of the path. */
   readonly url: string;
-  /** Key that requests must have where the client of a provider puts one. It opens nothing but this forwarder. */
+  /** Key that requests must have in the place where the client of a provider puts one. It is valid only for this forwarder. */
   readonly key: string;
-  /** Begins to count anew. */
+  /** Starts a new count. */
   beginTurn(): void;
   readonly answers: TurnAnswers;
   close(): void;
@@ -80,7 +81,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   function refuse(response: ServerResponse, status: number, message: string): void {
     const headers = { 'content-type': 'application/json', connection: 'close' };
     response.writeHead(status, status === 429 ? { ...headers, 'retry-after': '1' } : headers);
-    // The members of all providers together, so that each client shows the sentence.
+    // Has the members of all providers together, so that each client shows the sentence.
     response.end(JSON.stringify({ type: 'error', error: { type: 'forwarder_error', code: status, message } }));
   }
 
@@ -135,7 +136,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       return;
     }
     const target = gatewayTarget(proxied === undefined ? url : path);
-    // Pages in a browser have no business here.
+    // Refuses pages in a browser.
     if (target === undefined || !/^(GET|POST)$/.test(request.method ?? '') || request.headers.origin !== undefined) {
       refuse(response, 404, 'the run reaches only the endpoints of its model here');
       return;
@@ -162,7 +163,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     });
   });
   server.maxConnections = maxConnections;
-  // A client that knows only proxies reaches the forwarder itself through it.
+  // A client that can only use proxies reaches the forwarder itself through it.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     const wanted = request.url ?? '';

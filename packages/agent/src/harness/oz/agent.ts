@@ -13,7 +13,7 @@ import { type Engine, turnVoice } from './session.ts';
 /** Sends a `session/update`; resolves when there is room for more. */
 export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
-/** A member of `_meta` of a text block: the block has the decision about a request of an earlier sandbox. */
+/** A member of `_meta` of a text block: the block contains the decision about a request of an earlier sandbox. */
 export const answerMeta = 'runyard.answer';
 
 /** Returns the answers of the built-in harness to the methods of ACP v1. */

@@ -20,8 +20,8 @@ export function userContent(text: string, images: readonly TurnImage[]): UserCon
 }
 
 /**
- * Returns the message with the images of tool results, which not every provider takes inside of a result; undefined: there are none. Its
- * text says that no person has sent them.
+ * Returns the message with the images of tool results, because not every provider accepts them inside a result; undefined: there are
+ * none. Its text says that no person has sent them.
  */
 export function imagesOfResults(
   results: ReadonlyMap<string, { readonly images?: readonly TurnImage[] }>,

@@ -11,7 +11,7 @@ export interface ScriptLine {
   readonly text: string;
 }
 
-/** A script that notes where it is, and the way to learn where it ended. */
+/** A script that records its present line, and a function that returns where it ended. */
 export interface MarkedScript {
   readonly script: string;
   /** Returns the first line of the command at which the script ended; undefined if the script did not end with an error there. */
@@ -20,8 +20,9 @@ export interface MarkedScript {
 }
 
 /**
- * Prints the lines of the script `$1` at which a command of its top level begins. The shell itself decides where a command is complete: a
- * function with these lines as its body can be read. A here-document that is still open takes the brace of that function away.
+ * Prints the lines of the script `$1` at which a command of its top level begins. The shell itself decides where a command is complete:
+ * a function with these lines as its body parses without an error. A here-document that is still open also takes the closing brace of
+ * that function.
  */
 const commandStarts = `"$0" -n -c "$1" 2>/dev/null || exit 0
 printf '%s\\n' "$1" | {
@@ -40,7 +41,7 @@ $chunk
   done
 }`;
 
-/** Features whose result a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that takes the place of ours. */
+/** Features whose result a mark would change: the trace of `set -x` and `set -v`, `$_`, `PIPESTATUS`, and a trap that replaces ours. */
 const readsShellState = /\bset\s+[-+]\w*[xv]|xtrace|verbose|PIPESTATUS|\$_\b|\$\{_\}|\btrap\b/;
 
 /** Longer scripts are not marked: the search takes about half a millisecond for each line, and the script is one argument. */
@@ -52,8 +53,8 @@ const isCommand = (line: string): boolean => !/^\s*(#|$)/.test(line);
 const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
 /**
- * Returns a script with the same lines, in which each command of the top level notes its line first and keeps `$?` as it is. Returns
- * undefined for a script that cannot be marked without changing what it does.
+ * Returns a script with the same lines, in which each command of the top level first records its line and keeps `$?` unchanged. Returns
+ * undefined for a script that cannot be marked without a change of its effects.
  */
 export async function markLines(
   { shell, script }: Pick<RunbookBlock, 'shell' | 'script'>,

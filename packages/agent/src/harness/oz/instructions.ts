@@ -1,6 +1,6 @@
 /**
- * Returns the instructions of the model: its task, its workspace, the runs around it, and last the base prompt of the run, which
- * may override the rest.
+ * Returns the instructions of the model: its task, its workspace, the runs around it, and last the base prompt of the run, which may
+ * override the others.
  */
 export function instructions(
   { workspace, root = workspace }: { readonly workspace: string; readonly root?: string | undefined },

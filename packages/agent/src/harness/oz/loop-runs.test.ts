@@ -54,7 +54,7 @@ function fakeTree(more: Partial<RunTree> = {}): RunTree & { calls: unknown[][] }
   };
 }
 
-/** Plays a turn with this tree; what the model was given as results, the tools that it was offered, and its instructions. */
+/** Runs a turn with this tree; returns the results and the tools that the model got, and its instructions. */
 async function play(tree: RunTree | undefined, signal = new AbortController().signal) {
   const before = models.requests.length;
   const updates: SessionUpdate[] = [];
@@ -137,7 +137,7 @@ test('offers only the tools that the run may use', async () => {
   expect((await play(fakeTree({ maxLive: undefined, parent }))).instructions).toContain('run lead');
 });
 
-test('tells the model about a refusal of the service', async () => {
+test('informs the model of a refusal of the service', async () => {
   models.script([{ toolCalls: [{ name: 'start_run', input: { prompt: 'a' } }] }, { text: ['So be it.'] }]);
   const body = JSON.stringify({ title: 'Conflict', detail: 'Await or cancel some first.' });
   const refusing = fakeTree({ start: () => Promise.reject(new ServiceRefusal(409, '/child-runs', body)) });

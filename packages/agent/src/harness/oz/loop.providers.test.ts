@@ -63,7 +63,7 @@ describe.each(Object.keys(providers))('the loop with %s', (provider) => {
     expect(thoughts.join('')).toContain('trying again');
   });
 
-  test('fails after repeated 500 with a message that names the model, the status and what to do', async () => {
+  test('fails after repeated 500 with a message that names the model, the status and the next step', async () => {
     models.misbehave({ kind: 'status', status: 500, message: 'melted' }, 3);
     const { verdict } = await engine(provider).turn('Hi.');
     expect(verdict).toMatchObject({ success: false, code: 'internal_error' });

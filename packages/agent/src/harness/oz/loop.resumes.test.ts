@@ -9,7 +9,7 @@ const { models, workspace, engine } = await openTestLoops();
 
 type Asked = Extract<AgentEventBody, { type: 'blocked' }>['request'];
 
-/** An engine of a sandbox, and what it keeps. */
+/** An engine of a sandbox, and its saved memory. */
 function sandbox(provider: string, memory?: string) {
   const kept: { memory: string; requestId: string | undefined }[] = [];
   const remember = async (said: string, requestId?: string) => void kept.push({ memory: said, requestId });
@@ -22,7 +22,7 @@ function sandbox(provider: string, memory?: string) {
   return { ...loop, kept, asked };
 }
 
-/** A sandbox that went away while its second of three calls was asked about: what is left of it. */
+/** A sandbox that ended while a person was asked about the second of its three calls; returns its remains. */
 async function left(provider: string, second: { name: string; input: Record<string, unknown> }) {
   models.script([
     {
@@ -34,7 +34,7 @@ async function left(provider: string, second: { name: string; input: Record<stri
   const before = sandbox(provider);
   const playing = before.turn('Make it.');
   const request = await before.asked();
-  // As after kill -9: what was kept before the question is all there is.
+  // As after kill -9: only the memory from before the question is left.
   const memory = before.kept.at(-1);
   expect(memory?.requestId, 'kept before it is asked').toBe(request.request_id);
   before.abort();
@@ -69,7 +69,7 @@ describe.each(Object.keys(providers))('with %s', (provider) => {
     expect(after.kept.at(-1)?.requestId, 'the memory is whole again').toBeUndefined();
   });
 
-  test('does not run a denied call and tells the model the reason of the person', async () => {
+  test('does not run a denied call and gives the model the reason of the person', async () => {
     const after = goOn(provider, await left(provider, shell), { decision: 'deny', message: 'never' });
     await after.turn('And then rest.', [], [], 'You had asked.');
     expect(existsSync(join(workspace(), 'made'))).toBe(false);

@@ -6,7 +6,7 @@ import { openTestLoops, results } from '../../../test/loop.ts';
 const { models, workspace, engine } = await openTestLoops();
 
 describe('the loop', () => {
-  test('tells the model about malformed input and unknown tools and continues', async () => {
+  test('informs the model of malformed input and unknown tools and continues', async () => {
     models.script([
       {
         toolCalls: [
@@ -60,7 +60,7 @@ describe('the loop', () => {
     expect(JSON.stringify(models.requests.at(-1)?.body)).not.toMatch(/\\ud[89a-f]/i);
   });
 
-  test('tells the model the exit code of a failed command', async () => {
+  test('gives the model the exit code of a failed command', async () => {
     models.script([{ toolCalls: [{ name: 'shell', input: { command: 'echo no; exit 7' } }] }, { text: ['I see'] }]);
     const { turn, spoken } = engine();
     await turn('Hi.');

@@ -22,7 +22,7 @@ import { toolSetOf } from './tools/tool-list.ts';
 
 export interface LoopOptions
   extends Pick<ToolContext, 'workspace' | 'env' | 'backpressure' | 'reportArtifact' | 'handoff' | 'tree'> {
-  /** The whole workspace, where `workspace` is a folder in it. */
+  /** The whole workspace, if `workspace` is a folder in it. */
   root?: string | undefined;
   approvals: Approvals;
   /** Returns the tools of the run's MCP servers, which start after the engine was made. */
@@ -39,7 +39,7 @@ export interface LoopOptions
   remember?: (memory: string, requestId?: string) => Promise<void>;
   /** Limit of model requests in one turn. */
   maxSteps?: number;
-  /** Longest silence of the model. An answer as a whole may take any time. */
+  /** Longest silence of the model. A whole answer may take any time. */
   stallTimeoutMs?: number;
   retry?: ModelRetry;
   /** Opens the model; tests give a model of their own. */

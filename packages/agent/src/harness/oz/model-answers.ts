@@ -28,8 +28,8 @@ export class ModelGaveUp extends Error {
 }
 
 /**
- * Returns one answer of the model, asked for again if that may help. Throws `ModelGaveUp`, or the reason of an aborted signal; the text
- * of the aborted answer is given to `onAborted`.
+ * Returns one answer of the model, and asks again if that may help. Throws `ModelGaveUp`, or the reason of an aborted signal;
+ * `onAborted` gets the text of the aborted answer.
  */
 export async function answerOfModel(
   access: Promise<ModelAccess>,

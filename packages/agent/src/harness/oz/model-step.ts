@@ -30,7 +30,7 @@ export interface PartialAnswer {
 }
 
 /**
- * Asks the model once and reports its text while it comes. The caller retries, because the retries of the SDK do not cover a stream
+ * Asks the model once and reports its text while it arrives. The caller retries, because the retries of the SDK do not cover a stream
  * that breaks off. In SDK 7 `response.messages` has only the messages of this step.
  */
 export async function modelStep(
@@ -83,7 +83,7 @@ export async function modelStep(
       }
       case 'finish-step':
         finishReason = part.finishReason;
-        // A stream that just ends gives the reason `other` without a word of the provider and without its usage.
+        // If a stream ends without a final event of the provider, the reason is `other` and the usage is missing.
         finished =
           part.finishReason !== 'other' || part.rawFinishReason !== undefined || part.usage.outputTokens !== undefined;
         break;

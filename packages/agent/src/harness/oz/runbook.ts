@@ -24,20 +24,22 @@ export interface RunbookOptions {
   earlier?: AgentTask['decision'];
   /** The machine of the turn was lost: the first prompt continues behind the commands that are done. */
   loss?: AgentTask['loss'];
-  /** Gets the number of commands of the turn that need not run again. */
+  /** Called with the number of commands of the turn that need not run again. */
   progress: { doneBlocks: number };
-  /** Set if the run is a runbook only because the service has no language model. `explain`: the run says once how to add one. */
+  /**
+   * Present if the run is a runbook only because the service has no language model. `explain`: the run explains once how to add one.
+   */
   noModel?: 'explain' | 'mention' | undefined;
 }
 
 /** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
 const maxInlineScript = 100 * 1024;
 
-/** Creates the engine without a language model, which runs the fenced shell blocks of the prompt and nothing else. */
+/** Creates the engine without a language model, which only runs the fenced shell blocks of the prompt. */
 export function runbookEngine(options: RunbookOptions): Engine {
   let { earlier, loss, noModel } = options;
   const { progress } = options;
-  /** Returns the end of a text: how to add a model, the first time that a run without one says something. */
+  /** Returns the end of a text: how to add a model, in the first text of a run without one. */
   const explanation = (): string => {
     if (noModel !== 'explain') return '';
     noModel = 'mention';
@@ -170,7 +172,7 @@ async function runBlock(
       },
       backpressure: options.backpressure,
     });
-    // Before its result is reported: a checkpoint may be taken at any moment.
+    // Before its result is reported, because a checkpoint may be taken at any moment.
     if (succeeded(result) || block.continueOnError) options.progress.doneBlocks += 1;
     await said;
     await voice.update(commandEnd(toolCallId, result));
@@ -215,7 +217,7 @@ function shownCommand(block: RunbookBlock | undefined): string {
   return shown(command);
 }
 
-/** The title of a block is its first line: the line that failed is named where it is another one. */
+/** The title of a block is its first line, so the failed line is named if it is another one. */
 function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): string {
   return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
 }

@@ -54,7 +54,7 @@ export async function runToolCall(
   const onOutput = (text: string) => {
     said = voice.update(commandOutput(toolCallId, text));
   };
-  /** Marks the time in which a tool waits for a person, which is no time of the action. */
+  /** Marks the time in which a tool waits for a person, which does not count as time of the action. */
   const waiting: ToolContext['waiting'] = async (work) => {
     const tell = (waits: boolean) =>
       voice.update({ sessionUpdate: 'tool_call_update', toolCallId, _meta: { runyard: { waits } } });

@@ -9,7 +9,7 @@ const agentTypes = ['CUSTOM', 'FOREMAN', 'MAIN', 'TRIAGE', 'SPEC', 'IMPLEMENT', 
 /** Front matter of `agents/<name>/agent.md`. */
 export const AgentFile = strictObject(
   {
-    description: Text.max(2_000).optional().describe('What the agent does'),
+    description: Text.max(2_000).optional().describe('Task of the agent'),
     agentType: z
       .enum(agentTypes)
       .optional()

@@ -39,7 +39,7 @@ export const AutomationFile = strictObject(
       .max(maxTriggers)
       .superRefine(checkScheduleNames)
       .describe(`Events that start runs, 1 to ${maxTriggers}`),
-    overlap: OverlapPolicy.optional().describe('What happens while a run of the automation is live. Default allow'),
+    overlap: OverlapPolicy.optional().describe('Policy while a run of the automation is live. Default allow'),
     concurrencyKey: NonBlank.max(300)
       .optional()
       .describe(

@@ -1,4 +1,4 @@
-/** Keys that say how runs are executed: in agentDefaults, and as overrides in agents and automations. */
+/** Keys that define how runs are executed: in agentDefaults, and as overrides in agents and automations. */
 import { z } from 'zod';
 import { presetTypes } from '../../harness-presets/preset.ts';
 import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
@@ -45,7 +45,7 @@ export const McpServers = z
   })
   .meta({ maxProperties: maxMcpServersOfRun });
 
-/** `source` decides where the credential of a harness comes from. */
+/** `source` is the source of a harness's credential. */
 const HarnessAuth = strictObject({
   source: z
     .enum(['managedSecret', 'workerEnvironment'])
@@ -153,7 +153,7 @@ export const executionDefaults = {
   workerHost,
 };
 
-/** The same keys in an agent or an automation. Null inherits, except where the description says otherwise. */
+/** The same keys in an agent or an automation. Null inherits, unless the description says otherwise. */
 export const executionOverrides = {
   model: Model.nullable().optional().describe(`${model}. Absent or null: the inherited one`),
   harness: HarnessOverride.optional().describe('Changes of the inherited harness; not together with `model`'),

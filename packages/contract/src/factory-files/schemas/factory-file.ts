@@ -44,7 +44,7 @@ export const FactoryFile = strictObject(
   {
     schemaVersion: z.literal(schemaVersion).describe('Version of the format'),
     name: NonBlank.max(200).describe('Name of the factory'),
-    description: Text.max(2_000).optional().describe('What the factory is for'),
+    description: Text.max(2_000).optional().describe('Purpose of the factory'),
     alias: z
       .string()
       .trim()

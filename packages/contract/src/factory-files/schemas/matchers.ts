@@ -37,9 +37,9 @@ export function matcher<T extends string | number>(
 const text = NonBlank.max(300);
 const lowerCase = (value: string): string => value.toLowerCase();
 
-/** Text that is compared with case, such as branches and paths. */
+/** Text that is compared with regard to case, such as branches and paths. */
 export const textMatcher = matcher(text);
-/** Text that is compared without case, such as logins and labels. */
+/** Text that is compared without regard to case, such as logins and labels. */
 export const nameMatcher = matcher(text, lowerCase);
 /** Repositories as owner/name. */
 export const repositoryMatcher = matcher(

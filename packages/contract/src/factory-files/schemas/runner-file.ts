@@ -27,7 +27,7 @@ const Platform = strictObject({
 
 /** `runners/<name>.yaml`. */
 export const RunnerFile = strictObject({
-  description: Text.max(2_000).optional().describe('What the runner is for'),
+  description: Text.max(2_000).optional().describe('Purpose of the runner'),
   setupCommands: RunnerCommands.optional().describe(
     'Shell commands that prepare the sandbox, in their order, before those of the environment, at most 50',
   ),

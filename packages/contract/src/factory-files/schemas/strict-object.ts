@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { makeSpelling } from '../../spelling.ts';
 
-/** Separates the known name from the key in the message of an unknown key: definition files have neither in a key. */
+/** Separates the known name from the key in the message of an unknown key. No key of a definition file contains it. */
 const separator = '\u0000';
 
-/** Why a key of the published format is not taken here, by key. */
+/** Reasons why keys of the published format are not accepted here, by key. */
 type NotAvailable = Readonly<Record<string, string>>;
 
 /**
- * An object that takes no other keys. Its fault for an unknown key carries the message of each key, one a line, and behind a
- * separator the known name that was probably meant.
+ * An object that accepts no other keys. Its fault for unknown keys has the message of each key on a line of its own, followed by a
+ * separator and the known name that was probably meant.
  */
 export function strictObject<S extends z.core.$ZodShape>(shape: S, notAvailable: NotAvailable = {}) {
   const spelling = makeSpelling(Object.keys(shape));

@@ -11,7 +11,7 @@ import { strictObject } from './strict-object.ts';
 
 const webhookIds = z.array(Uid22).min(1).max(maxFactoryWebhooks);
 
-/** A payload filter: kept as it was written, checked by the parser that the service evaluates with. */
+/** A payload filter: stored unchanged, and checked by the parser with which the service evaluates it. */
 const PayloadFilter = z
   .unknown()
   .superRefine((value, context) => {
@@ -69,10 +69,10 @@ const githubMatchers = {
   base_branches: textMatcher.describe('Branch that the pull request goes into; `refs/heads/` may be left out'),
   paths: textMatcher.describe('Changed files: a path, or a pattern with `*`, `**` and `?`'),
   labels: nameMatcher.describe('Labels of the issue or pull request'),
-  authors: nameMatcher.describe('Login of who opened the issue or pull request'),
-  assignees: nameMatcher.describe('Login of who the issue or pull request is assigned to'),
+  authors: nameMatcher.describe('Login of the person who opened the issue or pull request'),
+  assignees: nameMatcher.describe('Login of the person to whom the issue or pull request is assigned'),
   mentioned: nameMatcher.describe('Logins, or teams as org/team, that the new text mentions with @'),
-  reviewers: nameMatcher.describe('Login of who is asked for a review'),
+  reviewers: nameMatcher.describe('Login of the person who is asked for a review'),
   reviewer_teams: nameMatcher.describe('Slug of the team that is asked for a review'),
   review_states: nameMatcher.describe('State of the review: approved, changes_requested or commented'),
   workflows: textMatcher.describe('Name of the workflow'),
@@ -83,7 +83,7 @@ const githubMatchers = {
 const githubFilter = (keys: readonly GithubFilterKey[]) =>
   strictObject(Object.fromEntries(keys.map((key) => [key, githubMatchers[key]])));
 
-/** Events of GitHub that take the same filter share a schema. */
+/** Events of GitHub that accept the same filter share a schema. */
 const GithubTriggers = [...new Set<readonly GithubFilterKey[]>(Object.values(githubEvents))].map((keys) => {
   const events = Object.entries(githubEvents).flatMap(([event, own]) => (own === keys ? [event as GithubEvent] : []));
   return strictObject({
@@ -96,10 +96,10 @@ const GithubTriggers = [...new Set<readonly GithubFilterKey[]>(Object.values(git
 const providers = ['webhook', 'schedule', 'github'] as const;
 export const isAvailableProvider = (name: string): boolean => providers.some((each) => each === name);
 
-/** Triggers of other providers are kept, and never fire. */
+/** Triggers of other providers are stored, and never fire. */
 const OtherTrigger = strictObject({
   provider: NonBlank.max(100)
-    // Aborts, so that a faulty trigger of an available provider is never taken for one of another.
+    // Aborts, so that a faulty trigger of a supported provider never counts as a trigger of another one.
     .refine((name) => !isAvailableProvider(name), { abort: true })
     .meta({ not: { enum: [...providers] } })
     .describe('A provider that this service does not have'),
@@ -107,10 +107,10 @@ const OtherTrigger = strictObject({
   filter: z.record(z.string(), z.unknown()).optional().describe('Kept as it is'),
 }).describe('A trigger of another provider, which is kept and never fires');
 
-/** When an automation starts a run. */
+/** The event that makes an automation start a run. */
 export const Trigger = z.union([WebhookTrigger, ScheduleTrigger, ...GithubTriggers, OtherTrigger]);
 
-/** Events of the available providers. */
+/** Events of the supported providers. */
 export const eventsOfProvider: Readonly<Record<(typeof providers)[number], readonly string[]>> = {
   webhook: ['received'],
   schedule: ['cron_fired'],

@@ -5,7 +5,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, uuid } from '../../store/database/statement.ts';
 import type { Principal } from '../keys/principal.ts';
 
-/** The person or agent that makes a change, and the request that asked for it. A `Principal` is one. */
+/** The author of a change: a person or an agent, and the request that asked for the change. A `Principal` is one. */
 export interface Author extends Pick<Principal, 'teamId' | 'from'> {
   readonly creator: Pick<Principal['creator'], 'kind' | 'uid'>;
   readonly keyId: string | null;
@@ -18,17 +18,23 @@ export type State = Readonly<Record<string, unknown>>;
 export interface Change {
   /** Kind of the thing and a verb, such as `member.update`. */
   readonly action: `${string}.${string}`;
-  /** `name`: of the thing at that time, for people. */
+  /** `name`: the name of the thing at that time, for people. */
   readonly subject: { readonly type: string; readonly uid: string; readonly name?: string | null | undefined };
   /** The thing before the change; absent: it is new. */
   readonly before?: State;
   /** The thing after the change; absent: it is gone. */
   readonly after?: State;
-  /** True: the change takes access away or deletes something. It is made also above the team's limit of the day: what it ends was counted when it began. */
+  /**
+   * True if the change takes access away or deletes something. Such a change is allowed above the team's limit of the
+   * day, because the thing that it ends was counted when it was created.
+   */
   readonly endsAccess?: true;
 }
 
-/** The team has made as many changes today (UTC) as it may. The transaction must be rolled back; answered with 429. */
+/**
+ * The team has made all changes that it may make today (UTC). The caller must roll the transaction back; the answer is
+ * 429.
+ */
 export class TooManyChanges extends Error {
   constructor() {
     super(`the team has made ${maxChangesPerDay} changes today`);
@@ -50,7 +56,7 @@ const insert = defineStatement({
 });
 
 const maxStateLength = 8 * 1024;
-/** Raw keys, invitation keys and signing secrets. Callers pass none; this is the second line. */
+/** Raw keys, invitation keys and signing secrets. Callers pass none; removing them here is a second protection. */
 const secretText = /(ry[ki]|whsec)_[\w+/=-]{16,}/g;
 
 /** Returns the state as JSON without secrets; a state that is too long becomes its size. */

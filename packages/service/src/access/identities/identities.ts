@@ -91,10 +91,10 @@ const removeKeys = defineStatement({
 type IdentityRow = RowOf<typeof readOne>;
 type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets'>;
 
-/** Returns what is wrong with the defaults of an identity, each with the name of its member; empty: its runs can be created. */
+/** Returns the faults of an identity's defaults, each with the name of its member; empty if its runs can be created. */
 export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<Fault[]>;
 
-/** Members that published clients need, of what this service does not have. */
+/** Members that published clients require and this service does not support. */
 const nothing = {
   memory: { attached_stores: [], auto_memory: { enabled: false } },
   default_runner_uid: '',
@@ -142,7 +142,7 @@ export async function readIdentity(
   return row ? await toIdentity(db, teamId, row, check) : null;
 }
 
-/** Why an identity is not written: `invalid` 400, `owner_needed` 403, `too_many` 409, `not_found` 404. */
+/** Reasons why an identity is not stored: `invalid` 400, `owner_needed` 403, `too_many` 409, `not_found` 404. */
 export type IdentityRefusal =
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   | { readonly kind: 'owner_needed' }
@@ -187,7 +187,7 @@ export async function createIdentity(
 }
 
 const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
-/** The published clients send null for a text that stays, and an empty one for a text that is removed. */
+/** The published clients send null to keep a text, and an empty text to remove it. */
 const givenText = (value: string | null | undefined, before: string | null): string | null => (value ?? before) || null;
 
 /** Changes the members that the request has. Turning on `on_behalf_of_enabled` ends the keys of the identity. */
@@ -210,7 +210,7 @@ export async function updateIdentity(
       skills: given(request.skills, before.skills),
       secrets: request.secrets?.map(({ name }) => name) ?? before.secrets,
     };
-    // A default that cannot be used any more does not stand in the way of other changes.
+    // A default that is not usable any more does not prevent other changes.
     const isGiven = ({ path }: Fault) => Reflect.get(request, path) !== undefined;
     const faults = (await check(tx, teamId, defaults)).filter(isGiven);
     if (faults.length > 0) return { kind: 'invalid', faults };
@@ -226,7 +226,7 @@ export async function updateIdentity(
       onBehalfOfEnabled,
     ]);
     if (!row) throw new Error('the identity was not updated');
-    // Only owners create keys that act for users, and administrators may have created those that the identity has.
+    // Only owners create keys that act for users. Administrators may have created the keys that the identity has.
     if (onBehalfOfEnabled && !before.on_behalf_of_enabled) await tx.query(removeKeys, [teamId, uid]);
     await recordChange(tx, principal, {
       action: 'agent_identity.update',

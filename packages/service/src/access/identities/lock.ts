@@ -3,7 +3,8 @@ import { boolean, defineStatement } from '../../store/database/statement.ts';
 
 const lockIdentity = defineStatement({
   name: 'lock_agent_identity_for_key',
-  // Orders a new key against a change of on_behalf_of_enabled, and against the delete of the identity, which deletes the keys that it finds.
+  // Puts a new key in an order with a change of `on_behalf_of_enabled` and with the delete of the identity, which
+  // deletes the keys that it finds.
   text: 'SELECT on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR SHARE',
   row: { on_behalf_of_enabled: boolean },
 });

@@ -1,4 +1,4 @@
-/** Decides as whom a run is executed. */
+/** Decides which person or identity executes a run. */
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../fault.ts';
@@ -21,7 +21,7 @@ const readRunner = defineStatement({
 
 const readPerson = defineStatement({
   name: 'read_person_to_run_for',
-  // A viewer creates no runs, so none are created for one.
+  // Refuses viewers as executors, because a viewer creates no runs.
   text: `
     SELECT FROM team_members m JOIN users u ON u.id = m.user_id
     WHERE m.team_id = $1 AND u.uid = $2 AND m.role <> 'viewer'`,
@@ -38,7 +38,10 @@ export type RunAsOutcome =
   /** 403 `not_authorized` */
   | { readonly kind: 'forbidden'; readonly detail: string };
 
-/** Returns the configuration with what the identity has where the request has nothing; secrets are added. */
+/**
+ * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with
+ * its secrets.
+ */
 function withDefaults(
   { config = {}, skill }: Pick<RunAgentRequest, 'config' | 'skill'>,
   identity: { base_model: string | null; environment_id: string | null; skills: string[]; secrets: string[] },
@@ -64,8 +67,9 @@ export const runAsParent = (
 ): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config });
 
 /**
- * Decides as whom the run of a request is executed. An agent key runs as its own identity and as no other: else an agent could take
- * the rights of another one. `on_behalf_of` needs an agent key whose identity acts for users, and names a person of the team.
+ * Decides which person or identity executes the run of a request. A run of an agent key executes as the identity of the
+ * key and as no other, else an agent could take the rights of another one. `on_behalf_of` needs an agent key whose
+ * identity acts for users, and names a person of the team.
  */
 export async function resolveRunAs(
   db: Queryable,

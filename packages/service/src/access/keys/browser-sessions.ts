@@ -13,7 +13,7 @@ import type { Principal } from './principal.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
 import { isValidKeyIn } from './valid-key.ts';
 
-/** Codes that wait, and sessions, of one key. A further one takes the place of the oldest. */
+/** Largest number of codes and sessions of one key. A further one replaces the oldest. */
 const maxCodes = 20;
 const maxSessions = 50;
 
@@ -34,8 +34,8 @@ const deleteOldCodes = defineStatement({
 });
 
 /**
- * Deleting the code is the compare-and-set that makes it good for one use. The lock orders this against the deletion of the
- * minting key, which also deletes the session.
+ * Deleting the code is the compare-and-set that allows only one use. The lock puts the exchange in an order with the
+ * deletion of the key that created the code, which also deletes the session.
  */
 const useCode = defineStatement({
   name: 'use_sign_in_code',

@@ -65,7 +65,7 @@ const readMembership = defineStatement({
   row: { id: uuid, uid: text(), role: text<Role>() },
 });
 
-/** Writes at most once a minute for a key, over all processes. */
+/** Writes at most once a minute for each key, counted over all processes. */
 const noteUse = defineStatement({
   name: 'note_api_key_use',
   text: `UPDATE api_keys SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
@@ -124,7 +124,7 @@ export async function openKeyDirectory(
   now: () => number = () => performance.now(),
 ): Promise<KeyDirectory> {
   const known = new Map<string, Known>();
-  /** By the UIDs of person and team, and the key. */
+  /** The key of the map consists of the UIDs of person and team, and the API key. */
   const memberships = new Map<string, Membership>();
   // Counts how often entries were removed: a row that was read before a removal is not cached after it.
   let generation = 0;

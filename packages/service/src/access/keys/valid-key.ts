@@ -7,10 +7,12 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
     AND (${key}.kind = 'agent'
       OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${key}.team_id AND m.user_id = ${key}.user_id)))`;
 
-/** SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: it is no viewer there. */
+/**
+ * SQL: the owner of the key may run workers in the team whose id is the SQL `teamId`: the owner is not a viewer there.
+ */
 export const mayRunWorkersIn = (key: string, teamId: string): string => `
   (${key}.kind = 'agent'
     OR EXISTS (SELECT FROM team_members m WHERE m.team_id = ${teamId} AND m.user_id = ${key}.user_id AND m.role <> 'viewer'))`;
 
-/** SQL: the key is valid in the team that it was made in. */
+/** SQL: the key is valid in the team in which it was created. */
 export const isValidKey = (key: string): string => isValidKeyIn(key, `${key}.team_id`);

@@ -5,7 +5,7 @@ import { defineStatement, float, nullable, text } from '../../store/database/sta
 import { keysChannel } from './channel.ts';
 import { isValidKeyIn, mayRunWorkersIn } from './valid-key.ts';
 
-/** A key, and the team that its owner acts in by it. */
+/** A key, and the team in which its owner acts with the key. */
 export interface KeyInTeam {
   readonly keyId: string;
   readonly teamId: string;
@@ -25,7 +25,10 @@ export interface KeyWatch {
   close(): void;
 }
 
-/** A deletion arrives by NOTIFY. The check is for a process whose listening connection died without a sign. */
+/**
+ * A notice reports a deletion within milliseconds. This check is for a process whose listening connection was lost
+ * without an error.
+ */
 const checkEveryMs = 5_000;
 
 const readEnds = defineStatement({
@@ -41,7 +44,7 @@ interface Watched {
   readonly key: KeyInTeam;
   readonly use: ConnectionUse;
   readonly callbacks: Set<() => void>;
-  /** As `performance.now()`; infinite: never, or not read yet. */
+  /** As `performance.now()`; infinite if the key never expires, or its row was not read yet. */
   endsAt: number;
 }
 
@@ -123,7 +126,7 @@ export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch>
       };
       entry.callbacks.add(onEnd);
       watched.set(name, entry);
-      // The caller may have authenticated it just before its deletion.
+      // The key may have been deleted just after the caller authenticated it.
       check();
       return () => {
         entry.callbacks.delete(onEnd);

@@ -125,14 +125,17 @@ async function lockMember(
   return isAtLeast(own.role, 'admin') && isAtLeast(own.role, member.role) ? member : 'above_own';
 }
 
-/** Returns whether the team would be without an owner if this person were none. */
+/** Returns whether the team would have no owner if this person were not one. */
 async function isLastOwner(tx: Queryable, teamId: string, { id, role }: MemberRow): Promise<boolean> {
   if (role !== 'owner') return false;
   const [other] = await tx.query(readOtherOwner, [teamId, id]);
   return !other?.found;
 }
 
-/** Changes the role of a person. Nobody gives a role above the own one, or changes a person whose role is above it. */
+/**
+ * Changes the role of a person. The caller cannot give a role above their own, or change a person whose role is above
+ * it.
+ */
 export async function changeRole(
   db: Database,
   principal: Principal,

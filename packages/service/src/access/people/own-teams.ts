@@ -88,7 +88,7 @@ export async function createTeam(tx: Queryable, principal: Principal, name: stri
   if (!(await mayJoinAnother(tx, principal.creator.uid))) return 'too_many';
   const [row] = await tx.query(insertTeam, [randomUUIDv7(), newUid(), name, principal.creator.uid]);
   if (!row) throw new Error('the team was not inserted');
-  // In the log of the new team: its administrators see how it began.
+  // This entry is in the log of the new team, so that its administrators see how the team began.
   const by = { ...principal, teamId: row.id };
   await recordChange(tx, by, { action: 'team.create', subject: { type: 'team', uid: row.uid, name }, after: { name } });
   return toTeam(row, principal.teamId);

@@ -1,23 +1,26 @@
-/** Token buckets in memory: one for each key and each team, full at first and refilled evenly. */
+/** Token buckets in memory: one for each key and each team. A bucket starts full and is refilled evenly. */
 
-/** How many requests may come: `quota` at once, and as many in each window. */
+/** Size of a bucket: `quota` requests at once, and as many in each window. */
 export interface RatePolicy {
   readonly quota: number;
   readonly windowSeconds: number;
 }
 
-/** The rest of a bucket. */
+/** The state of a bucket after a request. */
 export interface BucketState {
   /** Requests that may come now. */
   readonly remaining: number;
-  /** Seconds until the bucket is full, or, where nothing is left, until one request may come; at least 1 while it is not full. */
+  /**
+   * Seconds until the bucket is full, or, if it is empty, until one request is allowed; at least 1 while it is not
+   * full.
+   */
   readonly resetSeconds: number;
 }
 
 export interface Buckets {
   /** Returns what is left without taking anything. `now` is in milliseconds. */
   read(id: string, now: number): BucketState;
-  /** Takes one request; the caller has seen that one is left. */
+  /** Takes one request; the caller has checked that the bucket has one. */
   take(id: string, now: number): BucketState;
 }
 
@@ -26,7 +29,7 @@ interface Bucket {
   at: number;
 }
 
-/** Above so many buckets the least recently used one is forgotten: it counts as full when it is used again. */
+/** Above this number of buckets, the least recently used one is removed. It is full when it is used again. */
 export function makeBuckets({ quota, windowSeconds }: RatePolicy, maxBuckets = 20_000): Buckets {
   const perMs = quota / (windowSeconds * 1000);
   const buckets = new Map<string, Bucket>();

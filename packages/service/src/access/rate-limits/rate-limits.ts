@@ -12,7 +12,7 @@ type LimitName = 'key' | 'team';
 export interface RateOutcome {
   /** `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-10. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Set where the request is over a limit. */
+  /** Present if the request is over a limit. */
   readonly over?: { readonly limit: LimitName; readonly quota: number; readonly retryAfterSeconds: number };
 }
 
@@ -50,7 +50,8 @@ export function makeRateLimits(
     count: ({ keyId, teamId }, now) => {
       const idOf = { key: keyId, team: teamId };
       const before = limits.map(({ name, buckets }) => buckets.read(idOf[name], now));
-      // The key's limit comes first, and a refused request takes nothing: one key cannot use up what its team has.
+      // The key's limit is checked first, and a refused request takes nothing, so one key cannot use up the requests of
+      // its team.
       const index = before.findIndex(({ remaining }) => remaining < 1);
       const over = limits[index];
       if (over) {

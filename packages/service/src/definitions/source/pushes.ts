@@ -1,9 +1,9 @@
-/** Brings syncs forward when a repository tells the service of a push. */
+/** Starts syncs earlier when a repository reports a push. */
 import { z } from 'zod';
 import type { AcceptedDelivery, StartAutomations } from '../../webhooks/ingest/start-automations.ts';
 import { bringSyncForward, type Push } from './records.ts';
 
-/** The parts of GitHub's payload of `push` that say what was pushed to. */
+/** The parts of GitHub's `push` payload that name the repository and the branch. */
 const PushPayload = z.object({
   ref: z.string().startsWith('refs/heads/').max(500),
   repository: z.object({
@@ -13,7 +13,10 @@ const PushPayload = z.object({
   }),
 });
 
-/** Returns the push that a delivery reports; null: it reports none. It only says where to look: the commit comes from the code host. */
+/**
+ * Returns the push that a delivery reports; null: it reports none. The push only starts a look at the branch: the
+ * commit comes from the code host.
+ */
 export function pushOf({
   scheme,
   event,
@@ -38,7 +41,8 @@ export const noticePushes =
       const push = pushOf(delivery);
       return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
     });
-    // Last, because a sync locks the source last too; in the order of the UIDs, because others do so at the same time.
+    // Comes last, because a sync locks the source last too; in the order of the UIDs, because other transactions do
+    // this at the same time.
     for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
       await bringSyncForward(tx, factoryUid, push);
     return started;

@@ -1,4 +1,4 @@
-/** Reads the files of a definition from one commit. Throws `Unreadable` where the repository cannot be read. */
+/** Reads the files of a definition from one commit. Throws `Unreadable` if the repository cannot be read. */
 import { collectFaults, type DefinitionFault, start } from '@runyard/contract/factory-files/faults';
 import { isDefinitionFolder, placeOf } from '@runyard/contract/factory-files/layout';
 import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
@@ -11,12 +11,12 @@ export interface ReadOptions {
   readonly commit: string;
   /** Folder with factory.yaml, '' for the root. */
   readonly folder: string;
-  /** Folder of this machine for repositories that exist only while they are read. */
+  /** Folder on this machine for repositories, each of which exists only while it is read. */
   readonly parent: string;
   readonly signal: AbortSignal;
 }
 
-/** The files of a definition, or what is wrong with them before they are parsed. */
+/** The files of a definition, or the faults that prevent parsing them. */
 export type ReadFiles =
   | { readonly ok: true; readonly files: readonly DefinitionFile[] }
   | { readonly ok: false; readonly faults: readonly DefinitionFault[] };
@@ -28,7 +28,7 @@ interface Found {
   readonly id: string;
 }
 
-/** A pack compresses its files, but a file of random bytes grows a little. */
+/** A pack compresses its files, but a file of random bytes becomes a little larger. */
 const packBytes = maxDefinitionBytes + 64 * 1024;
 const pointerStart = 'version https://git-lfs.github.com/spec/';
 
@@ -87,7 +87,7 @@ async function readContents({ remote }: ReadOptions, objects: GitObjects, found:
     if ((sizes.get(id) ?? Number.POSITIVE_INFINITY) > maxDefinitionFileBytes)
       faults.add(path, start, `is too large; a file has at most ${maxDefinitionFileBytes} bytes`);
   if (faults.count() > 0) return { ok: false, faults: faults.list() };
-  // A file that is at two paths counts twice.
+  // A file at two paths counts twice.
   if (found.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0) > maxDefinitionBytes) return tooLarge;
   const contents = await objects.read(ids, maxDefinitionBytes);
   const files = found.map(({ path, id }) => ({ path, content: contents.get(id) ?? Buffer.alloc(0) }));

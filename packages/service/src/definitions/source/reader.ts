@@ -10,7 +10,7 @@ import { openRemote } from '../../skills/git/upload-pack.ts';
 import type { StoredFile } from '../stored.ts';
 import { readSourceFiles } from './read-files.ts';
 
-/** The place of a definition, and the person who reads it. */
+/** The place of a definition, and the person for whom it is read. */
 export interface Place {
   readonly teamId: string;
   readonly creator: RunActor;
@@ -20,7 +20,7 @@ export interface Place {
   readonly folder: string;
 }
 
-/** `known`: the branch is at the commit that the caller knows, and nothing was read. */
+/** `known`: the branch is at the commit that the caller knows, and no file was read. */
 export type SourceRead =
   | { readonly kind: 'files'; readonly commit: string; readonly files: StoredFile[] }
   | { readonly kind: 'known'; readonly commit: string }
@@ -28,7 +28,7 @@ export type SourceRead =
   | { readonly kind: 'unreadable'; readonly message: string };
 
 export interface SourceReader {
-  /** Reads the files of the present commit of the branch, unless `isKnown` says that they are not needed. */
+  /** Reads the files of the branch's present commit, unless `isKnown` returns true for the commit. */
   read(place: Place, signal: AbortSignal, isKnown?: (commit: string) => Promise<boolean>): Promise<SourceRead>;
 }
 
@@ -44,7 +44,7 @@ export interface ReaderOptions {
 
 const limits = { total: 4, perTeam: 2, waitingPerTeam: 10, waitMs: 10_000 };
 
-/** Opens no connection and nothing that must be closed. */
+/** Creates the reader without opening a connection. */
 export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBytes }: ReaderOptions): SourceReader {
   const gate = makeGate(limits);
   return {

@@ -56,7 +56,7 @@ const readOne = defineStatement({
   row,
 });
 
-/** Begins a claim. A sync of the source before has none any more, so it stores nothing. */
+/** Removes the claim. A running sync of the earlier source loses its claim, so it stores nothing. */
 const write = defineStatement({
   name: 'write_source_of_factory',
   text: `
@@ -79,16 +79,16 @@ const remove = defineStatement({
   row: { repository: text() },
 });
 
-/** SQL: a claim of the row begins. $1 has its id. The next look is due after the interval, give or take a tenth. */
+/** SQL: begins a claim of the row, whose id is $1. The next look is due after the interval, plus or minus 10 %. */
 const claiming = `
   claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '${claimSeconds} seconds',
   due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second'`;
 
-/** SQL: it is time to look, or the process that did was killed. */
+/** SQL: the next look is due, or the process that had the claim was killed. */
 const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
 const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
 
-/** Of each team one, so that the slow repositories of a team do not delay the others. */
+/** Claims one source of each team, so that the slow repositories of a team do not delay other teams. */
 const claimDue = defineStatement({
   name: 'claim_due_sources',
   text: `
@@ -122,7 +122,7 @@ const finish = defineStatement({
   row: { factory_uid: text() },
 });
 
-/** SQL: the commit $3 is in force, and an obstacle that the last sync met is gone. */
+/** SQL: the commit $3 is applied, and the problem of the last sync has gone. */
 const isInForceAgain = `(applied_commit = $3 AND last_outcome <> 'applied' AND NOT (last_outcome = 'faulty' AND last_commit = $3))`;
 
 const finishUnchanged = defineStatement({
@@ -170,7 +170,10 @@ export async function readSource(db: Queryable, teamId: string, factoryUid: stri
 /** A source as it shall be. */
 export type WantedSource = Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds'>;
 
-/** Stores the source of a factory, which the caller has locked, and claims it. A sync that is at work stores nothing any more. */
+/**
+ * Stores the source of a factory, which the caller has locked, and claims it. A sync in progress stores nothing any
+ * more.
+ */
 export async function writeSource(
   tx: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
@@ -202,14 +205,14 @@ export async function claimDueSources(db: Queryable): Promise<ClaimedSource[]> {
   return (await db.query(claimDue, [claim])).map((source) => ({ source, claim }));
 }
 
-/** Claims the source of a factory; null: a sync of it is at work. */
+/** Claims the source of a factory; null: another sync of it is in progress. */
 export async function claimSource(db: Queryable, teamId: string, factoryUid: string): Promise<ClaimedSource | null> {
   const claim = randomUUID();
   const [source] = await db.query(claimOne, [claim, teamId, factoryUid]);
   return source ? { source, claim } : null;
 }
 
-/** The end of a sync, as it is stored. */
+/** The end of a sync, in the form in which it is stored. */
 export interface Finished {
   readonly outcome: StoredOutcome;
   readonly commit?: string | undefined;
@@ -217,7 +220,7 @@ export interface Finished {
   readonly errors?: readonly FactorySyncFault[] | undefined;
 }
 
-/** Stores how a sync ended and gives its claim back. False: the claim is gone, and nothing is stored. */
+/** Stores how a sync ended and ends its claim. False: another process has the claim, and nothing is stored. */
 export async function finishSync(
   tx: Queryable,
   { source, claim }: ClaimedSource,
@@ -228,12 +231,12 @@ export async function finishSync(
   return (await tx.query(finish, values)).length > 0;
 }
 
-/** Gives a claim back after a look that found a commit that needs no sync. */
+/** Ends a claim after a look that found a commit that needs no sync. */
 export async function finishLook(db: Queryable, { source, claim }: ClaimedSource, commit: string): Promise<void> {
   await db.query(finishUnchanged, [source.factory_uid, claim, commit]);
 }
 
-/** Gives a claim back for another process to sync. */
+/** Ends a claim so that another process syncs. */
 export async function releaseSource(db: Queryable, { source, claim }: ClaimedSource): Promise<void> {
   await db.query(release, [source.factory_uid, claim]);
 }

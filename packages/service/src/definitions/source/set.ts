@@ -51,8 +51,8 @@ export async function setSource(
 }
 
 /**
- * Reads the repository and compares its commit with the expected one. The returned reader gives the files that were compared: a push in
- * between cannot replace them.
+ * Reads the repository and compares its commit with the expected one. The returned reader returns the compared files,
+ * so a push in between cannot replace them.
  */
 async function expectCommit(
   { sourceReader }: Pick<SyncDeps, 'sourceReader'>,
@@ -72,7 +72,7 @@ async function expectCommit(
   return { kind: 'moved', sync: movedSync(commit, expected) };
 }
 
-/** Returns a source as the audit log has it. */
+/** Returns a source in the form of the audit log. */
 const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedSource) => ({
   repository: `${owner}/${repo}`,
   branch,

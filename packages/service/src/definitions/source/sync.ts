@@ -1,4 +1,4 @@
-/** Brings factories to what their repositories define. */
+/** Applies the definitions in repositories to their factories. */
 import { isAtLeast, type Role } from '@runyard/contract/access';
 import type { FactorySync } from '@runyard/contract/factory-sources';
 import { type Author, TooManyChanges } from '../../access/audit/record.ts';
@@ -25,7 +25,7 @@ export interface SyncDeps extends DefinitionDeps {
   readonly log: { error(details: object, message: string): void };
 }
 
-/** Seconds after which a commit that could not be applied is tried again: a missing secret may be there now. */
+/** Seconds after which a commit that could not be applied is tried again: a missing secret may exist now. */
 const retrySeconds = 600;
 const neededRole: Role = 'member';
 
@@ -33,7 +33,7 @@ const nothing = { changes: [], drift: [], notices: [] };
 const notAllowed =
   'The person who set the source is no member of the team any more, or became a viewer. Someone who may apply definitions must set the source again.';
 
-/** Returns the person who set a source, as far as this person may apply definitions now. */
+/** Returns the person who set a source, if this person may apply definitions now. */
 async function readSetter(db: Queryable, { team_id, set_by_uid }: SourceRow): Promise<Author | null> {
   const author = await readAuthor(db, team_id, set_by_uid);
   return author && isAtLeast(author.role, neededRole) ? author : null;
@@ -96,7 +96,7 @@ export async function planSyncOfStored(
   return await planSync(deps, source, by, signal);
 }
 
-/** Does the sync of a claim. `isForced`: also if the commit was applied before. Gives the claim back. */
+/** Does the sync of a claim and ends the claim. `isForced`: also if the commit was applied before. */
 export async function syncClaimed(
   deps: SyncDeps,
   claimed: ClaimedSource,
@@ -140,7 +140,7 @@ async function attempt(
   const { commit, files } = read;
   const from: FromCommit = {
     commit,
-    // The role is read again: reading the repository took its time.
+    // Reads the role again, because it may have changed while the repository was read.
     keep: async (tx) =>
       (await readSetter(tx, source)) !== null && (await finishSync(tx, claimed, { outcome: 'applied', commit })),
   };
@@ -150,7 +150,7 @@ async function attempt(
   return toAnswer(outcome, commit, false);
 }
 
-/** Decides whether a commit needs no sync: it was applied, or could not be a moment ago. */
+/** Returns whether a commit needs no sync: it was applied, or applying it failed less than `retrySeconds` ago. */
 async function isSettled(db: Queryable, { applied_commit, last_commit, last_at }: SourceRow, commit: string) {
   if (commit === applied_commit) return true;
   return commit === last_commit && last_at !== null && !(await isOlderThan(db, last_at, retrySeconds));

@@ -71,7 +71,7 @@ const followUp = async (runId: string) => {
   );
   return kind;
 };
-/** Does the part of a cancel that a process has done when it dies right after the first transaction. */
+/** Does the part of a cancel that a process completes if it dies right after the first transaction. */
 const cancelAndDie = async (runId: string) =>
   await t.deps.db.transaction(async (tx) => {
     const [run] = await tx.query<{ state: 'QUEUED' | 'INPROGRESS'; current_execution_id: string }>(
@@ -130,7 +130,7 @@ test('leaves the runs above and beside a cancelled run alone', async () => {
   ]);
 });
 
-test('cancels a PENDING child as soon as it was claimed, and lets nobody delete the parent before', async () => {
+test('cancels a PENDING child as soon as it was claimed, and refuses to delete the parent before', async () => {
   const root = await t.newRun();
   await started(await claimed(await assigned()));
   const child = await below(root);
@@ -202,7 +202,7 @@ test('keeps a child that a person continues after the cancel, in a new sandbox o
   expect([await followUp(ended), await followUp(idle)]).toEqual(['continued', 'resumed']);
   await reconcile(t.deps);
   expect(await Promise.all([ended, idle].map(stateOf))).toEqual(['QUEUED', 'INPROGRESS']);
-  // And what it starts is wanted as well.
+  // A run that it starts now is not cancelled either.
   const grandchild = await below(idle, root);
   await reconcile(t.deps);
   expect(await stateOf(grandchild)).toBe('QUEUED');

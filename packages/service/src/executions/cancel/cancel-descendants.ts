@@ -1,6 +1,6 @@
 /**
- * Cancels the runs below a cancelled run. `runs.cascade_at` is set until that is done, so that any process can finish it. A
- * run that a person continued after the cancel stays.
+ * Cancels the runs below a cancelled run. `runs.cascade_at` is set until that is done, so that any process can finish it. A run that a
+ * person continued after the cancel is not cancelled.
  */
 
 import type { RunState } from '@runyard/contract/states';
@@ -10,7 +10,7 @@ import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { cancelLocked } from './cancel-locked.ts';
 
-/** SQL: the live runs `c` below `a` whose current execution `e` was asked for before the cancel of `a`. */
+/** SQL: the live runs `c` below `a` whose current execution `e` was requested before the cancel of `a`. */
 const doomed = `
   FROM runs a
   JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
@@ -30,10 +30,13 @@ const lockRun = defineStatement({
   row: { state: text<RunState>(), current_execution_id: uuid },
 });
 
-/** Comes after the lock in a statement of its own, because a follow-up may have been faster. */
+/** A statement of its own after the lock, because a follow-up may have changed the run before the lock. */
 const isDoomed = defineStatement({ name: 'is_doomed', text: `SELECT ${doomed} AND c.id = $2`, row: {} });
 
-/** Notifies those who wait to delete the run. No run can join the doomed ones: its creation locks the rows of its ancestors and looks for a cancel. */
+/**
+ * Ends the cascade when no run is left, and notifies requests that wait to delete the run. No run can join later: creating a run locks
+ * the rows of its ancestors and looks for a cancel.
+ */
 const forget = defineStatement({
   name: 'forget_finished_cascade',
   text: `UPDATE runs SET cascade_at = NULL WHERE id = $1 AND cascade_at IS NOT NULL AND NOT EXISTS (SELECT ${doomed})
@@ -54,7 +57,7 @@ async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: stri
   return outcome === 'cancelled';
 }
 
-/** Cancels the live runs below a cancelled run. PENDING ones wait for the next sweep: they stay so for 30 s at most. */
+/** Cancels the live runs below a cancelled run. PENDING ones wait for the next sweep: a run is PENDING for 30 s at most. */
 export async function cancelDescendants(deps: ExecutionDeps, runId: string): Promise<void> {
   const { db } = deps;
   for (const { id } of await db.query(findDoomed, [runId])) {

@@ -34,16 +34,15 @@ export interface RunKind {
   readonly source: string;
 }
 
-/** Tells whether people can cancel a run of this kind: it is hosted, and no GitHub Action started it. */
+/** Returns whether people can cancel a run of this kind: it is hosted, and no GitHub Action started it. */
 export function isRunTypeCancellable(run: RunKind): boolean {
   return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }
 
 /**
- * Cancels the run at once, and after it the live runs below it. Of a run whose turn was interrupted, and whose agent waits for a
- * message, the sandbox ends and the state stays. Their sandboxes end within 5 s, or by the reconciler where
- * their worker is gone. `by` may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then. The audit log
- * names an author.
+ * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s; if a worker is gone, the reconciler
+ * ends the execution. If the turn was interrupted and the agent waits for a message, only the sandbox ends and the state stays. `by`
+ * may be the agent of a run above, which may cancel every kind of run; throws `AttemptOver` then. The audit log names an author.
  */
 export async function cancelRun(
   deps: ExecutionDeps,

@@ -1,4 +1,4 @@
-/** Questions and permission requests of an agent, for whose answer the run waits. */
+/** Questions and permission requests of an agent, whose answers the run waits for. */
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { shorten } from '@runyard/contract/shorten';
 import { summarised } from '../../conversations/output.ts';
@@ -35,8 +35,8 @@ export function blockedOn(request: OpenRequest): BlockedOn {
 }
 
 /**
- * Lets the run wait for a person: INPROGRESS → BLOCKED. In the debug window the run stays FAILED, and the timeline gets the
- * question. Subscribers hear of both. Returns false, and changes nothing, where the agent runs no turn any more.
+ * Blocks the run until a person answers: INPROGRESS → BLOCKED. In the debug window the run stays FAILED, and the timeline gets the
+ * question. Subscribers are notified of both. Returns false, and changes nothing, if the agent runs no turn any more.
  */
 export async function blockRun(
   deps: ExecutionDeps,

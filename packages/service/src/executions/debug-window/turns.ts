@@ -1,7 +1,7 @@
 /**
- * The turns in the debug window: the time for which the sandbox of a failed setup stays, so that people can look at the
- * failure. The run stays FAILED: only its execution changes, under the lock of the run's row. A terminal state together with
- * the phase `idle` or `running` means this window and nothing else.
+ * The turns in the debug window: the time for which the sandbox of a failed setup stays, so that people can look at the failure. The
+ * run stays FAILED: only its execution changes, under the lock of the run's row. A terminal state together with the phase `idle` or
+ * `running` always means this window.
  */
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';

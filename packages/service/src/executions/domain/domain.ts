@@ -28,7 +28,7 @@ export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId
     name: 'executions',
     blobs: executionBlobs,
     retention: { rows: [deadServices], deleteRunDetail: deleteExecutionDetail },
-    // Before a worker can connect: connections of a service process without a sign of life are dropped.
+    // Comes before a worker can connect: drops connections of service processes without a heartbeat.
     open: beat,
     loops: async () => [
       { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },

@@ -64,7 +64,7 @@ async function rest(
   return executionId;
 }
 
-/** Which of these leave, one after the other. */
+/** Returns the executions that leave, one after the other. */
 async function order(connection: string, executions: readonly string[]): Promise<number[]> {
   const left: number[] = [];
   for (let most = executions.length - 1; most >= 0; most -= 1)

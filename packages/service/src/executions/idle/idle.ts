@@ -37,12 +37,12 @@ const endWaitOfRun = defineStatement({
   row: {},
 });
 
-/** Ends the wait of the run's agent if it waits. */
+/** Ends the wait of the run's agent, if it waits. */
 export async function endWait(db: Queryable, runId: string, leaveSeconds: number): Promise<void> {
   await db.query(endWaitOfRun, [runId, leaveSeconds]);
 }
 
-/** Sources of runs that no person asked for. The runs of a service account count as automation too, whatever their source. */
+/** Sources of runs that no person requested. The runs of a service account count as automation too, whatever their source. */
 const automated: readonly RunSourceType[] = [
   'SCHEDULED_AGENT',
   'WEBHOOK',
@@ -56,8 +56,8 @@ const automated: readonly RunSourceType[] = [
 ];
 
 /**
- * Orders the waiting sandboxes of each team, and takes the next one always from the team that keeps most. The statement
- * counts by itself: two evictions at the same moment choose the same sandboxes, and the second changes nothing.
+ * Orders the waiting sandboxes of each team, and always takes the next one from the team that has most. The statement counts by itself:
+ * two evictions at the same moment choose the same sandboxes, and the second changes nothing.
  */
 const evict = defineStatement({
   name: 'evict_idle',
@@ -82,9 +82,9 @@ const evict = defineStatement({
 });
 
 /**
- * Asks waiting agents of a worker's connection to leave until it holds no more than `most` executions; working agents stay.
- * The team that holds most loses first. Within a team, ended turns leave before open questions, runs of automation before
- * runs of people, and the oldest first. Returns the executions that leave.
+ * Asks waiting agents of a worker's connection to leave until the connection has no more than `most` executions; working agents stay.
+ * The team that has most loses first. Within a team, ended turns leave before open questions, runs of automation before runs of people,
+ * and older ones before newer ones. Returns the executions that leave.
  */
 export async function evictIdle(deps: ExecutionDeps, connectionId: string, most: number): Promise<string[]> {
   const rows = await deps.db.query(evict, [connectionId, most, deps.timing.leaveSeconds]);

@@ -18,7 +18,7 @@ const nameInstanceOf = defineStatement({
   row: {},
 });
 
-/** Notes the worker's instance on executions that the connection was given before the worker's hello arrived. */
+/** Records the worker's instance on executions that the connection got before the worker's hello arrived. */
 export async function nameInstance(db: Queryable, connectionId: string, instanceId: string): Promise<void> {
   await db.query(nameInstanceOf, [connectionId, instanceId]);
 }
@@ -35,8 +35,8 @@ const adopt = defineStatement({
 });
 
 /**
- * Gives the connection those of the listed executions that are of its team and pool, and of the instance that the worker's
- * token proved. Returns them; the worker has no right to the others.
+ * Gives the connection those of the listed executions that belong to its team and pool, and to the instance that the worker's token
+ * proved. Returns them; the worker has no right to the others.
  */
 export async function adoptExecutions(
   db: Queryable,
@@ -58,8 +58,8 @@ const adoptOfName = defineStatement({
 });
 
 /**
- * Gives the connection of a public worker the executions without an instance that lost connections of the same name, team
- * and pool left. Returns them.
+ * Gives the connection of a public worker the executions without an instance that belonged to lost connections of the same name, team
+ * and pool. Returns them.
  */
 export async function adoptOfPublicWorker(
   db: Queryable,

@@ -14,9 +14,9 @@ const readAssignment = defineStatement({
 });
 
 /**
- * PENDING → CLAIMED for an agent that asks for its task before its worker's claim arrived, because the worker starts the
- * sandbox without waiting for the service. An agent does nothing before it has its task. So an assignment that is taken back
- * has done nothing either: of two sandboxes of an execution, only one ever works. Throws `AttemptOver`.
+ * PENDING → CLAIMED for an agent that asks for its task before its worker's claim arrived, because the worker starts the sandbox
+ * without waiting for the service. An agent does nothing before it has its task, so an assignment that is taken back has done nothing
+ * either: of two sandboxes of an execution, only one ever works. Throws `AttemptOver`.
  */
 export async function claimForAgent(
   { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },

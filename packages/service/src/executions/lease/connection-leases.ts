@@ -8,14 +8,14 @@ export const renewLeasesOf = (connectionId: string, leaseSeconds: string): strin
   WHERE connection_id = ${connectionId} AND phase IN ${heldPhases}`;
 
 /**
- * Time in which a sandbox that its worker did not adopt in time surely ends: a lease outlives the sandbox by this, so that no
- * execution counts as lost while its processes may live.
+ * Time after its limit in which a sandbox that no worker adopted surely ends. A lease lasts this much longer than the sandbox, so that
+ * no execution counts as lost while its processes may live.
  */
 const endSeconds = 15;
 
 /**
- * SQL: leaves the executions of a lost connection the grace in which the worker may connect again. Where sandboxes go on without their
- * worker, the lease lasts until they have ended. `adoptSeconds` is 0 where they end with it.
+ * SQL: gives the executions of a lost connection the grace in which the worker may connect again. If sandboxes continue without their
+ * worker, the lease lasts until they have ended. `adoptSeconds` is 0 if they end with it.
  */
 export const shortenLeasesOf = (connectionId: string, graceSeconds: string, adoptSeconds: string): string => `
   UPDATE executions SET lease_until = CASE WHEN ${adoptSeconds} > 0

@@ -1,16 +1,16 @@
-/** The sign of life of each service process. */
+/** The heartbeat of each service process. */
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer } from '../../store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
 import { handedOutPhases } from '../transitions/phases.ts';
 
-/** A service process without a sign of life for so long is taken for dead. */
+/** A service process without a heartbeat for this long counts as dead. */
 export const serviceSilentSeconds = 20;
 
 /**
- * Returns after how long without a sign of life of any service process an outage begins. During an outage no lease could be
- * renewed, so a lease that ran out means nothing. At most half a lease: the other half outlives every shorter outage.
+ * Returns after how long without a heartbeat of any service process an outage begins. During an outage no lease could be renewed, so an
+ * expired lease means nothing. At most half a lease: the other half is longer than every shorter outage.
  */
 export const outageSeconds = (timing: ExecutionTiming): number =>
   Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
@@ -18,7 +18,7 @@ export const outageSeconds = (timing: ExecutionTiming): number =>
 /** Returns the time between two signs of life. */
 export const heartbeatMs = (timing: ExecutionTiming): number => (outageSeconds(timing) * 1000) / 4;
 
-/** One statement, so that no sweep can see the new sign of life together with the old leases. */
+/** Is one statement, so that no sweep can see the new heartbeat together with the old leases. */
 const beat = defineStatement({
   name: 'beat_service_instance',
   text: `
@@ -38,8 +38,8 @@ const beat = defineStatement({
 });
 
 /**
- * Stores a sign of life of this process. After an outage (all processes were down, or the machine slept) every execution gets
- * the reconnect grace again. Returns how many that were. Must be called before the first sweep.
+ * Stores a heartbeat of this process. After an outage (all processes were down, or the machine slept) every execution gets the
+ * reconnect grace again. Returns the number of these executions. Must be called before the first sweep.
  */
 export async function beatServiceInstance({ db, timing }: ExecutionDeps, id: string): Promise<number> {
   const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
@@ -52,7 +52,7 @@ const forget = defineStatement({
   row: {},
 });
 
-/** Deletes the sign of life of this process when it ends, and those of processes that died long ago. */
+/** Deletes the heartbeat of this process when it ends, and those of processes that died long ago. */
 export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
   await db.query(forget, [id]);
 }

@@ -2,12 +2,12 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { type Attempt, isAttempt } from '../run-tokens/attempt.ts';
 
-/** Counted from the first upload, so that an agent cannot keep its sandbox by uploading for ever. */
+/** Counted from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
 const maxSeconds = 120;
 const stepSeconds = 15;
 const everyMs = 5_000;
 
-/** Only for an agent that leaves by itself: after a cancel the sandbox is killed at its deadline. */
+/** Only for an agent that exits by itself: after a cancel the sandbox is killed at its deadline. */
 const putOffStop = defineStatement({
   name: 'hold_sandbox',
   text: `
@@ -19,7 +19,7 @@ const putOffStop = defineStatement({
   row: {},
 });
 
-/** Puts off the end of the attempt's sandbox until `work` is done, for two minutes at most. */
+/** Delays the end of the attempt's sandbox until `work` is done, for two minutes at most. */
 export async function holdSandbox<T>(
   db: Queryable,
   { executionId, tokenHash }: Pick<Attempt, 'executionId' | 'tokenHash'>,

@@ -1,4 +1,6 @@
-/** SQL conditions on an execution and a worker's connection. A worker's name proves nothing: team, pool and key are compared. */
+/**
+ * SQL conditions on an execution and a worker's connection. They compare team, pool and key, because a worker's name proves nothing.
+ */
 import { isValidKey, mayRunWorkersIn } from '../../access/keys/valid-key.ts';
 
 /** SQL: the key of the connection `c` is valid, its owner may run workers, and it may serve the connection's team or the hosted pool. */

@@ -10,7 +10,7 @@ const record = defineStatement({
   row: { id: uuid },
 });
 
-/** Notes which backend made the sandbox of an execution. Returns false where that is known already, or the turn has ended. */
+/** Records which backend created the sandbox of an execution. Returns false if that is recorded already, or the turn has ended. */
 export async function recordSandbox(
   tx: Queryable,
   executionId: string,

@@ -20,8 +20,8 @@ interface StoredMemory {
 }
 
 /**
- * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob that
- * is not needed any more: the previous one, or the given one; null where there was none before.
+ * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob to delete:
+ * the previous one, or the given one; null: there was none before.
  */
 export async function recordMemory(tx: Queryable, memory: StoredMemory): Promise<string | null> {
   const { executionId, blobKey, turn, requestId } = memory;

@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => fixture.close());
 
-/** The run that is handed out next, or why none is. */
+/** Returns the run that is assigned next, or why there is none. */
 async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
   const assignment = await assignNext(fixture.deps, { ...slot, ...overrides });
   return typeof assignment === 'string' ? assignment : assignment.runId;

@@ -1,4 +1,4 @@
-/** Frees the slot of an execution while its agent only waits for other runs: else those runs might never get a slot. */
+/** Frees the slot of an execution while its agent only waits for other runs. Otherwise those runs might never get a slot. */
 
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';

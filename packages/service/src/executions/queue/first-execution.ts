@@ -12,6 +12,6 @@ export const queueFirstExecutions = (relation: string): string => `
       (SELECT ${imageOf('n')} FROM environments n WHERE n.uid = r.environment_id))
   FROM ${relation} r`;
 
-/** Returns the SQL of a query that gives, as `pool`, each pool in which `queueFirstExecutions` queues an execution. */
+/** Returns the SQL of a query that returns, as `pool`, each pool in which `queueFirstExecutions` queues an execution. */
 export const poolsOfNewRuns = (relation: string): string =>
   `SELECT DISTINCT coalesce(r.worker_host, '') AS pool FROM ${relation} r`;

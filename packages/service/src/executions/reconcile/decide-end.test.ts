@@ -15,7 +15,7 @@ describe('the end of a sandbox in the middle of a turn', () => {
     ['stopped', 0, 'resume'],
     ['lost', 3, 'resumed_too_often'],
     ['silent', 4, 'resumed_too_often'],
-    // The agent's own fault would happen again.
+    // The agent itself failed, and would fail again.
     ['exited', 0, 'error'],
     ['not_created', 0, 'error'],
   ] as const)('with on_worker_loss "resume": %s after %i resumes gives %s', (kind, resumes, decision) => {
@@ -28,6 +28,6 @@ test.each(kinds)('a sandbox that ends before its agent has begun is tried again,
     expect(decideEnd({ phase: 'claimed', kind, policy, resumes: 3 })).toBe('retry');
 });
 
-test('a sandbox that cannot be made of what the run asks for is not tried again', () => {
+test('a sandbox that cannot fulfil the run is not tried again', () => {
   expect(decideEnd({ phase: 'claimed', kind: 'unfit', policy: 'resume', resumes: 0 })).toBe('unfit');
 });

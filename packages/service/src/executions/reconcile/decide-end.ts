@@ -18,7 +18,7 @@ export interface EndedTurn {
  */
 export type EndDecision = 'retry' | 'unfit' | 'resume' | 'resumed_too_often' | 'error';
 
-/** Ends that the machine or its operator caused. An agent that ended by itself would end so again. */
+/** Ends that the machine or its operator caused. An agent that ended by itself would do so again. */
 const lossKinds: ReadonlySet<SandboxEnd['kind']> = new Set(['stopped', 'lost', 'silent']);
 
 /** Decides how a run continues after the end of its sandbox. */

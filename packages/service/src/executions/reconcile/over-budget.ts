@@ -2,7 +2,7 @@ import type { ErrorCode } from '@runyard/contract/errors';
 import type { ExecutionDeps } from '../deps.ts';
 import { exceedBudget } from '../transitions/transitions.ts';
 
-/** Ends a run in the middle of its work, because a budget is used up. Does nothing where the run has moved on. */
+/** Ends a run in the middle of its work, because a budget is used up. Does nothing if the run has changed. */
 export async function endOverBudget(
   deps: Pick<ExecutionDeps, 'db' | 'timing'>,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

@@ -1,6 +1,6 @@
 /**
- * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each is checked again here under the
- * lock of its run's row, which comes before that of the execution: a deadline may have been extended in between.
+ * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each is checked again here under the lock of its
+ * run's row, which is taken before that of the execution, because a deadline may have been extended meanwhile.
  */
 
 import type { Queryable } from '../../store/database/database.ts';
@@ -113,7 +113,7 @@ export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promi
 export const isLeaseOver = (e: string, silentSeconds: string): string => `(${e}.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => ${silentSeconds}::float8))`;
 
-/** SQL: the execution `e` was to end, and its worker, which went silent, will not report the end of the sandbox. */
+/** SQL: the execution `e` was asked to end, and its worker, which is silent, will not report the end of the sandbox. */
 export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.phase = 'stopping'
   AND ${e}.stop_deadline < clock_timestamp()
   AND (${isLeaseOver(e, silentSeconds)} OR ${e}.stop_deadline < clock_timestamp() - interval '10 minutes')`;

@@ -53,7 +53,7 @@ const abandoned = defineStatement({
   row: { run_id: uuid, execution_id: uuid },
 });
 
-/** Sweeps once over all executions whose deadline or lease is over. */
+/** Sweeps once over all executions whose deadline or lease has passed. */
 export async function reconcile(deps: ExecutionDeps): Promise<void> {
   const { db, timing } = deps;
   for (const row of await db.query(unclaimed, [])) await takeBack(deps, row);

@@ -19,8 +19,8 @@ import { decideEnd } from './decide-end.ts';
 export interface SandboxEnd {
   /**
    * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended it; `not_created`: the sandbox could not be
-   * started; `unfit`: none can be made of what the run asks for, whatever the try; `lost`: the worker, or the supervisor of the sandbox, is
-   * known to be gone; `silent`: the lease ran out, which is checked again under the lock.
+   * started; `unfit`: no sandbox can fulfil the run's configuration, so no retry helps; `lost`: the worker, or the supervisor of the
+   * sandbox, is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
    */
   readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
   /** A sentence for a person. */
@@ -54,7 +54,7 @@ const readPhase = defineStatement({
   },
 });
 
-/** Ends an execution whose run has its state already. */
+/** Ends an execution whose run has its final state already. */
 const endStopping = defineStatement({
   name: 'end_stopping_execution',
   text: `
@@ -91,7 +91,7 @@ export async function endSandboxWithin(
   await tx.query(lockRun, [executionId]);
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
-  // A worker's message may hold the last output of its agent.
+  // A worker's message may contain the last output of its agent.
   const grantedSecrets = await readGrantedSecrets(tx, execution.run_id);
   const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;
@@ -120,7 +120,7 @@ async function decide(
   end: SandboxEnd,
 ): Promise<void> {
   const code = end.kind === 'not_created' || end.kind === 'stopped' ? 'resource_unavailable' : 'agent_process_failed';
-  // Nothing is wrong with a run whose worker was stopped. A person decides whether its work may be done twice.
+  // The run did not fail if its worker was stopped. A person decides whether its work may be done twice.
   const status: Status = { message: end.message, code, retryable: end.kind === 'stopped' };
   const target = { runId: execution.run_id, executionId };
   const phase = execution.phase === 'claimed' ? 'claimed' : 'running';

@@ -3,7 +3,7 @@ import type { DeletedDetail } from '../../domain.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 import { defineStatement, json } from '../../store/database/statement.ts';
 
-/** A live stream that has not read all of these events is refused with 410 instead of skipping them. */
+/** A live stream that has not read all of these events gets 410 instead of skipping them. */
 const markEvents: Statement = {
   name: 'mark_deleted_conversation_events',
   text: `
@@ -27,7 +27,7 @@ const forgetBlobs = defineStatement({
   row: { keys: json<(string | null)[]>() },
 });
 
-/** Marks up to where the events of these runs are deleted, and detaches the blobs of their executions. */
+/** Marks the position up to which the events of these runs are deleted, and detaches the blobs of their executions. */
 export async function deleteExecutionDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
   await tx.query(markEvents, [runIds]);
   const executions = await tx.query(forgetBlobs, [runIds]);

@@ -79,7 +79,7 @@ export async function ofAttempt<T>(
       return await write(tx);
     });
   } catch (error) {
-    // After another error the row may exist all the same.
+    // After another error the commit may still have succeeded, and the row may exist.
     if (error instanceof AttemptOver && blobKey !== undefined) await deps.blobs.delete(blobKey);
     throw error;
   }

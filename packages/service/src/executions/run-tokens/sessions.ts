@@ -53,8 +53,8 @@ const readSession = defineStatement({
 });
 
 /**
- * Returns the session of a run token. Returns null where the token is unknown, its execution has ended or was assigned again.
- * The look-up is by the SHA-256 of 32 random bytes, so its timing says nothing about other tokens.
+ * Returns the session of a run token; null if the token is unknown, or its execution has ended or was assigned again. The look-up uses
+ * the SHA-256 of 32 random bytes, so its duration reveals nothing about other tokens.
  */
 export async function authenticateRunToken(db: Database, token: string): Promise<RunSession | null> {
   if (!token.startsWith('ryr_') || token.length > 200) return null;
@@ -65,7 +65,7 @@ export async function authenticateRunToken(db: Database, token: string): Promise
   return { ...session, token, tokenHash, grantedSecrets: toSealedValues(sealed) };
 }
 
-/** Does the same, but returns null for a stopping execution: its agent needs no model and no repository to report its end. */
+/** Does the same, but also returns null for a stopping execution: its agent needs no model and no repository to report its end. */
 export async function authenticateWorkingRunToken(db: Database, token: string): Promise<RunSession | null> {
   const session = await authenticateRunToken(db, token);
   return session?.phase === 'stopping' ? null : session;

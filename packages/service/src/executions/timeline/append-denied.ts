@@ -7,7 +7,7 @@ import { defineStatement } from '../../store/database/statement.ts';
 import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { appendTimelineEvent } from './append.ts';
 
-/** A worker repeats a message that was not acknowledged. */
+/** Skips a number that is stored: a worker repeats a message that was not acknowledged. */
 const readNumber = defineStatement({
   name: 'read_denied_connections',
   text: `
@@ -18,7 +18,7 @@ const readNumber = defineStatement({
 
 /**
  * Adds denied connections of a sandbox to the timeline, each number once. The numbers have a limit, so the events have one too. The
- * caller has locked the run's row. Programs of the run choose the text of the hosts.
+ * caller has locked the run's row. Programs of the run choose the names of the hosts, so they are untrusted text.
  */
 export async function appendDeniedConnections(
   service: ServiceSecrets,

@@ -5,7 +5,10 @@ import { appendTimelineEvent } from './append.ts';
 
 type ImageStep = Extract<WorkerMessage, { type: 'image_step' }>['data'];
 
-/** Events about the image of one execution. A pull has a start, an end, and a report every few seconds, less often the longer it takes. */
+/**
+ * Largest number of events about the image of one execution. A pull has a start, an end, and a report every few seconds; the reports
+ * become rarer the longer it takes.
+ */
 const mostEvents = 40;
 
 const countSteps = defineStatement({
@@ -22,7 +25,10 @@ const types = {
   finished: 'setup_step_finished',
 } as const;
 
-/** Adds a step of the way of an image to the worker to the timeline, at most `mostEvents` for each execution. The caller has locked the run's row. */
+/**
+ * Adds a step of a worker's pull of the image to the timeline, at most `mostEvents` for each execution. The caller has locked the run's
+ * row.
+ */
 export async function appendImageStep(
   tx: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

@@ -23,7 +23,7 @@ const statementOf = (name: string, further = '') =>
 
 const append = statementOf('append_timeline_event');
 
-/** Subscribers to `run.blocked` hear of questions in the debug window too, with the state FAILED. */
+/** Subscribers to `run.blocked` also get questions in the debug window, with the state FAILED. */
 const appendQuestion = statementOf(
   'append_question_of_failed_run',
   `, delivery AS (${enqueueDeliveries('run.blocked', 'FAILED', 'numbered')})`,

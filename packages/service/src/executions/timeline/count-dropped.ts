@@ -7,7 +7,7 @@ const addDropped = defineStatement({
   row: {},
 });
 
-/** Counts events and transcript lines that the run's limits left no room for. The caller has locked the run's row. */
+/** Counts events and transcript lines that exceed the run's limits. The caller has locked the run's row. */
 export async function countDropped(
   tx: Queryable,
   runId: string,

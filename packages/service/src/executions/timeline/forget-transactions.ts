@@ -1,7 +1,7 @@
 import type { Statement } from '../../store/database/database.ts';
 
 /**
- * Removes the transaction numbers of events in a copied database that the database has yet to assign. Part of the transaction in
+ * Removes from events in a copied database the transaction numbers that this database has not assigned yet. Part of the transaction in
  * which `live/epoch.ts` renews the epoch.
  */
 export const forgetFutureTransactions: Statement = {

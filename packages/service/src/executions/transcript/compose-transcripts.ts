@@ -12,7 +12,7 @@ const findComposable = defineStatement({
   row: { id: uuid, transcript_bytes: integer },
 });
 
-/** Records the blob and deletes the rows, all or nothing, and only where no other process has recorded a blob. */
+/** Records the blob and deletes the rows, all or nothing, and only if no other process has recorded a blob. */
 const keepBlob = defineStatement({
   name: 'keep_transcript_blob',
   text: `
@@ -22,9 +22,9 @@ const keepBlob = defineStatement({
 });
 
 /**
- * Moves the transcripts of some ended executions from rows into blobs; the agent of an ended execution writes no more. Each attempt
- * writes a blob of its own, and one statement records it. So a process that ends in between, or is slower than another one, loses
- * nothing and stores nothing twice.
+ * Moves the transcripts of some ended executions from rows into blobs. The agent of an ended execution writes no more. Each attempt
+ * writes its own blob, and one statement records it, so a process that ends before that, or is slower than another one, loses nothing
+ * and stores nothing twice.
  */
 export async function composeTranscripts(db: Database, blobs: BlobStore): Promise<void> {
   for (const { id, transcript_bytes } of await db.query(findComposable)) {

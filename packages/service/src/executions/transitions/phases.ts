@@ -3,35 +3,35 @@ import type { Phase } from './transition.ts';
 
 const listOf = (...phases: Phase[]): string => `(${phases.map((phase) => `'${phase}'`).join(', ')})`;
 
-/** Was handed to a worker, whose agent has done nothing of the first turn yet. */
+/** Was assigned to a worker, whose agent has not begun the first turn yet. */
 export const beforeStartPhases = listOf('assigned', 'claimed');
 
-/** Is set up or runs a turn: a deadline counts. */
+/** Is being set up or runs a turn: a deadline counts. */
 export const workingPhases = listOf('claimed', 'running');
 
-/** Takes a place at its worker and in its team's limit. The index `executions_busy` has the same list. */
+/** Takes a slot of its worker and of its team's limit. The index `executions_busy` has the same list. */
 export const slotPhases = listOf('assigned', 'claimed', 'running');
 
 /** The agent works or waits in its sandbox, and has not been asked to leave. */
 export const livePhases = listOf('claimed', 'running', 'idle');
 
-/** The same, and the assignments that no worker has claimed yet: what a worker's connection holds for good. */
+/** The same, and the assignments that no worker has claimed yet. */
 export const stayingPhases = listOf('assigned', 'claimed', 'running', 'idle');
 
-/** A worker has the sandbox, or makes it. */
+/** A worker has the sandbox, or is creating it. */
 export const heldPhases = listOf('claimed', 'running', 'idle', 'stopping');
 
-/** Was handed to a worker and has not ended: the run token is valid. */
+/** Was assigned to a worker and has not ended: the run token is valid. */
 export const handedOutPhases = listOf('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 /** In the sandbox of a failed setup: the agent waits there, or runs a turn. */
 export const debugPhases = listOf('running', 'idle');
 
-/** The end of the sandbox says nothing about the run, which has its state already. */
+/** The end of the sandbox does not change the run, which has its final state already. */
 export const settledPhases = listOf('running', 'idle', 'stopping');
 
-/** Takes no place: the agent waits for a follow-up, or was asked to leave. */
+/** Takes no slot: the agent waits for a follow-up, or was asked to leave. */
 export const restingPhases = listOf('idle', 'stopping');
 
-/** The agent takes no further follow-up. */
+/** The agent accepts no further follow-up. */
 export const leavingPhases = listOf('stopping', 'ended');

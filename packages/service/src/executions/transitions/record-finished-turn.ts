@@ -26,7 +26,7 @@ const recordTurn = defineStatement({
 
 /** A run and its execution as they were before a turn was recorded as finished. */
 export interface FinishedTurn {
-  /** The last turn that was recorded before. */
+  /** The last turn that was recorded before this one. */
   readonly finished_turns: number;
   readonly phase: Phase;
   readonly state: RunState;
@@ -34,7 +34,7 @@ export interface FinishedTurn {
   readonly is_current: boolean;
   /** NULL: the run's configuration does not say. */
   readonly idle_seconds: number | null;
-  /** True: follow-ups wait that no execution has taken. */
+  /** True: follow-ups wait that no execution has taken yet. */
   readonly has_followups: boolean;
   /** True: one of them is for the sandbox of a failed setup. */
   readonly has_debug_followups: boolean;

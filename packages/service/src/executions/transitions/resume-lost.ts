@@ -5,7 +5,7 @@ import type { ExecutionDeps } from '../deps.ts';
 import { relaunchStatement } from './relaunch.ts';
 import type { Status } from './transition.ts';
 
-/** SQL: how often the turn that the execution `e` is at was resumed. */
+/** SQL: how often the present turn of the execution `e` was resumed. */
 export const timesResumed = (e: string): string =>
   `CASE WHEN ${e}.finished_turns = 0 THEN ${e}.resume_count ELSE 0 END`;
 
@@ -15,7 +15,8 @@ const followUpTurns = `(SELECT count(*) FROM followups f
 
 /**
  * INPROGRESS → QUEUED with a new execution, which resumes the turn in which the machine was lost. The sandbox has ended, or its lease
- * has. The time after the last call of its agent does not count as work. A turn of which the agent had taken no follow-up yet begins with those that wait.
+ * has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for the turn yet, the
+ * new turn begins with the waiting follow-ups.
  */
 const resumeStatement = relaunchStatement({
   name: 'resume_lost',
@@ -34,7 +35,7 @@ const resumeStatement = relaunchStatement({
   event: 'execution_resumed',
 });
 
-/** Queues an execution that resumes the lost turn. Returns false where the run has moved on, or was resumed as often as it may. */
+/** Queues an execution that resumes the lost turn. Returns false if the run has changed, or was resumed as often as it may be. */
 export async function resumeLost(
   deps: Pick<ExecutionDeps, 'timing' | 'random'>,
   tx: Queryable,

@@ -5,13 +5,13 @@ import { relaunchStatement } from './relaunch.ts';
 import type { Status } from './transition.ts';
 import { err, errEnded } from './transitions.ts';
 
-/** SQL: the value of a column that belongs to the repeated turn; without value where other turns had ended before it. */
+/** SQL: the value of a column that belongs to the repeated turn; NULL if other turns had ended before it. */
 const ofSameTurn = (column: string, otherwise: string): string =>
   `CASE WHEN previous.finished_turns = 0 THEN previous.${column} ELSE ${otherwise} END`;
 
 /**
- * CLAIMED, INPROGRESS → QUEUED with a new execution, where tries are left. The agent has reported the end of the failed turn, which
- * does not count as ended.
+ * CLAIMED, INPROGRESS → QUEUED with a new execution, if retries are left. The agent has reported the end of the failed turn, which does
+ * not count as ended.
  */
 const retryStatement = relaunchStatement({
   name: 'retry',

@@ -62,7 +62,7 @@ export type Transition = (db: Queryable, input: TransitionInput) => Promise<bool
  */
 export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
-  // Subscribers hear nothing of a change that may leave the state as it is.
+  // Subscribers are not notified of a change that may leave the state as it is.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
   const statement: Statement = {
     name: `transition_${definition.name}`,

@@ -29,7 +29,7 @@ beforeAll(async () => {
   connection = await t.newConnection();
 });
 afterAll(() => t.close());
-// Executions that an earlier test left in the queue must not be assigned.
+// Removes executions that an earlier test left in the queue, so that they are not assigned.
 beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 
 /** Each change, the states that the contract lets it leave, and the one that it leads to. */

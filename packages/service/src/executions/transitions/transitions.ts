@@ -1,16 +1,16 @@
 /**
- * The state changes of a run that are one `defineTransition` each. Of the others, `runs/submit` inserts a run as QUEUED, and
- * `queue/assign.ts`, `retry.ts` and `continue.ts` change the state together with more rows. Only this room updates
- * `runs.state`: the check "one writer per table" of `bin/test` holds that.
+ * The state changes of a run that are one `defineTransition` each. There are others: `runs/submit` inserts a run as QUEUED, and
+ * `queue/assign.ts`, `retry.ts` and `continue.ts` change the state together with more rows. Only `executions/` updates `runs.state`:
+ * the check "one writer per table" of `bin/test` enforces that.
  */
 import { deleteTranscript } from '../../conversations/delete-transcript.ts';
 import { fromNow } from '../from-now.ts';
 import { allowedSeconds, workedSeconds } from '../run-time.ts';
 import { defineTransition } from './transition.ts';
 
-/** SQL: the time after the limit that the run's team has for a setup. */
+/** SQL: the time at which the limit of the run's team for a setup is reached. */
 const setupDeadline = fromNow('SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id');
-/** SQL: the time after what is left of the run's `max_duration_minutes`, and of the limit of its team. */
+/** SQL: the time at which the rest of the run's `max_duration_minutes`, or the limit of its team, is reached. */
 const workDeadline = fromNow(`least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
   ${allowedSeconds('moved.id')} - ${workedSeconds('moved.id')})`);
 const leaseFromArgs = fromNow("args->>'lease_seconds'");
@@ -76,7 +76,7 @@ const stoppingFor = (reason: 'finished' | 'ordered') =>
   stop_deadline = ${stopDeadline}`;
 /** The agent reported the end, and leaves by itself. */
 const finishing = stoppingFor('finished');
-/** The worker kills the sandbox after that time, whatever the agent does. */
+/** The worker kills the sandbox after that time, even if the agent works. */
 const ordered = stoppingFor('ordered');
 /** There is no sandbox. */
 const over = "phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()";

@@ -20,8 +20,8 @@ const findWaiting = defineStatement({
 });
 
 /**
- * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays.
- * The transaction has locked the run's row. Returns false where no agent waits so.
+ * Ends the sandbox of a run whose turn was interrupted, if its agent waits there for a message. The state of the run stays. The
+ * transaction has locked the run's row. Returns false if no agent waits in this way.
  */
 export async function endInterruptedWait(tx: Queryable, runId: string, leaveSeconds: number): Promise<boolean> {
   if ((await tx.query(findWaiting, [runId])).length === 0) return false;

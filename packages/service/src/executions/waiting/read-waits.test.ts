@@ -40,7 +40,7 @@ test('names the image that no connected worker can run', async () => {
   expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
 });
 
-test("tells a full worker from the team's limit", async () => {
+test("distinguishes a full worker from the team's limit", async () => {
   const connection = await fixture.newConnection();
   await change('UPDATE worker_connections SET slots = 1');
   await fixture.newRun();

@@ -1,4 +1,7 @@
-/** Says what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the same sentence. */
+/**
+ * Describes what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
+ * same sentence.
+ */
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { imagesFeature } from '@runyard/contract/worker-protocol';
@@ -76,7 +79,7 @@ const readFacts = defineStatement({
   },
 });
 
-/** Returns, by run, the sentence that says what it waits for. Runs that do not wait are not in it. */
+/** Returns, by run, the sentence about what it waits for. Runs that do not wait are left out. */
 export async function readWaits(
   db: Queryable,
   teamId: string,
@@ -87,7 +90,10 @@ export async function readWaits(
   return new Map(rows.map((row) => [row.run_id, waitSentence(row)]));
 }
 
-/** Says why a run of the team has not said anything: what it waits for, that it has just begun, or that it ended before. */
+/**
+ * Returns why a run of the team has no message yet: the reason for its wait, that it has just begun, or that it ended before the first
+ * message.
+ */
 export async function whyNothingWasSaid(
   db: Queryable,
   teamId: string,

@@ -5,14 +5,14 @@ export interface WaitFacts {
   readonly state: RunState;
   /** '' for the hosted pool, else the name of a team's own worker. */
   readonly pool: string;
-  /** Seconds until the run may be handed out; 0 or less: now. */
+  /** Seconds until the run may be assigned; 0 or less: now. */
   readonly pause_seconds: number;
   /** True: a sandbox of an earlier execution of the run has not ended. */
   readonly has_older: boolean;
   /** Executions that count for the team's limit. */
   readonly team_taken: number;
   readonly team_limit: number;
-  /** Connected workers of the pool that take runs. */
+  /** Connected workers of the pool that accept runs. */
   readonly workers: number;
   /** Connected workers of the pool that are shutting down. */
   readonly leaving_workers: number;
@@ -20,18 +20,18 @@ export interface WaitFacts {
   readonly image: string | null;
   /** Those of `workers` that can run container images. */
   readonly image_workers: number;
-  /** Those of `workers` that do not say how they run agents, as oz-agent-worker. */
+  /** Those of `workers` that do not report how they run agents, such as oz-agent-worker. */
   readonly public_workers: number;
   /** Slots of `workers`. */
   readonly slots: number;
   readonly slots_taken: number;
-  /** Worker that the run was handed to. */
+  /** Worker that the run was assigned to. */
   readonly worker_id: string | null;
   readonly has_sandbox: boolean;
   /** Setup step in progress. */
   readonly step_kind: string | null;
   readonly step_name: string | null;
-  /** Until when the agent waits for a message after an interrupt, RFC 3339. */
+  /** Time until which the agent waits for a message after an interrupt, RFC 3339. */
   readonly idle_until: string | null;
 }
 
@@ -45,7 +45,7 @@ const stepWords: Readonly<Record<string, string>> = {
   harness: 'starting the harness',
 };
 
-/** Returns a sentence that says what a run waits for: one that has not begun, or one whose turn was interrupted. */
+/** Returns a sentence about what a run waits for: a run that has not begun, or a run whose turn was interrupted. */
 export function waitSentence(facts: WaitFacts): string {
   switch (facts.state) {
     case 'QUEUED':

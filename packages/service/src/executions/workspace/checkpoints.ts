@@ -10,7 +10,10 @@ const begin = defineStatement({
   row: {},
 });
 
-/** Notes the place in the conversation that the files fit which the agent archives from now on. `done`: commands of a runbook that were done. */
+/**
+ * Records the place in the conversation that fits the files that the agent archives from now on. `done`: commands of a runbook that
+ * were done.
+ */
 export async function beginCheckpoint(
   tx: Queryable,
   { executionId, number, done }: { readonly executionId: string; readonly number: number; readonly done: number },
@@ -27,7 +30,7 @@ const keepUnchanged = defineStatement({
   row: {},
 });
 
-/** Moves the kept archive to the checkpoint: no file has changed since it was made. */
+/** Moves the stored archive to the new checkpoint: no file has changed since it was made. */
 export async function keepUnchangedCheckpoint(
   tx: Queryable,
   { executionId, number, turn }: { readonly executionId: string; readonly number: number; readonly turn: number },

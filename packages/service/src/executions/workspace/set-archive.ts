@@ -6,7 +6,7 @@ export interface WorkspaceArchive {
   readonly key: string;
   readonly sizeBytes: number;
   readonly sha256: Buffer;
-  /** Session of the harness, where it can load one in another sandbox. */
+  /** Session of the harness, if the harness can load one in another sandbox. */
   readonly sessionId?: string | undefined;
 }
 
@@ -46,9 +46,9 @@ const setAndForget = defineStatement({
 });
 
 /**
- * Sets the archive that the execution left after the turn, or at a checkpoint in it (null: workspace and home were empty), and
- * forgets archives of the run that no further execution begins with. Returns the keys of the blobs that no row names any more. Null:
- * the execution has the archive of a later moment, or has begun another checkpoint, and nothing was changed.
+ * Sets the archive that the execution left after the turn, or at a checkpoint in it (null: workspace and home were empty), and removes
+ * archives of the run that no further execution begins with. Returns the keys of the blobs that no row names any more. Null: the
+ * execution has an archive of a later moment, or has begun another checkpoint, and nothing was changed.
  */
 export async function setWorkspaceArchive(
   tx: Queryable,

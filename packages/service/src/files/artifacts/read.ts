@@ -77,6 +77,6 @@ export async function readArtifactItems(
 function toItem({ id, type, data, createdAt, sizeBytes }: StoredArtifact): ArtifactItem {
   const uid = type === 'PLAN' || type === 'FILE' || type === 'SCREENSHOT' ? { artifact_uid: id } : {};
   const size = type === 'FILE' && sizeBytes !== null ? { size_bytes: sizeBytes } : {};
-  // The report was checked by its type.
+  // The data was checked for its type when it was reported.
   return { artifact_type: type, created_at: createdAt, data: { ...data, ...uid, ...size } } as ArtifactItem;
 }

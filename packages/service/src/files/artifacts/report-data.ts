@@ -7,7 +7,7 @@ import type { Fault } from '../../fault.ts';
 import { canonicalUrl } from './canonical-url.ts';
 
 const maxPlanLength = 2 * 1024 * 1024;
-/** Every answer with the run contains the metadata of its references. */
+/** Each answer with the run contains the metadata of its references. */
 const maxMetadataLength = 4096;
 
 const Short = z.string().max(1000);
@@ -63,7 +63,7 @@ export interface CheckedReport {
   readonly canonicalUrl: string | null;
 }
 
-/** Checks the data by the type, and completes what the type derives: uid of a plan, path of a file, canonical URL. */
+/** Checks the data for its type, and adds derived members: uid of a plan, path of a file, canonical URL. */
 export function checkReportData(
   type: ArtifactType,
   data: Record<string, unknown>,

@@ -15,10 +15,10 @@ import { oneUpload } from '../../uploads/lease.ts';
  */
 export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes';
 
-/** Uploads of a run at once: their bytes take disk before they count. */
+/** Uploads of a run at once, because their bytes take disk before they are counted. */
 const maxUploads = 4;
 
-/** Sums the bytes of the run's other artifacts than `$1`. A run has at most 100, so no total is kept. */
+/** Sums the bytes of the run's artifacts except `$1`. A run has at most 100, so no total is stored. */
 const bytesOfOthers = `
   SELECT coalesce(sum(o.size_bytes), 0) FROM artifacts o JOIN artifacts a ON a.run_id = o.run_id WHERE a.id = $1 AND o.id <> $1`;
 
@@ -68,7 +68,7 @@ export async function uploadArtifact(
   );
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return room < maxArtifactBytes ? 'run_full' : 'too_large';
-  // After an error the blob stays: the commit may have succeeded all the same, and the sweep deletes a blob without a row.
+  // After an error the blob stays: the commit may still have succeeded, and the sweep deletes a blob without a row.
   const updated = await db.transaction(async (tx) => {
     await tx.query(lockRun, [artifactUid]);
     return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, maxBytesOfRun]);

@@ -4,8 +4,8 @@ import type { BlobStore } from '../../store/blobs/blobs.ts';
 import { blobKeyOf, discardAttachments, type StoredAttachment } from './store.ts';
 
 /**
- * Copies stored files to rows and blobs of their own, so that either run can be deleted without the other. Null: the bytes of a
- * file are lost, and nothing was copied.
+ * Copies stored files to new rows and blobs, so that either run can be deleted without the other. Null: the bytes of a file are lost,
+ * and nothing was copied.
  */
 export async function copyAttachments(
   blobs: BlobStore,

@@ -14,7 +14,7 @@ const row = {
   blobKey: nullable(text()),
 };
 
-/** A constraint of the table holds that the bytes are in one place. */
+/** A constraint of the table guarantees that the bytes are in exactly one place. */
 function toAttachment({ content, blobKey, ...found }: RowOf<typeof readOne>): StoredAttachment {
   if (content !== null) return { ...found, content, blobKey: null };
   if (blobKey !== null) return { ...found, content: null, blobKey };

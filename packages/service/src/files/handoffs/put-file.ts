@@ -16,7 +16,7 @@ import { deleteReplacedHandoffs } from './delete-replaced.ts';
  */
 export type PutOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'too_short' | 'other_bytes';
 
-/** Uploads of an execution at once: their bytes take disk before they count. An agent sends one file after the other. */
+/** Uploads of an execution at once, because their bytes take disk before they are counted. An agent sends one file after the other. */
 const maxUploads = 16;
 
 const readFile = defineStatement({

@@ -1,6 +1,6 @@
 /**
- * Keeps what a sandbox leaves to the next one of its run. The bytes come from code that is not trusted: the service stores
- * them and never reads into them.
+ * Stores what a sandbox leaves for the next one of its run. The bytes come from untrusted code: the service stores them and never reads
+ * into them.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
@@ -17,7 +17,7 @@ interface KeepDeps {
   readonly blobs: BlobStore;
 }
 
-/** Stores an archive. Drops it where the archive of a later moment is there. Throws `AttemptOver`. */
+/** Stores an archive. Drops it if the archive of a later moment is stored already. Throws `AttemptOver`. */
 export async function keepWorkspace(
   deps: KeepDeps,
   attempt: Attempt,

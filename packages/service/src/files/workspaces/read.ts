@@ -4,8 +4,8 @@ import { defineStatement, integer, nullable, text, timestamp, uuid } from '../..
 import { isUuid } from '../../store/database/uuid.ts';
 
 /**
- * The session of a harness is given only where nothing happened after it: it would not know that. A resumed turn (`$3`) gets it in any
- * case, together with the record of what happened since.
+ * Returns the session of a harness only if nothing happened after it, because the session would not know of that. A resumed turn (`$3`)
+ * gets it in any case, together with the record of what happened since.
  */
 const readLatest = defineStatement({
   name: 'read_latest_workspace',
@@ -32,7 +32,7 @@ const readLatest = defineStatement({
   },
 });
 
-/** The files that an execution begins with, and how far they go in the conversation. */
+/** The files that an execution begins with, and the event of the conversation that they fit. */
 interface RestorableWorkspace {
   readonly workspace: AgentTask['workspace'];
   /** The last event whose effects it has; undefined: not known, or there is nothing to restore. */
@@ -44,8 +44,8 @@ interface RestorableWorkspace {
 }
 
 /**
- * Returns what an execution restores that continues the one numbered `continues` of its run, or resumes its lost turn (`resumes`). No
- * workspace: the execution begins with the run's prompt in a new one.
+ * Returns what an execution restores that continues the execution number `continues` of its run, or resumes its lost turn (`resumes`).
+ * No workspace: the execution begins with the run's prompt in a new one.
  */
 export async function workspaceToRestore(
   db: Queryable,

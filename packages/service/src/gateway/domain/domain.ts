@@ -48,7 +48,7 @@ interface GatewayDomainDeps {
 /** Time between two looks for outages whose provider has to be probed. */
 const probeEveryMs = 5_000;
 
-/** Returns the admission by the budgets of run and team. It ends a run whose budget is used up. */
+/** Returns the admission that checks the budgets of run and team. It ends a run whose budget is used up. */
 function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
   return async (holder, request) => {
     if (request.kind !== 'generate') return { ok: true };
@@ -71,7 +71,7 @@ function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
   };
 }
 
-/** The ways of agents to model providers, code hosts and MCP servers. */
+/** The gateway: the routes through which agents reach model providers, code hosts and MCP servers. */
 export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
   const { db, log } = deps;
   const recorder = makeUsageRecorder(db, log);
@@ -151,7 +151,7 @@ function routingOf(deps: HealthDeps): ModelRouting {
   };
 }
 
-/** Probes the providers whose turn it is, and ends their outages if they work. Of several processes one probes. */
+/** Probes the providers that are due, and ends their outages if they work. Of several processes only one probes. */
 export async function probeOutages(deps: HealthDeps): Promise<void> {
   const { db, log, models } = deps;
   const claimed = await claimOutageProbes(db, Object.keys(models.upstreams) as ProviderName[]);

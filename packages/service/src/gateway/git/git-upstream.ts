@@ -32,10 +32,10 @@ export interface CodeHost {
 }
 
 const connectMs = 10_000;
-/** A server that packs a large repository says nothing for minutes. */
+/** A server that packs a large repository may send nothing for minutes. */
 const silenceMs = 600_000;
 const maxRedirects = 3;
-/** How long a repository is believed to be where it was found. */
+/** How long the place at which a repository was found is used. */
 const movedMs = 300_000;
 const maxRemembered = 10_000;
 
@@ -72,7 +72,7 @@ export function openCodeHost(): CodeHost {
       const request = (secure ? https : http).request(url, {
         method,
         headers,
-        // A pack cannot be sent again on another connection once it has begun, so it gets a fresh connection.
+        // A pack cannot be sent again after a part of it was sent, so it gets a fresh connection.
         agent: method === 'GET' ? (secure ? tls : plain) : false,
         lookup: systemNames.lookup,
         signal: sent.signal,
@@ -131,7 +131,7 @@ export function openCodeHost(): CodeHost {
       if (sent.wanted.step === 'refs') return refs(sent);
       let base = remembered(sent.base);
       if (base === undefined) {
-        // Another service process may have answered `info/refs`, so the place of the repository is asked again.
+        // Another service process may have answered `info/refs`, so this process finds the place of the repository again.
         const answer = await refs(sent);
         if (answer.kind === 'failed') return answer;
         if (answer.response.statusCode !== 200) return answer;
@@ -147,7 +147,7 @@ export function openCodeHost(): CodeHost {
   };
 }
 
-/** Streams the body on, up to the limit. */
+/** Forwards the body, up to the limit. */
 function sendBody(sent: CodeHostRequest, request: ClientRequest): void {
   let size = 0;
   const counted = new Transform({

@@ -83,7 +83,7 @@ const stored =
   (username: string, password: string): GitGatewayDeps['credentialFor'] =>
   async () => ({ kind: 'credential', id: 'c', credential: { username, password }, refused: () => {} });
 
-/** git as an agent calls it: the token in the environment, as bearer. */
+/** Runs git as an agent does: the token is in the environment, as bearer. */
 async function git(
   args: string[],
   cwd = folder,

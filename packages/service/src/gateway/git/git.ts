@@ -137,7 +137,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       await push?.failed(fault?.status === 403 || fault?.status === 404 ? fault.message : undefined);
       if (reply.raw.destroyed || fault === undefined) return;
       deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
-      // The unread rest of a push would block the connection for the next request.
+      // The rest of the push that was not read would block the connection for the next request.
       const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
       reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
       return;
@@ -166,7 +166,7 @@ function faultOf(
   const status = answer.response.statusCode ?? 502;
   if (status === 200 || status === 304) return undefined;
   if (status === 401 || status === 403) {
-    // A 401 would make git ask for a password, which does not exist in the sandbox.
+    // A 401 would make git ask for a password, and the sandbox has none.
     const why = credential
       ? `refused the stored credential for ${name}`
       : `asks for a credential for ${name}, and Runyard has none: store one with bin/runyard code-hosts add`;

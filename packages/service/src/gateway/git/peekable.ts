@@ -6,11 +6,11 @@ export interface Peekable {
   read(bytes: number): Promise<Buffer>;
   /** Returns the whole body, the bytes that were read included. Called once, at last. */
   all(): Readable;
-  /** Reads up to `bytes` more and forgets them. A body that goes on after them is destroyed. */
+  /** Reads up to `bytes` more and drops them. If the body has still more, destroys it. */
   discard(bytes: number): Promise<void>;
 }
 
-/** Wraps a body that nothing else reads. */
+/** Wraps a body. Nothing else may read it. */
 export function peekable(body: Readable): Peekable {
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let parts: Buffer[] = [];
@@ -44,7 +44,7 @@ export function peekable(body: Readable): Peekable {
           if (left < 0) break;
         }
       } catch {
-        // The client hung up: there is nobody to answer.
+        // The client disconnected, so no answer is needed.
       }
       if (left < 0) body.destroy();
     },

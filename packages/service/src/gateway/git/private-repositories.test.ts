@@ -115,7 +115,7 @@ describe('a token', () => {
     expect(host.requests[before]?.headers.authorization).toBe(host.requests[before - 1]?.headers.authorization);
   });
 
-  test('that was sealed with another secrets key is not sent, and git says what to do', async () => {
+  test('that was encrypted with another secrets key is not sent, and git shows the remedy', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     await store({ scope: 'team', kind: 'token', token: 'sealed' });

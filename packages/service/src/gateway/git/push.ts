@@ -1,4 +1,4 @@
-/** Reads a push before anything of it is forwarded, and decides whether it may be. */
+/** Reads the beginning of a push before any byte is forwarded, and decides whether the push is allowed. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { Repository } from '@runyard/contract/environments';
@@ -37,7 +37,7 @@ interface PushRequest {
   readonly signal: AbortSignal;
 }
 
-/** The answer of the gateway to a push of which nothing is done. */
+/** The gateway's own answer to a push that it does not forward. */
 export interface AnsweredPush {
   readonly kind: 'answer';
   readonly status: number;
@@ -47,20 +47,20 @@ export interface AnsweredPush {
   readonly why: string;
 }
 
-/** A push that goes to the code host. One of its functions is called, once. */
+/** A push that is forwarded to the code host. Exactly one of its functions is called, once. */
 export interface ForwardedPush {
   readonly kind: 'forward';
   readonly headers: IncomingHttpHeaders;
   readonly body: Readable;
-  /** Returns the bytes of the answer, whose end waits until the result is recorded. */
+  /** Passes the bytes of the answer through. The last bytes wait until the result is recorded. */
   watch(answer: Readable): Readable;
-  /** Records that there is no answer of git. `reason`: why the code host did nothing; absent: it may have done it. */
+  /** Records that git gave no answer. `reason`: why the code host did nothing; absent: it may have applied the push. */
   failed(reason?: string): Promise<void>;
-  /** Records that the push was broken off at the limit, and returns the answer to git. */
+  /** Records that the push was stopped at the limit, and returns the answer to git. */
   tooLarge(): Promise<AnsweredPush>;
 }
 
-/** Commands of a push with the largest number of branches, and push options. */
+/** Largest size of the commands of a push with the largest number of branches, and of push options. */
 const maxHeadBytes = 256 * 1024;
 /** Bytes of the pack in which the commits are looked for. */
 const maxPeekedBytes = 1024 * 1024;
@@ -68,7 +68,7 @@ const resultType = 'application/x-git-receive-pack-result';
 
 const inWords = (message: string): string => `${message.charAt(0).toLowerCase()}${message.slice(1).replace(/\.$/, '')}`;
 
-/** Returns the answer to a push of which nothing is done. git prints the reason behind each ref. */
+/** Returns the answer to a push that is not forwarded. git prints the reason after each ref. */
 function answerOf(
   capabilities: readonly string[],
   refused: Iterable<readonly [string, string]>,
@@ -95,10 +95,13 @@ const plain = (status: number, message: string): AnsweredPush => ({
   why: message,
 });
 
-/** Of the rest of a refused push, so many bytes are read at least: git reads the answer only where it could send all. */
+/** At least this many bytes of a refused push are read, because git reads the answer only after it has sent everything. */
 const leastDiscardedBytes = 64 * 1024 * 1024;
 
-/** Reads the commands of a push, decides them, and records the push. What is refused is read to its end, so that git reads the answer. */
+/**
+ * Reads the commands of a push, decides about them, and records the push. A refused push is read to its end, so that git reads the
+ * answer.
+ */
 export async function admitPush(
   { pushes, bodies }: { readonly pushes: PushRecord; readonly bodies: BodyBudget },
   pushed: PushRequest,
@@ -153,7 +156,7 @@ export async function admitPush(
     return await refuseAll(why, why);
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
-  // A lone flush: git asks whether it may push, before it sends a large pack.
+  // A single flush packet: git asks whether it may push, before it sends a large pack.
   if (commands.length === 0) return forward(async () => {});
 
   const protectedBranches = await pushes.protectedBranchesOf(executionId);
@@ -186,7 +189,7 @@ async function readHead(peeked: Peekable): Promise<ReadHead> {
   return read;
 }
 
-/** Returns the commits of a push. They are needed only for branches that exist. */
+/** Returns the commits of a push. Only the rules for existing branches need them. */
 async function commitsOf({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<Commits> {
   const [first] = commands;
   if (first === undefined || commands.every(({ from, to }) => isNone(from) || isNone(to))) return new Map();

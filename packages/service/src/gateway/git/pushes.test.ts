@@ -32,7 +32,7 @@ const siteUrl = service.baseUrl + gatewayPathOf({ owner: 'acme', repo: 'site' })
 
 const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
 
-/** Starts a run and clones the repository as it would. */
+/** Starts a run and clones the repository as the run would. */
 async function clone(config: object = {}) {
   const started = await startRun(config);
   const work = await mkdtemp(path.join(folder, 'work-'));
@@ -119,7 +119,7 @@ describe('a push', () => {
     expect((await git('push', '--force', 'origin', 'HEAD:lost')).text).toContain('it may drop commits');
   });
 
-  it('may rewrite what the run pushed, and no branch of others', async () => {
+  it('may rewrite branches of the run, but no other branch', async () => {
     const { git, commit } = await clone();
     await commit('one');
     expect((await git('push', '--quiet', 'origin', 'HEAD:mine')).code).toBe(0);

@@ -43,7 +43,7 @@ describe('an outage', () => {
     expect(begun).toEqual([]);
   });
 
-  test('is not what one run makes of a provider that answers the service', async () => {
+  test('does not begin because of one run if the provider answers the service', async () => {
     const { fail, settled, begun } = health({ probe: true });
     fail(20, ['a']);
     await settled();

@@ -1,4 +1,4 @@
-/** Notices in the requests of runs that a provider has an outage, and that it works again. */
+/** Detects from the requests of runs that a provider has an outage, and that it works again. */
 import type { Outage } from '../../models/choices.ts';
 import type { ProviderName } from '../../models/providers.ts';
 
@@ -8,7 +8,7 @@ export interface HealthDeps {
   /** True: the provider answers a request of the service itself. */
   probe(provider: ProviderName): Promise<boolean>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  /** Milliseconds on a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
 }
 
@@ -17,7 +17,7 @@ export interface ModelHealth {
   worked(provider: ProviderName, outage: Outage | undefined): void;
   /** A request failed because of the provider. `reason` has no text of the provider. */
   failed(provider: ProviderName, runId: string, reason: string): void;
-  /** Resolves when everything that was noticed is written. */
+  /** Resolves when all changes are written to the database. */
   settled(): Promise<void>;
 }
 
@@ -34,7 +34,9 @@ interface Failures {
   readonly runs: Set<string>;
 }
 
-/** Opens the health of one process. Failures are counted in it; outages are shared with the other processes through the database. */
+/**
+ * Opens the health of one process. The process counts failures itself; it shares outages with the other processes through the database.
+ */
 export function openModelHealth(deps: HealthDeps): ModelHealth {
   const failures = new Map<ProviderName, Failures>();
   const triedAt = new Map<ProviderName, number>();
@@ -49,7 +51,7 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
   };
 
   const beginOutage = async (provider: ProviderName, reason: string, isOneRun: boolean): Promise<void> => {
-    // One run may send requests at which a provider fails. That is no outage for the others.
+    // One run may send requests that make a provider fail. That is no outage for the other runs.
     if (isOneRun && (await deps.probe(provider))) return;
     if (await deps.begin(provider, reason)) deps.log.warn({ provider, reason }, 'outage of a model provider');
   };

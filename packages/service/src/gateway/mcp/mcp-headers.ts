@@ -5,7 +5,7 @@ const upwards = ['content-type', 'accept', 'user-agent', 'last-event-id'];
 /** Headers of an MCP server that reach the sandbox, besides those of the protocol. Others could set cookies or ask for credentials. */
 const downwards = ['content-type', 'cache-control', 'retry-after'];
 
-/** Headers that the service sets itself, whatever a configuration says. */
+/** Headers that only the service sets, whatever a configuration contains. */
 const own = new Set([
   'host',
   'content-length',
@@ -27,7 +27,7 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
   return picked;
 }
 
-/** Returns the headers of a request to the server: some of the sandbox, and the configured ones, which win. */
+/** Returns the headers of a request to the server: some headers of the sandbox, and the configured ones, which replace them. */
 export function headersToServer(
   headers: IncomingHttpHeaders,
   configured: Readonly<Record<string, string>>,

@@ -10,9 +10,9 @@ export interface McpUpstreamOptions {
   /** True: RUNYARD_ALLOW_PRIVATE_NETWORKS names a network. */
   readonly allowsPrivate: boolean;
   readonly resolve: Resolve;
-  /** Until the headers of the answer: a tool may work for minutes. */
+  /** Limit until the headers of the answer: a tool may work for minutes. */
   readonly answerMs: number;
-  /** Until the connection stands. */
+  /** Limit until the connection is open. */
   readonly connectMs: number;
 }
 
@@ -23,7 +23,7 @@ export interface McpRequest {
   readonly body?: Buffer;
 }
 
-/** `failed`: why there is no answer, for the agent. The text has neither headers nor addresses of the service's network. */
+/** `failed`: why there is no answer, as a text for the agent. The text has neither headers nor addresses of the service's network. */
 export type McpAnswer =
   | { readonly kind: 'answer'; readonly response: IncomingMessage }
   | { readonly kind: 'failed'; readonly message: string };
@@ -80,7 +80,7 @@ async function exchange(
     const sent = (isSecure ? https : http).request(url, {
       method,
       headers: { ...headers, ...(body ? { 'content-length': body.byteLength } : {}) },
-      // No connection of another run, which may lead to another address of the same name.
+      // Uses no connection of another run, which may lead to another address of the same name.
       agent: false,
       lookup: lookupOf(addresses),
       signal,

@@ -61,7 +61,7 @@ const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
 
 /**
- * Registers the MCP gateway: `/api/v1/gateway/mcp/{name}` passes requests of Streamable HTTP on to the server of this name in the
+ * Registers the MCP gateway: `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to the server of this name in the
  * configuration of the run that the token belongs to. The service adds the headers of the server; they never reach the sandbox.
  */
 export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
@@ -78,7 +78,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
   app.addHook('preClose', () => inFlight.drain(deps.drainMs ?? 5_000));
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // The handler reads it.
+    // The handler reads the body.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
     const schema: object = { hide: true };
     const method = ['GET', 'POST', 'DELETE'];
@@ -115,7 +115,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
         return refuse(reply, status, message);
       }
       body = held.bytes;
-      // While the body came, the execution may have ended.
+      // The execution may have ended while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, 'a valid run token is needed');
     }
     const ownHeaders: Record<string, string> = {};
@@ -181,7 +181,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
   }
 }
 
-/** Returns why an answer is not passed on. A 401 would make clients ask for a credential, which only the service has. */
+/** Returns why an answer is not forwarded. A 401 would make clients ask for a credential, which only the service has. */
 function faultOf(answer: McpAnswer): string | undefined {
   if (answer.kind === 'failed') return answer.message;
   const { statusCode: status = 502, headers } = answer.response;

@@ -1,10 +1,10 @@
-/** The decision whether a request of a run may be sent to a model. */
+/** Decides whether a request of a run may be sent to a model. */
 import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
 import type { ErrorCode } from '@runyard/contract/errors';
 import type { ModelTarget } from '../../models/models.ts';
 import type { RunTokenHolder } from '../../usage/model-usage.ts';
 
-/** The decision whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
+/** Decides whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
 export type Admission =
   | { readonly ok: true }
   | {
@@ -12,7 +12,7 @@ export type Admission =
       readonly status: 401 | 403 | 429;
       readonly message: string;
       readonly retryAfterSeconds?: number;
-      /** Error code of the run that ends with this refusal. */
+      /** Error code of a run that this refusal ends. */
       readonly code?: ErrorCode;
     };
 
@@ -24,7 +24,7 @@ export interface CheckedModelRequest {
   readonly kind: 'generate' | 'count';
   readonly target: ModelTarget;
   readonly bytes: number;
-  /** Returns the tokens of the prompt as its text tells them. */
+  /** Returns an estimate of the tokens of the prompt from its text. */
   promptTokens(): number;
   /** Aborts when the client leaves or the service stops. */
   readonly signal: AbortSignal;
@@ -38,13 +38,13 @@ export type AdmitModelRequest = (holder: RunTokenHolder, request: CheckedModelRe
 /** Outcome of an admission. `requestId`: UUID under which the usage is recorded. */
 export type AdmittedRequest = { readonly ok: true; readonly requestId: string } | Extract<Admission, { ok: false }>;
 
-/** Returns the headers of the answer to a request that was not admitted. */
+/** Returns the headers of the answer to a refused request. */
 export function headersOfRefusal({
   code,
   retryAfterSeconds,
 }: Pick<Extract<Admission, { ok: false }>, 'code' | 'retryAfterSeconds'>): Record<string, string> {
   return {
-    // Clients of the providers shall not try again.
+    // Tells clients of the providers not to try again.
     ...(code === undefined ? {} : { 'x-should-retry': 'false', [gatewayErrorHeader]: code }),
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
   };

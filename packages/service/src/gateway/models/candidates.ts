@@ -6,9 +6,9 @@ import type { RunModels } from '../../runs/model-in-use/read-run-models.ts';
 import type { Endpoint } from './endpoints.ts';
 
 export interface Candidates {
-  /** The model that the sandbox knows of. */
+  /** The model that the sandbox was given. */
   readonly told: ModelTarget;
-  /** Names by which the request may call its model. */
+  /** Names of the model that the request may use. */
   readonly names: readonly string[];
   /** In the order in which they are tried; the first is `told` unless its provider has an outage. */
   readonly targets: readonly ModelTarget[];
@@ -27,7 +27,7 @@ export function findCandidates(
   const ofProvider = all.filter((target) => target.provider === provider);
   const [told] = ofProvider;
   if (told === undefined) return null;
-  // Compatible endpoints agree about chat completions only.
+  // The endpoints of compatible providers have only chat completions in common.
   const isShared = endpoint.kind !== 'models' && endpoint.path === '/chat/completions';
   const able = all.filter(
     (target) => target.provider === provider || (isShared && speakSameProtocol(told.id, target.id)),
@@ -42,7 +42,7 @@ export function findCandidates(
 
 type Generating = Exclude<Endpoint, { kind: 'models' }>;
 
-/** Returns the endpoint for another model: Google has its name in the path. */
+/** Returns the endpoint for another model. Google's path contains the name of the model. */
 export function endpointFor(endpoint: Generating, { providerModel }: ModelTarget): Generating {
   if (endpoint.model === undefined || endpoint.model === providerModel) return endpoint;
   const path = endpoint.path.replace(`/models/${endpoint.model}:`, () => `/models/${providerModel}:`);

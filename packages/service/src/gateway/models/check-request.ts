@@ -4,7 +4,7 @@ import type { ModelTarget } from '../../models/models.ts';
 import type { Endpoint } from './endpoints.ts';
 import { member } from './usage/counts.ts';
 
-/** A request that may go to the provider, or a sentence why not. */
+/** A request that may go to the provider, or a sentence that says why not. */
 export type CheckedRequest =
   /** `body`: its bytes, in pieces. */
   | { readonly ok: true; readonly body: readonly Buffer[] }
@@ -15,7 +15,7 @@ const refuse = (status: 400 | 403, message: string): CheckedRequest => ({ ok: fa
 /** Tiers that cost at most the standard rate, or what the operator has set at the provider (`auto`). */
 const cheapTiers = ['auto', 'default', 'standard', 'standard_only', 'flex', 'batch'];
 
-/** Finds the member of `body` that would spend more than the run's model at the standard rate, or spend it unseen. */
+/** Finds the member of `body` that would cost more than the run's model at the standard rate, or that would hide its cost. */
 function dearer(body: unknown, providerModel: string): string | undefined {
   for (const name of ['service_tier', 'serviceTier']) {
     const tier = member(body, name);
@@ -34,14 +34,14 @@ function dearer(body: unknown, providerModel: string): string | undefined {
   return undefined;
 }
 
-/** Members that are read; all others are passed on as they are. */
+/** Members that are read; all others are forwarded unchanged. */
 const readMembers: ReadonlySet<string> = new Set([
   ...['model', 'service_tier', 'serviceTier', 'speed', 'background', 'fallbacks', 'tools', 'stream', 'stream_options'],
 ]);
-/** Of the members that are read together: the schemas of a few hundred tools. */
+/** Largest size of the members that are read together: the schemas of a few hundred tools. */
 const maxReadBytes = 4 * 1024 * 1024;
 const maxMembers = 1000;
-/** A tool's schema or an image is a few dozen values; a provider does not take so deep a nesting either. */
+/** A tool's schema or an image has a few dozen levels; providers refuse deeper ones too. */
 const bounds = { maxValues: 300_000, maxDepth: 100 } as const;
 
 const faults = {
@@ -50,7 +50,7 @@ const faults = {
   too_deep: `the body nests deeper than ${bounds.maxDepth} levels`,
 } as const;
 
-/** The members of the body by name, those to be read with their values; or a sentence why they cannot be read. */
+/** Returns the members of the body by name, and the values of those that are read; or a sentence that says why they cannot be read. */
 async function openBody(
   bytes: Buffer,
 ): Promise<{ readonly values: Record<string, unknown>; readonly members: ReadonlyMap<string, Span> } | string> {
@@ -69,7 +69,7 @@ async function openBody(
   return { values, members };
 }
 
-/** The body as it goes to the provider: what was read is written anew, once; the rest is the sender's bytes. */
+/** Returns the body for the provider: the members that were read are written again, once; the rest is the sender's bytes. */
 function writeBody(
   bytes: Buffer,
   members: ReadonlyMap<string, Span>,
@@ -94,10 +94,9 @@ function writeBody(
 }
 
 /**
- * Checks a request without building its values, of which there may be millions, and writes it again: the provider gets what was
- * checked even if it reads repeated members in another way. Only the models of `names` are accepted, by default that of `target`, and
- * the request is written for `target`. Streams of chat completions are
- * changed to report their usage.
+ * Checks a request without parsing its values, of which there may be millions, and writes it again, so that the provider gets what was
+ * checked even if it treats repeated members differently. Only the models of `names` are accepted, by default that of `target`, and the
+ * request is written for `target`. Streams of chat completions are changed to report their usage.
  */
 export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,

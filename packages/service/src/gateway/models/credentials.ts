@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ProviderName, Upstream } from '../../models/providers.ts';
 
-/** Longer ones are no tokens of ours: they are not even looked up. */
+/** A longer text is not one of our tokens and is not looked up. */
 const maxTokenChars = 500;
 
 const single = (headers: IncomingHttpHeaders, name: string): string | undefined => {
@@ -33,7 +33,7 @@ export function runTokenOf(headers: IncomingHttpHeaders, query: URLSearchParams 
   return token === undefined || token === '' || token.length > maxTokenChars ? undefined : token;
 }
 
-/** Header with the real credential, as the provider wants it. */
+/** Returns the header with the real credential, in the form that the provider expects. */
 export function credentialHeaders(provider: ProviderName, upstream: Upstream): Record<string, string> {
   if (upstream.key === undefined) return {};
   switch (provider) {

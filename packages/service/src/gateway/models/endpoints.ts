@@ -17,7 +17,7 @@ export type Endpoint =
 
 const generate = (path: string, reader: UsageReader): Endpoint => ({ kind: 'generate', path, reader });
 
-/** Everything that is not in here does not exist for a sandbox: no files, no batches, no stored answers of other runs. */
+/** Endpoints that sandboxes may reach. All others do not exist for a sandbox: no files, no batches, no stored answers of other runs. */
 const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> = {
   anthropic: {
     'POST /messages': generate('/messages', anthropicUsage),
@@ -39,7 +39,7 @@ const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> 
 
 const googlePath = /^\/models\/([A-Za-z0-9._-]+)(?::|%3[Aa])(generateContent|streamGenerateContent|countTokens)$/;
 
-/** The endpoint behind `path`, the request's raw path from the server's root on, without its query. */
+/** Returns the endpoint for `path`, the request's raw path from the server's root on, without its query. */
 export function endpointOf(provider: ProviderName, method: string, path: string): Endpoint | undefined {
   const { gatewayPath } = providerKinds[provider];
   if (!path.startsWith(`${gatewayPath}/`)) return undefined;

@@ -22,43 +22,43 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly body: SentBody;
-  /** True: another model can take the request, so a fault of the provider is returned and not answered. */
+  /** True: another model can take the request, so a failure of the provider is returned instead of answered. */
   readonly mayMove?: boolean;
-  /** Headers that every answer of the service carries. */
+  /** Headers that every answer of the service has. */
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
-/** The bytes of a request, which are let go as soon as the provider has them: its answer may take minutes. */
+/** The bytes of a request, which are released as soon as the provider has them, because its answer may take minutes. */
 export interface SentBody {
   parts: readonly Buffer[];
-  /** As it came, for another model. */
+  /** The body as it arrived, for another model. */
   original?: Buffer | undefined;
-  /** Called when both were let go. */
+  /** Called when both were released. */
   release(): void;
 }
 
-/** How it went: the status that the client saw (499 client gone, 502 cut in mid-stream) and what was used. */
+/** The result: the status that the client got (499 client gone, 502 cut in mid-stream), and the usage. */
 export interface ExchangeResult {
   readonly status: number;
   readonly tokens: TokenCounts;
   /** For the log of the operator; without credentials and content. */
   readonly fault?: string;
-  /** Whether the provider works, as far as the exchange shows. Absent: it shows nothing, such as an error of the caller. */
+  /** Whether the provider works, as far as this exchange shows. Absent: it shows nothing, for example an error of the caller. */
   readonly health?: 'works' | 'unreachable' | 'fails';
-  /** True: nothing was answered, and the body of the request is kept. Only with `mayMove`. */
+  /** True: no answer was sent, and the body of the request is kept. Only with `mayMove`. */
   readonly isOpen?: true;
 }
 
-/** Time to connect to a provider where another model waits. */
+/** Time to connect to a provider if another model can take the request. */
 const impatientReachMs = 5_000;
 
-/** An error answer of a provider is kept up to this size: it is searched for the credential before it is passed on. */
+/** An error answer of a provider is buffered up to this size, to search it for the credential before it is forwarded. */
 const maxErrorBytes = 256 * 1024;
 
-/** The gateway has tried for long enough: clients of the providers shall not try again, and our own agent names the reason. */
+/** The gateway has tried long enough. Clients of the providers must not try again, and our own agent names the reason. */
 const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
 
-/** Sends the request with the real credential and passes the answer on. Never throws; the answer is finished afterwards. */
+/** Sends the request with the real credential and forwards the answer. Never throws; the answer is complete when it returns. */
 export async function exchange(
   upstreams: Upstreams,
   sent: Exchange,
@@ -72,7 +72,7 @@ export async function exchange(
   const gone = new AbortController();
   const leave = (): void => gone.abort();
   client.once('close', leave);
-  // Written now, because the body is released when it is sent.
+  // Write the body now, because it is released when it is sent.
   const requestTokens = endpoint.kind === 'generate' ? estimatedTokens(sent.body.parts) : 0;
   try {
     const result = await upstreams.send(
@@ -117,7 +117,7 @@ export async function exchange(
       const health = status >= 500 ? { health: 'fails' as const } : {};
       return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}`, ...health };
     }
-    // From here on the answer is read to its end, even if its client has left.
+    // From here on the answer is read to its end, even if the client has disconnected.
     client.off('close', leave);
     const meter =
       endpoint.kind === 'generate' ? openMeter(endpoint.reader, response.headers['content-type']) : undefined;
@@ -139,7 +139,7 @@ export async function exchange(
   }
 }
 
-/** Answers with an error of the gateway, unless the client has left. */
+/** Answers with an error of the gateway, unless the client has disconnected. */
 export function answerError(
   client: ServerResponse,
   provider: ProviderName,
@@ -154,7 +154,7 @@ export function answerError(
   client.writeHead(status, { ...headers, 'content-type': 'application/json' }).end(body);
 }
 
-/** Lets go of the bytes of a request. */
+/** Releases the bytes of a request. */
 export function letGo(body: SentBody): void {
   body.parts = [];
   body.original = undefined;
@@ -190,7 +190,7 @@ async function errorAnswer(
   coded: ReturnType<typeof decoded>,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
-  // Not passed on: it would look as if the run token were wrong, and some providers quote a part of the key.
+  // Not forwarded: the run token would seem wrong, and some providers quote a part of the key.
   const wrongKey = {
     status: 403,
     message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,
@@ -204,7 +204,7 @@ async function errorAnswer(
     return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
   }
   const body = await readUpTo(coded.body, maxErrorBytes);
-  // Google's name for 401.
+  // 401 in Google's names.
   if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
   const key = sent.target.upstream.key;
   if (key === undefined || !body.includes(key)) return { status, message: '', body };

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** Waits for the first byte, or the regular end, of a body, and takes nothing out of it. False: it broke off, or was silent for `silenceMs`. */
+/**
+ * Waits for the first byte, or the regular end, of a body, without reading it. False: the body broke off, or nothing came for
+ * `silenceMs`.
+ */
 export async function hasFirstByte(body: Readable, silenceMs: number): Promise<boolean> {
   const has = await new Promise<boolean>((resolve) => {
     const timer = setTimeout(() => end(false), silenceMs);

@@ -41,7 +41,7 @@ function ask(
   });
 }
 
-/** A server that does with each connection what `onConnection` says. */
+/** A server that handles each connection with `onConnection`. */
 async function rawServer(onConnection: (socket: Socket) => void): Promise<string> {
   const server = createServer(onConnection);
   servers.push(server);
@@ -194,7 +194,7 @@ describe('the model gateway', () => {
     gateway = await startTestGateway();
     const { stream: _stream, ...count } = body;
     const response = await ask({ path: `${path}/count_tokens`, body: count });
-    // The fake has no such endpoint: what matters is that it was asked.
+    // The fake has no such endpoint. The test is only about the request that it gets.
     expect(response.status).toBe(404);
     expect(gateway.usages).toHaveLength(0);
   });

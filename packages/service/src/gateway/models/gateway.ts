@@ -29,7 +29,7 @@ export interface GatewayLog {
 
 export interface GatewayDeps {
   readonly models: Pick<Models, 'target'>;
-  /** Returns the holder of a run token; null: unknown, ended or superseded. */
+  /** Returns the session of a run token; null: unknown, ended or superseded. */
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** Called once for each request to a model when it has ended in any way. A failure is only logged. */
   recordUsage(usage: ModelUsage): Promise<void>;
@@ -87,7 +87,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
   for (const provider of Object.keys(providerKinds) as ProviderName[]) {
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers();
-      // The handler reads it.
+      // The handler reads the body.
       scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
       registerProvider(scope, provider);
     });
@@ -175,7 +175,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         maxBytes: deps.maxBodyBytes ?? defaultMaxBodyBytes,
       });
       if (held.kind !== 'body') {
-        // The rest of the body is not read.
+        // Does not read the rest of the body.
         reply.header('connection', 'close');
         if (held.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
         const { status, message } = unread[held.kind];
@@ -185,7 +185,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const first = targets[0] ?? candidates.told;
       const checked = await checkRequest(endpoint, first, held.bytes, names);
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
-      // While the body came, the execution may have ended or moved to another worker.
+      // The execution may have ended or been assigned to another worker while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());

@@ -1,6 +1,8 @@
 import type { ModelTarget } from '../../models/models.ts';
 
-/** The answer of `GET …/models`: the run's model and no other, in the provider's shape. Clients ask before they begin. */
+/**
+ * Returns the answer of `GET …/models`: the run's model and no other, in the provider's format. Clients ask for it before they begin.
+ */
 export function modelsAnswer(target: ModelTarget): unknown {
   const id = target.providerModel;
   switch (target.provider) {

@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { UpstreamTimeouts } from './upstream.ts';
 
-/** How an answer that was passed on ended. */
+/** The end of an answer that was forwarded. */
 export type PassedOn = 'complete' | 'cut' | 'aborted';
 
 /**
- * Passes the bytes of `body` on to the client as they come, never more than its socket accepts, and gives them to `watch`.
- * `complete`: both sides got the end. `cut`: the provider broke off, or was silent for `silenceMs`; the connection of the client is
- * broken off too, so that it cannot mistake a part for the whole. `aborted`: the client hung up. The rest of the answer is then
- * read for up to `hangUpMs` and given to `watch`, because the provider reports the usage at the end.
- * The headers must have been written. `source` is the answer that `body` comes from.
+ * Forwards the bytes of `body` to the client as they arrive, never more than its socket accepts, and passes them to `watch`.
+ * `complete`: both sides got the end. `cut`: the provider broke off, or sent nothing for `silenceMs`; the connection of the client is
+ * closed too, so that it cannot take a part for the whole. `aborted`: the client disconnected. The rest of the answer is then read for
+ * up to `hangUpMs` and passed to `watch`, because the provider reports the usage at the end. The headers must have been written.
+ * `source` is the answer that `body` comes from.
  */
 export function passOn(
   source: IncomingMessage,
@@ -69,7 +69,7 @@ export function passOn(
   });
 }
 
-/** Reads at most `maxBytes` of a body whose connection may be thrown away afterwards; the rest is left. */
+/** Reads at most `maxBytes` of a body whose connection is not used again; the rest is not read. */
 export async function readUpTo(body: Readable, maxBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -80,7 +80,7 @@ export async function readUpTo(body: Readable, maxBytes: number): Promise<Buffer
       if (size >= maxBytes) break;
     }
   } catch {
-    // The error answer was cut: a part of it is better than nothing.
+    // The error answer was cut. A part of it is still useful.
   }
   return Buffer.concat(parts);
 }

@@ -28,7 +28,7 @@ const openAiCodes: Readonly<Record<number, string>> = {
   429: 'rate_limit_exceeded',
 };
 
-/** An error of the gateway as the provider's own clients read it, so that harnesses show the sentence. */
+/** Returns an error of the gateway in the format of the provider, so that harnesses show its sentence. */
 export function providerError(provider: ProviderName, status: number, message: string): unknown {
   switch (provider) {
     case 'anthropic':

@@ -1,4 +1,4 @@
-/** Sends a request of a run to its model, and in an outage to the next one that the run allows. */
+/** Sends a request of a run to its model, and in an outage to the next model that the run allows. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Outage, outageOf } from '../../models/choices.ts';
 import type { ModelTarget } from '../../models/models.ts';
@@ -50,7 +50,7 @@ export interface RoutedRequest {
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
-/** Passes the answer of the first model that gives one on to the client. Each try is accounted for with its own model. */
+/** Forwards the answer of the first model that gives one to the client. Each try is accounted for with its own model. */
 export async function routeRequest(
   deps: RouteDeps,
   sent: RoutedRequest,

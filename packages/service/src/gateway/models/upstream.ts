@@ -8,13 +8,13 @@ import { connectionReason } from '../../models/connection-reason.ts';
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {
-  /** Until the connection is open, TLS included. */
+  /** Limit until the connection is open, TLS included. */
   readonly connectMs: number;
-  /** For all tries to connect together. A request that reached no provider has done nothing, so it is safe to try again. */
+  /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so it is safe to try again. */
   readonly reachMs: number;
-  /** From then on until the headers of the answer, and between two pieces of it: a model may think for minutes. */
+  /** Limit from then on until the headers of the answer, and between two pieces of it: a model may work for minutes. */
   readonly silenceMs: number;
-  /** For the rest of an answer whose client has hung up: its last piece tells what the answer cost. */
+  /** Limit for the rest of an answer whose client has disconnected: its last piece contains the usage. */
   readonly hangUpMs: number;
 }
 
@@ -24,24 +24,24 @@ export interface UpstreamRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Let go by the caller after the answer began; until then it may be sent again. */
+  /** Released by the caller after the answer began; until then it may be sent again. */
   readonly body?: { readonly parts: readonly Buffer[] };
-  /** Time for all tries to connect, where it is shorter than the one of `timeouts`. */
+  /** Time for all tries to connect, if shorter than that of `timeouts`. */
   readonly reachMs?: number;
 }
 
 /**
- * `failed`: the connection stood, and no answer came. `unreachable`: no connection could be made, or it broke off at once, as a tunnel
- * does whose other end is dead. Their messages have neither address nor credential in them.
+ * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or it broke off at once, as a
+ * tunnel does whose other end is dead. Their messages have neither address nor credential in them.
  */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
   | { readonly kind: 'failed' | 'unreachable'; readonly status: 502 | 504; readonly message: string };
 
-/** A connection that breaks off so soon after it stood has reached no provider. */
+/** If a connection breaks off this soon after it was opened, it did not reach a provider. */
 const atOnceMs = 1_000;
 
-/** Waits between two tries to connect. */
+/** Pauses between two tries to connect. */
 const reachBackoff = { firstMs: 250, longestMs: 3_000 };
 
 /** Connections to providers, kept alive between requests. */
@@ -55,8 +55,8 @@ export interface Upstreams {
 class UpstreamTimeout extends Error {}
 
 /**
- * node:http and not fetch: fetch follows its own idea of connect time (10 s, not to be set without another package), of
- * silence (bodyTimeout 300 s), of compression and of headers, and hides whether a connection was a kept one.
+ * Uses node:http instead of fetch. fetch has its own connect time (10 s, which only another package can change), its own limit of
+ * silence (bodyTimeout 300 s), compression and headers, and hides whether a connection was reused.
  */
 export function openUpstreams(
   timeouts: UpstreamTimeouts = defaultTimeouts,
@@ -95,8 +95,8 @@ export function openUpstreams(
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer);
         clearTimeout(silence);
-        // The provider closed a kept connection at this moment and did not read the request. It is sent once more on a
-        // connection of its own, as the documentation of request.reusedSocket says.
+        // The provider closed a reused connection at this moment and did not read the request. Send it once more on a new connection,
+        // as the documentation of request.reusedSocket says.
         if (request.reusedSocket && error.code === 'ECONNRESET') resolve({ stale: true });
         else resolve({ result: connectedAt === undefined ? unreachable(error) : broken(error, connectedAt) });
       });
@@ -120,11 +120,11 @@ export function openUpstreams(
         }
         const waitMs = backoffMs(reachBackoff, tries);
         const isTimeLeft = performance.now() - started + waitMs < reachMs;
-        // The last try may have so little time that only an earlier one tells why the provider cannot be reached.
+        // The last try may have so little time that only an earlier one has the reason why the provider cannot be reached.
         if (tried.result.kind === 'unreachable' && tried.result.status !== 504) refused = tried.result;
         if (tried.result.kind !== 'unreachable') return tried.result;
         if (!isTimeLeft || signal.aborted) return refused ?? tried.result;
-        // Where the signal aborts the wait, it fails the next try at once.
+        // If the signal aborts the wait, it fails the next try at once.
         await delay(waitMs, signal).catch(() => {});
       }
     },

@@ -30,7 +30,7 @@ const lockRun = defineStatement({
     dropped_events: integer,
     dropped_lines: integer,
     assignment_id: nullable(uuid),
-    /** NULL where the run's configuration does not say. */
+    /** NULL if the run's configuration does not set it. */
     idle_seconds: nullable(float),
   },
 });

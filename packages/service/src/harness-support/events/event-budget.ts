@@ -20,7 +20,7 @@ export interface RunCounters {
   readonly dropped_lines: number;
 }
 
-/** A row needs about so much beside its JSON, index entry included. Without it many small events would hardly count. */
+/** A row needs about this many bytes besides its JSON, index entry included. Without it many small events would hardly count. */
 const rowBytes = 100;
 
 /** Room above the limit for essential events: starts and ends of turns, requests, decisions, ends of actions. */
@@ -63,9 +63,9 @@ export interface AddedCounts {
 export interface EventBudget {
   /** Takes room for the row that `toRow` makes of the event, and returns its JSON; undefined where there is no room. */
   take(event: AgentEvent, toRow: (event: AgentEvent) => object): string | undefined;
-  /** Takes room for a transcript line; false where there is none. */
+  /** Takes room for a transcript line; false: there is none. */
   takeLine(line: string): boolean;
-  /** True as soon as one line of the run found no room. */
+  /** True after the first line of the run that found no room. */
   isTranscriptFull(): boolean;
   /** Returns what the batch adds to the run's counters so far. */
   added(): AddedCounts;
@@ -100,7 +100,7 @@ export function openEventBudget(limits: RunLimits, counters: RunCounters): Event
       return kept;
     },
     takeLine(line) {
-      // The lines of a batch are one row: the first of them counts for it.
+      // The lines of a batch are one row, so only the first of them counts for it.
       const bytes = Buffer.byteLength(line) + 1 + (added.transcriptBytes === 0 ? rowBytes : 0);
       if (!isTranscriptFull && counters.transcript_bytes + added.transcriptBytes + bytes <= limits.transcriptBytes) {
         added.transcriptBytes += bytes;

@@ -42,7 +42,7 @@ const taken: AgentEventBody = { type: 'follow_up_taken', follow_up_id: 'f' };
 const request = { request_id: 'q', kind: 'question' as const, title: 'Which?' };
 const blocked: AgentEventBody = { type: 'blocked', step_id: 's', request: { ...request, resume: { id: 1 } } } as never;
 
-/** Shows an action in one word or a few, and rows by the type of their events. */
+/** Shows an action in a few words, and rows by the type of their events. */
 function summary(action: EventAction): string {
   switch (action.kind) {
     case 'store_events':
@@ -229,7 +229,7 @@ describe('the rows of a plan', () => {
     expect(rowsOf(planned?.actions)).toMatchObject([{ occurred_at, event: { occurred_at } }]);
   });
 
-  it('omit what only the agent needs to continue after a request', () => {
+  it('omit members that only the agent needs to continue after a request', () => {
     const planned = plan(numbered([blocked]));
     expect(rowsOf(planned?.actions)[0].event.request).toEqual(request);
     expect(planned?.actions[1]).toMatchObject({ request: { ...request, resume: { id: 1 } } });

@@ -24,7 +24,7 @@ export interface PlanInput {
   };
   readonly limits: RunLimits;
   readonly redactor: Redactor;
-  /** Time of events whose own time is none. */
+  /** Time for events whose own time is invalid. */
   readonly now: Date;
 }
 
@@ -41,7 +41,7 @@ export type EventAction =
   /** Reports that the conversation is full; without `stepId` at the step that the stored conversation is at. */
   | { readonly kind: 'report_full_conversation'; readonly occurredAt: string; readonly stepId: string | undefined }
   | { readonly kind: 'take_follow_up'; readonly followUpId: string }
-  /** Starts the run; before that claims `assignmentId`, where it is present. */
+  /** Starts the run; if `assignmentId` is present, claims it first. */
   | {
       readonly kind: 'start_run';
       readonly assignmentId: string | undefined;
@@ -56,7 +56,7 @@ export interface EventPlan {
   /** Number of the last event that the plan contains. */
   readonly acknowledged: number;
   readonly actions: readonly EventAction[];
-  /** Lines to add to the transcript, each with its line feed; '' for none. */
+  /** Lines to add to the transcript, each with its line feed; empty for none. */
   readonly transcript: string;
   readonly heldTexts: HeldTexts;
   readonly added: AddedCounts;
@@ -82,7 +82,7 @@ function collectActions(budget: EventBudget, now: Date) {
       const json = budget.take(event, (kept) => placed(rowOf(kept, now)));
       if (json !== undefined) rows.push(json);
     },
-    /** Adds a row that needs no room: reports of the service, once in a run. */
+    /** Adds a row without taking room: reports of the service, which come once in a run. */
     addRow(row: EventRow): void {
       rows.push(JSON.stringify(placed(row)));
     },
@@ -97,8 +97,8 @@ function collectActions(budget: EventBudget, now: Date) {
 }
 
 /**
- * Plans what the events of a batch do that were not applied before; undefined where none is new. Reads and writes nothing.
- * Events are planned up to the first gap. Their secrets are removed.
+ * Plans the effects of the events of a batch that were not applied before; undefined if none is new. Reads and writes nothing. Events
+ * are planned up to the first gap. Their secrets are removed.
  */
 export function planAgentEvents(input: PlanInput): EventPlan | undefined {
   const { execution, run, limits, redactor, now } = input;
@@ -147,7 +147,7 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
         break;
       }
       case 'checkpoint':
-        // Behind the rows: its place in the conversation is what it marks.
+        // Comes after the rows, because it marks their place in the conversation.
         collected.storeRows();
         actions.push({ kind: 'mark_checkpoint', checkpoint: event });
         break;

@@ -27,9 +27,9 @@ interface Input {
 }
 
 /**
- * Ends a turn as the agent reported it. User errors, and the agent's own failure at the task, make the run FAILED. Platform errors
- * make it ERROR, retryable ones after their retries, or at once if the agent has retried. Where a follow-up waits and the agent can continue, the state stays. A turn
- * in the sandbox of a failed setup does not change the run. The caller has locked the run's row.
+ * Ends a turn as the agent reported it. User errors, and the agent's own failure at the task, make the run FAILED. Platform errors make
+ * it ERROR: retryable ones after their retries, or at once if the agent has retried. If a follow-up waits and the agent can continue,
+ * the state stays. A turn in the sandbox of a failed setup does not change the run. The caller has locked the run's row.
  */
 export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input): Promise<FinishOutcome> {
   const { report } = input;
@@ -58,7 +58,7 @@ async function endInSuccess(
   { runId, executionId, report }: Input,
   { idle_seconds }: FinishedTurn,
 ): Promise<FinishOutcome> {
-  // A person who interrupts a turn wants to write a follow-up: the sandbox stays, even where the configuration says 0.
+  // A person who interrupts a turn will send a follow-up, so the sandbox stays, even if the configuration says 0.
   const configured = report.interrupted ? idle_seconds || null : idle_seconds;
   const args = { stop_seconds: deps.timing.leaveSeconds, idle_seconds: configured ?? deps.timing.idleSeconds };
   const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };

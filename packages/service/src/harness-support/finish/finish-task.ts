@@ -24,8 +24,8 @@ function withShortTexts(report: Report): Report {
 }
 
 /**
- * Stores the agent's report of the end of a turn, without its secrets, and returns what the agent has to do next. A report that
- * arrives again gets the same answer. Throws `AttemptOver`.
+ * Stores the agent's report of the end of a turn, without its secrets, and returns the agent's next step. A repeated report gets the
+ * same answer. Throws `AttemptOver`.
  */
 export async function finishTask(
   deps: ExecutionDeps,

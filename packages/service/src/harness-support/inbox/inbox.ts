@@ -23,7 +23,10 @@ interface WaitingFollowup {
   readonly attachments: readonly AttachmentRow[];
 }
 
-/** Renews the lease: an agent that asks is alive, even where its work is silent. Returns what the agent does not have yet. */
+/**
+ * Renews the lease, because an agent that calls is alive even if its work is silent. Returns the items that the agent does not have
+ * yet.
+ */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
   text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$2', tokenHash: '$5' })}
@@ -70,8 +73,8 @@ function itemsOf(row: RowOf<typeof readInbox>, { interrupted }: InboxPosition): 
 }
 
 /**
- * Returns the items that wait for the agent. Where there is none it waits for one, and returns an empty inbox after `waitMs`.
- * `superseded`: the execution has ended or was assigned again; the agent must stop.
+ * Returns the items that wait for the agent. If there are none, waits for one, and returns an empty inbox after `waitMs`. `superseded`:
+ * the execution has ended or was assigned again; the agent must stop.
  */
 export async function waitForInbox(
   deps: ExecutionDeps,

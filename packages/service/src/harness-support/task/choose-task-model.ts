@@ -11,9 +11,9 @@ import { hasCostLimit } from '../../usage/budget/read-budgets.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 /**
- * Returns the model for an execution that begins: the one that the run was created with; in an outage of its provider the first
- * fallback that works and that the harness can use, which the run then has as its model. Without one, the gateway tries the
- * provider all the same.
+ * Returns the model for an execution that begins: the one that the run was created with. In an outage of its provider, returns the
+ * first fallback that works and that the harness can use, and the run then has it as its model. If there is none, the gateway still
+ * tries the provider.
  */
 export async function chooseTaskModel(
   { db, models }: { readonly db: Database; readonly models: Pick<Models, 'resolve' | 'resolveForTask' | 'target'> },
@@ -45,6 +45,6 @@ export async function chooseTaskModel(
   return resolution.reason === 'outage' ? { ok: true, model: resolution.model } : resolution;
 }
 
-/** The built-in harness speaks every protocol; others keep the one that they were made for. */
+/** The built-in harness speaks every protocol. The others keep the protocol of their first model. */
 const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
   agentModel !== undefined && (harness === 'oz' || speakSameProtocol(wanted, id));

@@ -3,7 +3,7 @@ import { type ErrorDetail, errorSlug } from '@runyard/contract/errors';
 import type { RepositoryAnswer } from '../../code-hosts/ask-repositories.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
 
-/** Code hosts that have names of their own. */
+/** Code hosts whose names are fixed. */
 const providers: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' };
 
 interface Refused {
@@ -12,7 +12,7 @@ interface Refused {
   readonly detail: ErrorDetail;
 }
 
-/** Returns the refusals of the code host among its answers about a run's repositories. Null: it refuses none. */
+/** Returns the refusals among the answers of the code host about a run's repositories. Null: it refuses none. */
 export function findRefused(
   { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
   answers: readonly RepositoryAnswer[],
@@ -34,7 +34,7 @@ export function findRefused(
   };
 }
 
-/** Returns the members of `external_authentication_required` for repositories of the host that `first` is on. */
+/** Returns the members of `external_authentication_required` for repositories on the same host as `first`. */
 export function detailOf(
   { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
   first: Repository,

@@ -12,15 +12,15 @@ type GrantedSecrets =
       readonly secrets: NonNullable<AgentTask['secrets']>;
       /** All values that a sandbox of the run ever got. The agent gets no others. */
       readonly redact: readonly string[];
-      /** Those and the values that are withheld from the agent. */
+      /** Those, and the values that the agent does not get. */
       readonly values: readonly string[];
     }
   | { readonly kind: 'refused'; readonly message: string };
 
 /**
- * Returns the secrets of the run with their present values, and keeps a copy of each value before the sandbox has it. The permission
- * is checked again: a secret may have been deleted, or its user may have left the team, since the run was created. `others` are values
- * besides them that must not be in what the run prints.
+ * Returns the secrets of the run with their present values, and stores a copy of each value before the sandbox has it. The permission
+ * is checked again: since the run was created, a secret may have been deleted, or its user may have left the team. `others` are further
+ * values that must not appear in the output of the run.
  */
 export async function grantSecrets(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
@@ -29,7 +29,8 @@ export async function grantSecrets(
   others: readonly RunSecret[],
 ): Promise<GrantedSecrets> {
   const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid } };
-  // The names in an environment of another team are those of that team's secrets: a guest gets neither these nor its own by them.
+  // The names in an environment of another team are names of that team's secrets. A guest gets neither those nor their own by these
+  // names.
   const ofEnvironment = row.is_own_environment ? (row.environment_config?.secrets ?? []) : [];
   const names = { ofRun: row.config.secrets ?? [], ofEnvironment };
   const usable = await findUsableSecrets(db, vault, user, names);

@@ -5,16 +5,16 @@ import type { Signer } from '../../secrets/signer.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 /*
- * Names of what a run may take from a worker's cache, and leaves there. The worker and the agent cannot make a name: it is signed by
- * the service over everything that the object depends on, and over the team that may have it. So another team never has the same name,
- * and a run gets the name of a mirror only after the code host has let it read the repository with its own credential.
+ * Names the objects that a run may take from a worker's cache, and leaves there. The worker and the agent cannot create a name: the
+ * service signs it over everything that the object depends on, and over the team that may have it. So another team never has the same
+ * name, and a run gets the name of a mirror only after the code host has let it read the repository with its own credential.
  */
 
-/** Changes when agents prepare workspaces or pack them in another way. */
+/** Increase it when agents prepare workspaces or pack them in another way. */
 const version = 1;
 
 export interface NamedObjects {
-  /** Head and mirror of a repository of the task; empty if nothing is known of it now. */
+  /** Head and mirror of a repository of the task; empty if they are not known now. */
   mirrorOf(repository: {
     readonly owner: string;
     readonly repo: string;

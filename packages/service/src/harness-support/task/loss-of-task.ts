@@ -2,7 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Settings } from '@runyard/contract/settings';
 import type { TaskRow } from './read-task-row.ts';
 
-/** Returns the member of a task that says how often the agent takes checkpoints. */
+/** Returns the member of a task that sets how often the agent takes checkpoints. */
 export function checkpointsOf(
   { config }: Pick<TaskRow, 'config'>,
   { RUNYARD_CHECKPOINT_SECONDS: seconds }: Pick<Settings, 'RUNYARD_CHECKPOINT_SECONDS'>,
@@ -10,7 +10,10 @@ export function checkpointsOf(
   return config.on_worker_loss === 'resume' && seconds > 0 ? { checkpoint_seconds: seconds } : {};
 }
 
-/** Returns the member of a task that tells of the lost machine, where the execution resumes a turn. `record`: what was done after `kept`. */
+/**
+ * Returns the member of a task that describes the lost machine, if the execution resumes a turn. `record`: the conversation after
+ * `kept`.
+ */
 export function lossOf(
   { resumes, loss_message: message }: Pick<TaskRow, 'resumes' | 'loss_message'>,
   kept: { readonly keptAt?: string | undefined; readonly doneBlocks: number },

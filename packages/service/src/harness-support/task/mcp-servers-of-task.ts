@@ -7,7 +7,7 @@ import type { Vault } from '../../secrets/vault.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import type { RunSecret } from '../../stored-secrets/run-secrets.ts';
 
-/** The MCP servers of a task, and the configuration without them; or why the agent cannot have them. */
+/** The MCP servers of a task, and the configuration without them; or the reason why the agent cannot have them. */
 export type TaskServers =
   | {
       readonly kind: 'servers';
@@ -18,7 +18,7 @@ export type TaskServers =
     }
   | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed'; readonly message: string };
 
-/** Returns what the agent gets of the run's MCP servers: of those over HTTP neither address nor headers. */
+/** Returns the agent's view of the run's MCP servers: for servers over HTTP it has neither address nor headers. */
 export async function mcpServersOfTask(
   deps: { readonly db: Queryable; readonly vault: Vault },
   teamId: string,
@@ -39,7 +39,7 @@ export async function mcpServersOfTask(
   return { kind: 'servers', servers, config, values };
 }
 
-/** Returns the values of headers, and of those with a scheme, such as `Bearer`, what comes after it. */
+/** Returns the values of headers, and for values with a scheme, such as `Bearer`, also the part after it. */
 const partsOfHeaders = (headers: ServerValues): string[] =>
   Object.values(headers).flatMap((value) => [value, ...(/^[A-Za-z]+ +(.+)$/.exec(value)?.slice(1) ?? [])]);
 

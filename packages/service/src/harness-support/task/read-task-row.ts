@@ -38,7 +38,7 @@ const readTask = defineStatement({
     /** Number of the execution whose lost turn this one resumes; NULL: none. */
     resumes: nullable(integer),
     loss_message: nullable(text()),
-    /** Where no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
+    /** If no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     harness: text(),
@@ -74,7 +74,7 @@ function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig |
   return { ...environment, setup_commands: [...commands, ...(environment?.setup_commands ?? [])] };
 }
 
-/** Reads what an execution's agent needs of its run, its parent run and its environment. */
+/** Reads the facts about the run, its parent run and its environment that an execution's agent needs. */
 export async function readTaskRow(
   db: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },

@@ -29,7 +29,7 @@ export async function skillsOfTask(
   const clean = (message: string) => createRedactor(values).whole(message);
   switch (found.kind) {
     case 'skills':
-      // Also if an earlier agent stored them and was killed before it recorded them.
+      // Runs even if an earlier agent stored them and was killed before it recorded them.
       if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, found.skills);
       return found;
     case 'unfit':
@@ -44,14 +44,14 @@ export async function skillsOfTask(
   }
 }
 
-/** Returns the members of a task that its skills make: their files, and the first one's text behind the base prompt. */
+/** Returns the members of a task for its skills: their files, and the text of the first one after the base prompt. */
 export function membersOfSkills(
   skills: readonly RunSkill[],
   config: AmbientAgentConfig,
 ): Pick<AgentTask, 'agent_config' | 'skills'> {
   const [first] = skills;
   if (first === undefined) return { agent_config: config };
-  // A run that only has skills for its agent to use follows none.
+  // A run whose skills are only available to its agent follows none of them.
   const isFollowed = config.skill_spec !== undefined;
   const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
     .filter((part) => part.trim() !== '')

@@ -151,7 +151,7 @@ describe('POST child-runs answers', () => {
   });
 });
 
-test('names in the task what the agent may start and its parent', async () => {
+test('names in the task its parent and the runs that the agent may start', async () => {
   const parent = await orchestrator({ title: 'Lead', config: { child_runs: { enabled: true, max_live: 3 } } });
   const task = async (key: string) =>
     (await service.request('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;

@@ -1,4 +1,4 @@
-/** Secrets that a run was granted: only its sandbox gets them, and nothing that it tells holds them. */
+/** Secrets that a run was granted. Only its sandbox gets them, and nothing that it sends to the service contains them. */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
@@ -50,7 +50,7 @@ async function filesOf(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
 }
 
-/** Rows, blobs and lines of the log that hold a planted text. */
+/** Returns the rows, blobs and lines of the log that contain a planted text. */
 async function leaks(): Promise<string[]> {
   const holds = (text: string) => planted.some((each) => text.includes(each));
   const tables = await db.query<{ name: string }>(
@@ -86,7 +86,7 @@ it('gives the granted secrets to the agent, with the variables that the run name
   expect(task.redact).toEqual([token, certificate]);
 });
 
-it('tells when a secret was used, and keeps nothing but sealed copies', async () => {
+it('shows when a secret was used, and stores only encrypted copies', async () => {
   const listed = await service.request<{ secrets: { name: string; last_used_at?: string }[] }>('GET', '/secrets');
   expect(listed.body.secrets.filter(({ last_used_at }) => last_used_at).map(({ name }) => name)).toEqual([
     'CERTIFICATE',
@@ -205,7 +205,7 @@ it('refuses a child with a secret that its parent does not have, and gives it on
   expect((await taskOf(runToken)).secrets?.map(({ name }) => name)).toEqual(['TOKEN']);
 });
 
-it('refuses a child in another environment that grants what the parent does not have', async () => {
+it('refuses a child in another environment that grants secrets which the parent does not have', async () => {
   const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: { config: { name: 'E', secrets: [{ name: 'OTHER' }] } },
   });

@@ -1,4 +1,4 @@
-/** How an agent hands over what it made, and fetches what came with its prompt. */
+/** Routes with which an agent reports and uploads its results, and downloads the attachments of its prompt. */
 
 import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { maxArtifactBytes } from '@runyard/contract/limits';

@@ -1,4 +1,4 @@
-/** How a sandbox uploads the snapshot that its run hands off. */
+/** Routes with which a sandbox uploads the snapshot that its run hands off. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { beginHandoff } from '../../files/handoffs/begin.ts';

@@ -23,7 +23,7 @@ test('fails a run with resource_not_found if its environment was deleted before 
   });
 });
 
-/** Plays the run's prompt, keeps an empty workspace, and lets the sandbox go. */
+/** Runs the turn of the run's prompt, stores an empty workspace, and ends the sandbox. */
 async function playAndLeave({ executionId, runToken }: { executionId: string; runToken: string }) {
   const occurred_at = new Date().toISOString();
   const events = [

@@ -19,7 +19,7 @@ import { notFound, supersededAttempt } from '../server/problem.ts';
 import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
-/** Error codes of runs whose task cannot be put together. */
+/** Error codes of runs whose task cannot be built. */
 const codeOfUnresolved = {
   environment_gone: 'resource_not_found',
   mcp_server_gone: 'resource_not_found',

@@ -1,4 +1,4 @@
-/** How a sandbox hands its workspace to the next one of its run. */
+/** Routes with which a sandbox leaves its workspace to the next sandbox of its run. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { holdSandbox } from '../../executions/lease/hold-for-upload.ts';

@@ -24,7 +24,9 @@ function refusalOf(outcome: Unsent): Refusal {
         detail: `The run is ${outcome.state} and its sandbox is gone; only the run that started it can continue it.`,
       });
     case 'asks_a_person':
-      return refuse('conflict', { detail: 'The run waits for an answer of a person; write to it when it goes on.' });
+      return refuse('conflict', {
+        detail: 'The run waits for the answer of a person. Send the message when it continues.',
+      });
     case 'too_many':
       return refuse('conflict', {
         detail: `This run has sent ${maxMessagesOfRun} messages, which is all that a run may send.`,

@@ -1,11 +1,13 @@
-/** Values that are no granted secrets, and yet are in nothing that a run stores: of MCP servers and of code hosts. */
+/**
+ * Values that are not granted secrets and are still removed from everything that a run stores: values of MCP servers and of code hosts.
+ */
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { redacted } from '@runyard/contract/redaction/redactor';
 import { describe, expect, test } from 'vitest';
 import { newPerson, newTeam } from '../../../test/people.ts';
 import { openTestService } from '../../../test/service.ts';
 
-// Nothing listens there: the code host says nothing about the repository, so the clone is tried.
+// No program listens there. The code host does not answer about the repository, so the agent tries the clone.
 const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: 'http://127.0.0.1:1/{owner}/{repo}.git' } });
 const { db } = service.deps;
 

@@ -25,7 +25,7 @@ const blobsNow = async () => {
   return count;
 };
 
-/** Plays a turn and ends the sandbox; gives the further execution that a follow-up begins. */
+/** Runs a turn and ends the sandbox; returns the next execution, which a follow-up begins. */
 async function goOn({ runId, executionId, runToken }: { runId: string; executionId: string; runToken: string }) {
   await taskOf(runToken);
   const events = [
@@ -83,7 +83,7 @@ test('gives a further execution the workspace of the one before, and no other ru
   expect((await get(second.runToken, second.executionId)).status).toBe(404);
 });
 
-test('tells a further execution whether the workspace was empty or not kept', async () => {
+test('shows a further execution whether the workspace was empty or not stored', async () => {
   const empty = await service.startExecution();
   expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
   expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });
@@ -224,7 +224,7 @@ test('stores the last events and the empty workspace that come with the end of a
   const [row] = await db().query('SELECT * FROM executions WHERE id = $1', [first.executionId]);
   expect(row).toMatchObject({ workspace_turn: 1 });
   expect(stored.turn).toBe(1);
-  // Another execution's token stores nothing here.
+  // The token of another execution stores nothing here.
   const other = await service.startExecution();
   const foreign = await service.request('POST', '/harness-support/finish-task', {
     key: `${other.runToken}x`,

@@ -13,7 +13,7 @@ const create = async (body: object, key?: string): Promise<AgentIdentity> => {
   expect(answer.status, answer.text).toBe(201);
   return AgentIdentity.parse(answer.body);
 };
-/** Sets a secret of the team that no service account may use by its own list. */
+/** Sets a secret of the team that by its own list no service account may use. */
 const setSecret = (name: string) =>
   service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team', agents: [] } });
 const keyOf = async (identity: AgentIdentity, key?: string) => {
@@ -107,7 +107,7 @@ describe('the keys of an identity', () => {
       creator: { type: 'service_account', uid: identity.uid, display_name: 'Bot' },
       executor: { type: 'service_account', uid: identity.uid },
     });
-    // Its clock does not move, so its cache does not expire.
+    // The clock of its cache does not move, so no entry expires.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect(await elsewhere.authenticate(body.key)).not.toBeNull();
     await service.request('DELETE', `${path}/${identity.uid}`);
@@ -161,7 +161,7 @@ describe('agent_identity_uid', () => {
     const more = { name: 'TOKEN', variable: 'SAME' };
     const own = { agent_identity_uid: identity.uid, config: { skills: ['x/y:z'], secrets: [more] } };
     expect(await runOf(own)).toMatchObject({ agent_config: { skills: ['x/y:z'], secrets: [more] } });
-    // Another secret of the team is not the identity's, whoever starts the run.
+    // Another secret of the team does not belong to the identity, whoever starts the run.
     const asked = { prompt: 'a', agent_identity_uid: identity.uid, config: { secrets: [{ name: 'OTHER' }] } };
     const { detail } = await service.problem(403, 'POST', '/agent/runs', { body: asked });
     expect(detail).toContain('the secret OTHER may not be used by this run');
@@ -248,7 +248,7 @@ describe('on_behalf_of', () => {
       });
   });
 
-  test('is permitted by owners only, who also make the keys', async () => {
+  test('is permitted only by owners, who also create the keys', async () => {
     const admin = await newPerson(service, team, 'admin');
     const plain = await create({ name: 'Plain' }, admin.key);
     await service.problem(403, 'POST', path, { key: admin.key, body: { name: 'D', on_behalf_of_enabled: true } });

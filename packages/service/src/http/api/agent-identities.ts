@@ -41,10 +41,10 @@ function refuseIdentity(refusal: IdentityRefusal): Refusal {
   }
 }
 
-/** An agent is a guest of no environment, so its environment must be of the team. */
+/** An agent is a guest of no environment, so its environment must belong to the team. */
 const agent = { kind: 'service_account', uid: '' } as const;
 
-/** Returns the check of what is of other domains. */
+/** Returns the check of an identity's references to other domains. */
 const checkOf =
   (models: Models): CheckDefaults =>
   async (tx, teamId, { base_model, environment_id, skills, secrets }) => {

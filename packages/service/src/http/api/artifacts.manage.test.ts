@@ -1,4 +1,4 @@
-/** Sharing, deletion, and the way from a reference to its run. */
+/** Sharing and deletion of artifacts, and the run that a reference belongs to. */
 import { randomUUIDv7 } from 'node:crypto';
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';

@@ -13,11 +13,11 @@ import { notFound, Refusal, refuse } from '../server/problem.ts';
 import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 
-/** Registers read, download, sharing and deletion of artifacts, and the way back from a reference to its run. */
+/** Registers read, download, sharing and deletion of artifacts, and the look-up of the run of a reference. */
 export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db } = deps;
 
-  /** A caller without a key learns only of public artifacts; one with a key also of its team's. */
+  /** A caller without a key can see only public artifacts; one with a key also those of its team. */
   const findReadable = async (principal: Principal | null, artifactUid: string): Promise<StoredArtifact | Refusal> => {
     const artifact = await findArtifact(db, artifactUid);
     if (artifact && (artifact.isPublic || artifact.teamId === principal?.teamId)) return artifact;

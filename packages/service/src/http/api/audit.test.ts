@@ -20,7 +20,7 @@ const list = async (query = '', key?: string, headers = {}) => {
 const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
   (await list('?limit=500')).entries.find(({ origin }) => origin.request_id === requestId);
 
-/** Routes that change something and have no entry. Runs, follow-ups and timelines say in themselves who made them. */
+/** Routes that change something without an entry. Runs, follow-ups and timelines name their authors themselves. */
 const unrecorded: readonly RouteName[] = [
   'createRun',
   'createRunDeprecated',
@@ -29,13 +29,13 @@ const unrecorded: readonly RouteName[] = [
   'runSchedule',
   'dispatchFactory',
   'interruptRun',
-  // Sessions begin and end; the key that made one is in the list of keys.
+  // Sessions begin and end often; the list of keys has the key that created a session.
   'createSignInCode',
   'endBrowserSession',
-  // Sends what was enqueued; its log has each attempt.
+  // Sends deliveries that are enqueued; their log has each attempt.
   'testEventSubscription',
   'redeliverEvent',
-  // The apply has an entry of the person who set the source.
+  // The apply has an entry, with the person who set the source.
   'syncFactorySource',
   // Changes nothing.
   'testFilter',
@@ -75,7 +75,7 @@ async function endedRun(): Promise<string> {
 }
 
 describe('an entry', () => {
-  test('says who changed what, how it was before, and from where', async () => {
+  test('shows author, change, earlier state and origin', async () => {
     const person = await newPerson(service, first, 'member');
     const answer = await service.request('PATCH', `/teams/${first}/members/${person.uid}`, {
       body: { role: 'admin' },

@@ -1,4 +1,4 @@
-/** Ids of another team where no path holds them: in bodies and in filters. */
+/** Ids of another team in places besides the path: in bodies and in filters. */
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';

@@ -28,7 +28,7 @@ describe('the code of a sign-in link', () => {
     expect([status, text]).toEqual([403, expect.stringContaining('Make another: bin/runyard open')]);
   });
 
-  test('is refused from pages of other origins and from what is no page', async () => {
+  test('is refused from pages of other origins and from programs that are not pages', async () => {
     const code = await newSignInCode(service);
     const own = service.baseUrl;
     const headers: Record<string, string>[] = [
@@ -62,7 +62,7 @@ describe('the code of a sign-in link', () => {
     expect((await exchange(service, code)).status).toBe(403);
   });
 
-  test('is not made for an agent key, a run token, a session or nobody', async () => {
+  test('is not created for an agent key, a run token, a session or a request without a key', async () => {
     const { runToken } = await service.startExecution();
     const agent = await service.newKey({ kind: 'agent' });
     await service.problem(403, 'POST', '/sign-in-codes', { key: agent });
@@ -109,7 +109,7 @@ describe('the key of a browser session', () => {
     await service.request('DELETE', `/keys/${await uidOf(parent)}`);
     await service.request('DELETE', `/keys/${await uidOf(second)}`);
     await service.request('DELETE', '/browser-sessions/current', { key: third });
-    // Other processes hear of it by NOTIFY, within milliseconds.
+    // A notice reaches the other processes within milliseconds.
     for (const key of [first, second, third]) await expect.poll(() => read(key)).toBe(401);
   });
 

@@ -16,7 +16,7 @@ function isFromOwnPage({ headers }: FastifyRequest, baseUrl: string): boolean {
   return origin !== null && (origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host);
 }
 
-/** Registers the one-time codes of sign-in links, and the browser sessions that they open. */
+/** Registers the one-time codes of sign-in links, and the browser sessions that the codes open. */
 export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl }: ServiceDeps): void {
   addRoute(app, routes.createSignInCode, async ({ principal }) => await createSignInCode(db, principal));
 

@@ -84,7 +84,7 @@ describe('the content policy answers 403', () => {
   });
 });
 
-test('checks what the agent gets: texts without the values of secrets', async () => {
+test('checks the texts that the agent gets, without the values of secrets', async () => {
   await service.request('PUT', '/secrets/TOKEN', { body: { value: 'xmrig-4711-value', scope: 'team' } });
   const prompt = 'Log in with xmrig-4711-value.';
   breaks(await service.request('POST', '/agent/runs', { body: { prompt } }));

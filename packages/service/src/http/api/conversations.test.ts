@@ -71,7 +71,7 @@ describe('the conversation of a run', () => {
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
-  test('answers 404 for a run without messages, and says what the run waits for', async () => {
+  test('answers 404 for a run without messages, with the reason for its wait', async () => {
     const detailOf = async (path: string) => (await service.problem(404, 'GET', path)).detail;
     const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
     const { runId, runToken, conversationId } = await service.startExecution();
@@ -126,7 +126,7 @@ test("bounds a team's concurrent reads of long conversations: some wait, too man
   await db.query('UPDATE runs SET event_bytes = 30000000 WHERE id = $1', [runId]);
   const paths = [`/agent/runs/${runId}/conversation`, `/agent/conversations/${conversationId}`];
   const readers: ClientRequest[] = [];
-  /** Answers of the readers that were refused, by path. None takes anything of its conversation. */
+  /** Answers of the readers that were refused, by path. None of them contains a part of its conversation. */
   const refused = new Map<string, IncomingMessage>();
   const read = (path: string) => {
     const headers = { authorization: `Bearer ${service.key}` };

@@ -28,14 +28,14 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   const conversationRuns = async (teamId: string, id: string) =>
     isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
 
-  /** Refuses with `nothing` and the reason why the newest of the runs has not said anything. */
+  /** Refuses with `nothing` and the reason why the newest of the runs has no message yet. */
   const refuseUnsaid = async (teamId: string, runs: readonly ConversationRun[], nothing: string) => {
     const newest = runs.at(-1);
     const why = newest ? [await whyNothingWasSaid(db, teamId, newest)] : [];
     return refuse('resource_not_found', { detail: [nothing, ...why].join(' ') });
   };
 
-  /** Why these runs have no conversation: what was said is only in a format that nothing here reads, or nothing was said. */
+  /** Returns why these runs have no conversation: nothing was said, or only in a format that the service does not read. */
   const refuseUnread = async ({ teamId }: Principal, runs: readonly ConversationRun[], nothing: string) => {
     const raw =
       runs.every(({ state }) => isTerminal(state)) &&
@@ -54,7 +54,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   ): Promise<Readable | Refusal | null> => {
     const over = signalOfReply(reply);
     const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
-    // A client that closed its connection gets the same answer, which is never read.
+    // A client that closed its connection gets the same answer, but never reads it.
     if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);

@@ -33,7 +33,7 @@ const phaseOf = async (executionId: string) =>
   (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]
     ?.phase;
 
-/** A run whose setup failed; its environment keeps the sandbox for so many minutes. */
+/** A run whose setup failed; its environment keeps the sandbox for this number of minutes. */
 async function failedRun(minutes?: number) {
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
     body: {
@@ -103,7 +103,7 @@ test('delivers a follow-up, which changes only the end of the window', async () 
 test('keeps follow-ups from before the failure for a sandbox whose setup succeeds', async () => {
   const execution = await service.startExecution({ prompt: 'First.' });
   await say(execution.runId, 'earlier');
-  // The agent heard of it while it set up.
+  // The agent got the notice during its setup.
   expect(await inbox(execution.runToken)).toHaveLength(1);
   expect(await finish(execution.runToken, 1, setupFailed)).toBe('wait');
   expect(await inbox(execution.runToken)).toEqual([]);
@@ -185,7 +185,7 @@ describe('a question in the window', () => {
   });
   const answer = (runId: string, body: object) => service.request('POST', path(runId), { body });
 
-  /** A run whose setup failed, and whose sandbox asks. */
+  /** A run whose setup failed, and whose sandbox asks a question. */
   async function asking(minutes?: number) {
     const run = await failedRun(minutes);
     await say(run.runId, 'what is there?');

@@ -69,7 +69,7 @@ test('a run of a guest is set up with the environment, and the owner and the gue
   expect(await latest(service.key)).toBe(ofOwner);
 });
 
-test('a guest who is removed starts no run, and a run that waits fails with the reason', async () => {
+test('a removed guest starts no run, and a waiting run fails with the reason', async () => {
   const { uid, path } = await create();
   await admit(path);
   const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);

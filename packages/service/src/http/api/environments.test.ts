@@ -85,7 +85,7 @@ test('shows whether the setup of the latest run failed', async () => {
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
   expect(await failedSetup()).toBe(true);
   await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
-  // The same run once more: it waits, and nothing has failed in it.
+  // The same run once more: it waits, and no part of it has failed.
   await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'Again.' } });
   expect(await failedSetup()).toBe(false);
   await service.newRun({ config: { environment_id: uid } });
@@ -119,7 +119,7 @@ test('answers 400 for an unknown sort', async () => {
   await service.problem(400, 'GET', '/agent/environments?sort_by=size');
 });
 
-test('an environment with a docker_image that names no image is kept as it is, and runs in it are refused with what to do', async () => {
+test('an environment with an invalid docker_image stays unchanged, and runs in it are refused with a remedy', async () => {
   const config = { name: 'Image', docker_image: 'node:24 --privileged' };
   const made = await create(config);
   const path = `/agent/environments/${made.uid}`;
@@ -138,7 +138,7 @@ test('an environment with a docker_image that names no image is kept as it is, a
   const runId = await service.newRun(body);
   await service.request('PUT', path, { body: { config } });
   await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
-  // Another team is not told what the environment has.
+  // The other team does not learn the configuration of the environment.
   const stranger = await service.problem(403, 'POST', '/agent/runs', { body, key: service.otherKey });
   expect(stranger.detail).not.toContain('--privileged');
 });

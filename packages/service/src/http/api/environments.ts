@@ -23,7 +23,7 @@ import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
 export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, contentPolicy }: ServiceDeps): void {
-  /** Asks the content policy about the setup commands, outside of transactions; null: nothing is against them. */
+  /** Asks the content policy about the setup commands, outside of transactions; null: it allows them. */
   const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
     const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
     const verdict = await contentPolicy?.check(teamId, texts);
@@ -34,7 +34,10 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, con
     environments: await listEnvironments(db, principal, query.sort_by),
   }));
 
-  /** Returns the refusal of secrets that the caller may not grant to the environment; null: it may. `before` has them already. */
+  /**
+   * Returns the refusal of secrets that the caller may not grant to the environment; null: the caller may. `before` are the secrets
+   * that it has already.
+   */
   const refuseSecrets = async (
     tx: Queryable,
     principal: Principal,
@@ -72,7 +75,7 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, con
     const refusedText = await refuseCommands(principal.teamId, body.config);
     if (refusedText) return refusedText;
     return await db.transaction(async (tx) => {
-      // The lock keeps a secret that is taken away at the same time from coming back as one that the environment has.
+      // The lock prevents that a secret which is deleted at the same time is stored again as one that the environment has.
       const before = await lockEnvironment(tx, principal.teamId, uid);
       if (!before) return notFound('environment');
       const refused = await refuseSecrets(tx, principal, body.config, before);

@@ -46,7 +46,7 @@ export function registerEventSubscriptionRoutes(app: FastifyInstance, deps: Serv
     const { principal, body } = call;
     const fault = faultOf(body.url);
     if (fault) return invalid([fault]);
-    // The answer stored for a repetition holds the secret sealed, as the table does.
+    // The answer that is stored for a repetition has the secret encrypted, as the table has.
     const outcome = await once<SealedSubscription, 'too_many'>(db, call.once, async (tx) => {
       const created = await createSubscription(tx, vault, principal.teamId, body, principal);
       return created === 'too_many' ? { kind: 'failed', failure: created } : { kind: 'done', response: created };

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 describe('an apply', () => {
-  test('creates, changes and deletes what the files say, and keeps the files', async () => {
+  test('creates, changes and deletes things as the files say, and stores the files', async () => {
     const first = await apply(baseFiles);
     expect(first).toMatchObject({ version: 1, dry_run: false, drift: [] });
     expect(first.changes.map(({ kind, name, action }) => `${action} ${kind} ${name}`)).toEqual([
@@ -44,7 +44,7 @@ describe('an apply', () => {
       prompt: 'Look at the alert.',
       agent: 'reviewer',
     });
-    // Nothing was made anew.
+    // The apply created nothing.
     expect(await webhookUid()).toBe(uid);
     expect(await stored()).toMatchObject({
       version: 2,
@@ -91,7 +91,7 @@ describe('an apply', () => {
     expect(body.agent_config).toMatchObject({ skill_spec: 'acme/handbook:greet' });
   });
 
-  test('leaves what was made without files', async () => {
+  test('leaves things that were created without files', async () => {
     await service.request<Webhook>('POST', `${path}/webhooks`, { body: { name: 'own' } });
     await apply(baseFiles);
     await apply({ ...baseFiles, 'webhooks/alerts.yaml': undefined });
@@ -120,7 +120,7 @@ describe('an apply', () => {
     expect(await webhooks()).toHaveLength(1);
   });
 
-  test('shows and takes back what was changed without files', async () => {
+  test('shows and reverts changes that were made without files', async () => {
     await apply(baseFiles);
     const uid = await webhookUid();
     const files = { ...baseFiles, 'automations/look/automation.md': automationFile(uid) };
@@ -143,7 +143,7 @@ describe('an apply', () => {
     expect(await automations()).toHaveLength(1);
   });
 
-  test('gives automations their schedules, keeps them while nothing changes, and enables what was paused again', async () => {
+  test('gives automations their schedules, keeps unchanged ones, and enables paused ones again', async () => {
     const file = (timezone: string) =>
       `---\ntriggers:\n  - provider: schedule\n    event: cron_fired\n    schedule:\n      name: nightly\n      cron: 0 3 * * *\n      timezone: ${timezone}\n---\n\nTidy up.\n`;
     const nightly = (timezone: string) => ({ ...baseFiles, 'automations/nightly/automation.md': file(timezone) });
@@ -160,7 +160,7 @@ describe('an apply', () => {
       expect.objectContaining({ schedule_id: made?.schedules?.[0]?.schedule_id, timezone: 'Asia/Tokyo' }),
     ]);
     expect(moved?.schedules?.[0]?.next_run).toContain('T18:00:00');
-    // As ten failures in a row do.
+    // Disables it, as ten failures in a row do.
     await service.deps.db.query('UPDATE automations SET enabled = false, spawn_failures = 10');
     expect((await stored()).drift).toMatchObject([{ name: 'nightly', members: [{ member: 'enabled' }] }]);
     await apply(nightly('Asia/Tokyo'));

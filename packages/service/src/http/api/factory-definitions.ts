@@ -40,7 +40,7 @@ export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: Serv
     }
   });
 
-  // Made at the first request: it takes 50 ms, which no start should wait for.
+  // Created at the first request: it takes 50 ms, which the start should not wait for.
   let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
   addRoute(app, routes.getFactoryFileSchemas, async ({ reply }) => {
     reply.header('access-control-allow-origin', '*');

@@ -1,4 +1,4 @@
-/** Runners in the definition of a factory, from the files to what worker and agent of a run get. */
+/** Runners in the definition of a factory, from the files to the assignment and task of a run. */
 import { AgentTask } from '@runyard/contract/agent-protocol';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -22,13 +22,13 @@ const files = {
   'runners/big.yaml': runnerFile('ghcr.io/acme/big:1', big),
 };
 
-/** The foreman gets the runs. */
+/** The foreman, which gets the runs. */
 const ownRunner = { 'agents/foreman/agent.md': '---\nagentType: FOREMAN\nrunner: big\n---\n\nDivide.\n' };
 
 const environment = async (config: EnvironmentConfig) =>
   (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config } })).body.uid;
 
-/** Starts a run of the factory. Returns its image, what its worker gets, and its task. */
+/** Starts a run of the factory. Returns its image, its assignment and its task. */
 async function start() {
   const body = { prompt: 'Look.' };
   const { body: made } = await service.request<{ run_id: string }>('POST', `${path}/runs`, { body });
@@ -36,7 +36,7 @@ async function start() {
     'SELECT image FROM executions WHERE run_id = $1',
     [made.run_id],
   );
-  // The worker of this test says that it runs no images.
+  // The worker of this test reports that it runs no images.
   await service.deps.db.query('UPDATE executions SET image = NULL WHERE run_id = $1', [made.run_id]);
   const assignment = await service.claimRun(made.run_id);
   const answer = await service.request('POST', '/harness-support/resolve-prompt', {

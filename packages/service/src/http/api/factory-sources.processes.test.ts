@@ -1,4 +1,4 @@
-/** Syncs that pushes bring forward, and those of several service processes. */
+/** Syncs that pushes start earlier, and syncs of several service processes. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { baseFiles } from '../../../test/definitions.ts';
@@ -21,7 +21,7 @@ describe('a GitHub webhook of the factory', () => {
   const isDue = async () =>
     (await service.deps.db.query<{ due: boolean }>('SELECT due_at <= clock_timestamp() AS due FROM factory_sources'))[0]
       ?.due;
-  /** As if the last sync was long ago. */
+  /** Makes the last sync look old. */
   const quiet = () =>
     service.deps.db.query(
       `UPDATE factory_sources SET claimed_at = now() - interval '1 hour', due_at = now() + interval '1 hour'`,
@@ -50,7 +50,7 @@ describe('a GitHub webhook of the factory', () => {
     await round();
     expect(await source()).toMatchObject({ applied_commit: commit });
     expect((await definitions.webhooks()).map(({ name }) => name)).toEqual(['gh']);
-    // A flood of pushes does not make a flood of syncs.
+    // Many pushes do not cause many syncs.
     expect(await deliver(made.body.url, { ref: 'refs/heads/main', repository })).toBe(202);
     expect(await isDue()).toBe(false);
   });
@@ -99,7 +99,7 @@ describe('of several processes', () => {
     await makeDue();
     await round();
     expect((await source()).applied_commit, 'the claim is still there').toBe(good);
-    // Its claim lapses, and another process applies a newer commit.
+    // Its claim expires, and another process applies a newer commit.
     const newer = await push({ ...baseFiles, 'agents/newer/agent.md': '---\nagentType: CUSTOM\n---\n' });
     await service.deps.db.query('UPDATE factory_sources SET claimed_until = now()');
     await round();

@@ -1,4 +1,4 @@
-/** Rights on the sources of factories, and of the person who set one. */
+/** Rights on the sources of factories, and the rights of the person who set a source. */
 import { describe, expect, test } from 'vitest';
 import { automationFile, baseFiles } from '../../../test/definitions.ts';
 import { faultsOf, testSources } from '../../../test/factory-sources.ts';
@@ -27,7 +27,7 @@ describe('rights', () => {
     expect(host.requests.length, 'the repository is not read any more').toBe(asked);
     expect(await syncNow()).toMatchObject({ outcome: 'not_allowed' });
     expect(await syncNow({ dry_run: true })).toMatchObject({ outcome: 'not_allowed' });
-    // Another person takes over.
+    // Another person sets the source.
     expect((await set()).sync).toMatchObject({ outcome: 'applied', version: 2 });
   });
 
@@ -49,7 +49,7 @@ describe('rights', () => {
     expect((await source()).repository).toBe('acme/factories');
   });
 
-  test('do not reach what another team has', async () => {
+  test('do not reach things of another team', async () => {
     const other = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },

@@ -143,7 +143,7 @@ describe('a source', () => {
     await service.problem(404, 'POST', `${factory.path}/source/sync`);
   });
 
-  test('shows what was changed without the repository, and takes it back when it is synced by hand', async () => {
+  test('shows changes that were made without the repository, and reverts them in a manual sync', async () => {
     await push(baseFiles);
     await set();
     await service.request('POST', `${factory.path}/webhooks/${await definitions.webhookUid()}/disable`);

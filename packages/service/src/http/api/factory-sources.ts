@@ -7,10 +7,10 @@ import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, refuse } from '../server/problem.ts';
 
-/** A sync that was asked for ends by itself, also when its client has gone away. */
-const untilEnd = new AbortController().signal;
+/** Never aborts: a sync that was requested continues when its client has disconnected. */
+const neverAborted = new AbortController().signal;
 
-/** Registers the repositories that factories take their definitions from. */
+/** Registers the repositories that contain the definitions of factories. */
 export function registerFactorySourceRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   addRoute(app, routes.getFactorySource, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
@@ -18,7 +18,7 @@ export function registerFactorySourceRoutes(app: FastifyInstance, deps: ServiceD
   });
 
   addRoute(app, routes.setFactorySource, async ({ principal, params, body }) => {
-    const outcome = await setSource(deps, principal, params.factoryUid, body, untilEnd);
+    const outcome = await setSource(deps, principal, params.factoryUid, body, neverAborted);
     switch (outcome.kind) {
       case 'set': {
         const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
@@ -39,7 +39,7 @@ export function registerFactorySourceRoutes(app: FastifyInstance, deps: ServiceD
 
   addRoute(app, routes.syncFactorySource, async ({ principal, params, body }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
-    const outcome = await (body?.dry_run ? planSyncOfStored : syncNow)(deps, factory, untilEnd);
+    const outcome = await (body?.dry_run ? planSyncOfStored : syncNow)(deps, factory, neverAborted);
     if (outcome === 'no_source') return notFound('source');
     if (outcome === 'busy')
       return refuse('conflict', { detail: 'Another sync of the factory is at work. Read the source for its outcome.' });

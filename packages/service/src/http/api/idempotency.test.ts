@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on everything that creates. */
+/** `Idempotency-Key` on all routes that create something. */
 import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { openTestService } from '../../../test/service.ts';
 const service = await openTestService();
 const { runId, runToken } = await service.startExecution();
 
-/** Of each route that creates: a body, and another one. */
+/** For each route that creates: a body, and a different one. */
 const bodies: Record<string, readonly [object, object]> = {
   createRun: [{ prompt: 'a' }, { prompt: 'b' }],
   createRunDeprecated: [{ prompt: 'a' }, { prompt: 'b' }],
@@ -24,25 +24,25 @@ const bodies: Record<string, readonly [object, object]> = {
   ],
 };
 
-/** POST, and yet nothing comes of it that doing it twice would double. */
+/** POST routes where a repetition creates nothing twice. */
 const creatingNothing = [
   'cancelRun',
   'interruptRun',
   'cancelChildRun',
   'shareArtifact',
-  // It is the same link again.
+  // Returns the same link again.
   'shareEnvironment',
   'rotateEventSubscriptionSecret',
   'redeliverEvent',
   'resolvePrompt',
   'reportEvents',
   'finishTask',
-  // Takes the place of the one before.
+  // Replaces the one before.
   'uploadSnapshot',
   'reportShutdown',
-  // A branch has one open pull request at most.
+  // A branch has at most one open pull request.
   'openPullRequest',
-  // A code is worth nothing until it is exchanged, and each is valid for a minute.
+  // A code has no effect until it is exchanged, and is valid for a minute.
   'createSignInCode',
   // A code can be exchanged once.
   'createBrowserSession',

@@ -82,7 +82,7 @@ describe('a member', () => {
 describe('DELETE /keys/{uid}', () => {
   test('ends the key at once, in this process and in others', async () => {
     const created = await create({ name: 'short', kind: 'personal' });
-    // Its clock does not move, so its cache does not expire.
+    // The clock of its cache does not move, so no entry expires.
     const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
     expect(await elsewhere.authenticate(created.key)).not.toBeNull();
     expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
@@ -132,7 +132,7 @@ describe('the directory of keys', () => {
     } as typeof db;
     const keys = await openKeyDirectory(counted, service.deps.log, () => now);
     for (let i = 0; i < 5; i += 1) await keys.authenticate(service.key);
-    // One look-up, and one note of its use.
+    // One look-up, and one update of its last use.
     expect(queries).toBe(2);
     now += 5_000;
     await keys.authenticate(service.key);

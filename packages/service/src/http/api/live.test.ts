@@ -66,7 +66,7 @@ describe('the stream of a run', () => {
     const ids = [whole.lastId()];
     const rests: unknown[] = [];
 
-    /** The events that a reader gets when it connects again now; `last` is its last id when `end` is called. */
+    /** Returns the events that a reader gets when it connects again; `last` is its last id when `end` is called. */
     const comeBack = async (last: string, end: () => Promise<unknown>) => {
       const reader = await follow(path, ids.at(-1));
       await vi.waitFor(() => expect(JSON.stringify(reader.received)).toContain(last), { timeout: 30_000 });
@@ -81,7 +81,7 @@ describe('the stream of a run', () => {
       const events = [{ seq, occurred_at: '2026-11-21T10:00:00Z', step_id: 's', ...event }];
       return service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
     };
-    /** The agent takes what was said to it. */
+    /** The agent takes the follow-up. */
     const take = async (seq: number) => {
       const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', {
         key: runToken,
@@ -250,7 +250,7 @@ test('ends when the service closes', async () => {
       signal: controller.signal,
     });
   const streams = [await open(`/agent/runs/${await other.newRun()}/events`), await open('/agent/runs/events')];
-  // They would go on for ever.
+  // They would never end.
   await Promise.all([other.close(), ...streams.map((response) => response.text())]);
 });
 

@@ -12,7 +12,7 @@ import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
 
-/** A restarted service is not asked by all of its readers in the same moment. */
+/** The readers of a restarted service do not all connect in the same moment. */
 const retryMs = { from: 500, to: 1_500 };
 
 const notOfStream = (): Refusal =>
@@ -21,7 +21,7 @@ const notOfStream = (): Refusal =>
 const gone = (): Refusal =>
   refuse('resource_not_found', {
     status: 410,
-    detail: 'Events behind Last-Event-ID are not kept any more. Begin anew without Last-Event-ID.',
+    detail: 'Events after Last-Event-ID are no longer stored. Connect again without Last-Event-ID.',
   });
 
 /** Absent and empty are the same. */
@@ -79,7 +79,7 @@ export async function registerLiveRoutes(
       live.pulse.remove(stream);
     };
     response.on('close', forget);
-    // Closed while the run was looked up: the event is over.
+    // The client closed the connection while the run was looked up: the event was emitted already.
     if (response.destroyed) forget();
     if (isClosing) end(stream);
     return reply;

@@ -78,7 +78,7 @@ describe('POST /agent/mcp-servers', () => {
 describe('PATCH /agent/mcp-servers/{id}', () => {
   const patch = (id: string, body: object) => service.request('PATCH', `${base}/${id}`, { body });
 
-  test('changes what it names', async () => {
+  test('changes only the members that it names', async () => {
     const { id } = await create();
     expect((await patch(id, { name: 'Issues' })).body).toMatchObject({
       name: 'Issues',

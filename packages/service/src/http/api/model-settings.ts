@@ -15,9 +15,9 @@ const toSettings = ({ defaultId, fallbackIds, disabledIds, updatedAt }: TeamMode
   ...(updatedAt === null ? {} : { updated_at: updatedAt }),
 });
 
-/** Registers what the caller's team has chosen about models. The team is that of the key: no body names one. */
+/** Registers the team's choices about models. The team is that of the key: no body names one. */
 export function registerModelSettingsRoutes(app: FastifyInstance, { db, models }: ServiceDeps): void {
-  /** Returns the ids of named models as the list has them; models that cannot be used now only where `isAnyKnown`. */
+  /** Returns the ids of named models in the form of the list; with `isAnyKnown` also those of models that cannot be used now. */
   const idsOf = (path: string, named: readonly string[], faults: Fault[], isAnyKnown = false): string[] =>
     named.flatMap((name, index) => {
       const resolved = models.resolve(name);
@@ -42,7 +42,7 @@ export function registerModelSettingsRoutes(app: FastifyInstance, { db, models }
       ...(wanted === undefined ? {} : { defaultId: wanted === null ? null : (defaultId ?? null) }),
       ...(fallbacks ? { fallbackIds: [...new Set(idsOf('fallback_model_ids', fallbacks, faults))] } : {}),
       disable: idsOf('disable', disable, faults, true),
-      // A model that is not known any more can be enabled too: its id leaves the list.
+      // A model that is not known any more can be enabled too: its id is removed from the list.
       enable: enable.map((name) => {
         const resolved = models.resolve(name);
         return resolved.ok ? resolved.model.id : name;

@@ -6,7 +6,7 @@ import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { refuse } from '../server/problem.ts';
 
-/** Registers where links of sessions and conversations lead on to. They need no key: ids are all that goes in and out. */
+/** Registers the redirects for links of sessions and conversations. They need no key, because request and answer contain only ids. */
 export function registerRedirectRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
   addRoute(app, routes.checkSessionRedirect, async ({ params: { sessionUuid } }) => {
     const found = isUuid(sessionUuid) ? await findSessionRedirect(db, sessionUuid) : null;

@@ -75,7 +75,7 @@ describe('q', () => {
       });
       seen.push(...page.runs.map(({ title }) => title));
       cursor = page.page_info.next_cursor ?? '';
-      // Now a run has the word as it was sent: the pages that were begun do not turn to it.
+      // Now a run has the word exactly. The pages of the earlier list do not switch to exact matches.
       if (seen.length === 1) await service.newRun({ title: 'flakey indeed' });
     } while (cursor);
     expect(seen).toEqual([

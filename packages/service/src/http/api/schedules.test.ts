@@ -62,7 +62,7 @@ describe('POST /agent/schedules', () => {
     expect(await read(schedule.id)).toEqual(schedule);
   });
 
-  test('is enabled unless told otherwise, and paused on request', async () => {
+  test('is enabled by default, and paused on request', async () => {
     const { enabled, ...body } = aSchedule;
     expect((await service.request('POST', base, { body })).body).toMatchObject({ enabled });
     expect(await create({ enabled: false })).toMatchObject({

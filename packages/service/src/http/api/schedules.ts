@@ -34,7 +34,10 @@ type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
 export function registerScheduleRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, models, signing, vault, contentPolicy } = deps;
 
-  /** Asks the content policy about the prompt as it would be stored, outside of transactions; null: nothing is against it, or the request is refused anyway. */
+  /**
+   * Asks the content policy about the prompt as it would be stored, outside of transactions; null: it allows the prompt, or the request
+   * is refused for another reason.
+   */
   const refusalOf = async (principal: Principal, wanted: CreateScheduledAgentRequest, stored?: ScheduleRow) => {
     if (!contentPolicy) return null;
     const checked = await checkSchedule({ db, models, vault }, principal, wanted, stored);

@@ -21,7 +21,7 @@ const run = (secrets: unknown, key = service.key, more: object = {}) => ({
   body: { prompt: 'a', config: { secrets, ...more } },
 });
 
-it('answers without the value, keeps it sealed, and tells when it was set', async () => {
+it('answers without the value, stores it encrypted, and shows when it was set', async () => {
   const first = await put('TOKEN', { value, scope: 'team' });
   expect(first.status, first.text).toBe(200);
   expect(first.body).toMatchObject({ name: 'TOKEN', scope: 'team', agents: [] });
@@ -65,7 +65,7 @@ it('lets only administrators set and delete secrets of the team', async () => {
   await service.problem(403, 'DELETE', '/secrets/TOKEN', { key: agentKey });
 });
 
-it('shows personal secrets to their owner only, and agents what they may name', async () => {
+it('shows personal secrets only to their owner, and to agents the secrets that they may name', async () => {
   await put('MINE', { value, scope: 'personal' }, member);
   await put('HIDDEN', { value, scope: 'team' });
   expect(await names(member)).toEqual(['HIDDEN team', 'MINE personal', 'TOKEN team']);
@@ -108,7 +108,7 @@ it.each([
   expect(problem.errors?.[0]?.path).toBe(path);
 });
 
-it('refuses a repetition by somebody who may not use the secret', async () => {
+it('refuses a repetition by a caller who may not use the secret', async () => {
   const created = await service.request<{ run_id: string }>('POST', '/agent/runs', run([{ name: 'MINE' }], member));
   await service.problem(400, 'POST', `/agent/runs/${created.body.run_id}/rerun`, { key: colleague });
 });

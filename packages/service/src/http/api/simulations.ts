@@ -14,7 +14,7 @@ import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { invalid, notFound, Refusal } from '../server/problem.ts';
 
-/** Stands for the id of a delivery that is not sent. */
+/** Used as the id of a delivery that is not sent. */
 const noDeliveryId = '00000000-0000-0000-0000-000000000000';
 
 /** Returns the payload of a request as a sender would send it. */
@@ -29,7 +29,7 @@ function bytesOf(payload: unknown): Buffer | Refusal {
   }
 }
 
-/** The webhook to which a simulated delivery goes. */
+/** The webhook that receives a simulated delivery. */
 interface Target extends Pick<StoredWebhook, 'uid' | 'name' | 'signature_scheme'> {
   readonly refusal?: string;
 }
@@ -37,7 +37,7 @@ interface Target extends Pick<StoredWebhook, 'uid' | 'name' | 'signature_scheme'
 const targetOf = (webhook: StoredWebhook): Target =>
   webhook.enabled ? webhook : { ...webhook, refusal: 'the webhook is disabled' };
 
-/** Stands for the webhook of GitHub that the factory does not have. */
+/** Used as the GitHub webhook of a factory that has none. */
 const noGithubWebhook: Target = {
   uid: '0'.repeat(22),
   name: 'github',
@@ -47,7 +47,7 @@ const noGithubWebhook: Target = {
 
 /**
  * Returns the webhook that feeds the automation: the named one, else the first that exists, else one that a trigger selects and that
- * would get nothing. Undefined: there is none with this name, or no trigger takes deliveries.
+ * would get nothing. Undefined: there is none with this name, or no trigger accepts deliveries.
  */
 function findTarget(
   { triggers }: Pick<AutomationRow, 'triggers'>,

@@ -1,4 +1,4 @@
-/** A removal ends what a person can do in a team, in every service process, at once. */
+/** A removal ends the access of a person to a team at once, in every service process. */
 import { expect, test } from 'vitest';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../test/people.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -9,12 +9,12 @@ const service = await openTestService();
 const first = await teamUidOf(service);
 const { db, log } = service.deps;
 
-/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
+/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
 const within = { timeout: 4_000, interval: 20 };
 
 test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {
   const person = await newPerson(service, first, 'member');
-  // Its clock does not move, so its cache does not expire.
+  // The clock of its cache does not move, so no entry expires.
   const elsewhere = await openKeyDirectory(db, log, () => 0);
   expect(await elsewhere.authenticate(person.key)).not.toBeNull();
   const { body } = await service.request<{ code: string }>('POST', '/sign-in-codes', { key: person.key });
@@ -36,7 +36,7 @@ test('ends the keys, browser sessions and open streams of the person, in other p
   elsewhere.close();
 });
 
-test('ends what keys of another team do in the team, and leaves them their own', async () => {
+test('ends the access of keys of another team to the team, but not to their own', async () => {
   const second = await newTeam(service);
   const person = await newPerson(service, first, 'member');
   await service.request('POST', '/team-invitations/join', {

@@ -124,7 +124,7 @@ describe('an invitation', () => {
     for (const key of [byDemoted, byRemoved, expired, made.body.key]) expect(await accept(key)).toBe(403);
   });
 
-  test('is not used up by a person who is in the team already', async () => {
+  test('can still be used after a person who is in the team already has tried it', async () => {
     const key = await invite(service, first, 'viewer');
     expect((await service.problem(409, 'POST', '/team-invitations/join', { body: { key } })).error_code).toBe(
       'conflict',
@@ -160,13 +160,13 @@ describe('roles', () => {
     await expect
       .poll(
         async () => (await service.request('POST', '/agent/runs', { key: person.key, body: { prompt: 'a' } })).status,
-        // Enough on a loaded machine, and less than the 5 s for which a process believes a key without a notice.
+        // Long enough for a loaded machine, and less than the 5 s for which a process accepts a key without a notice.
         { timeout: 4_000 },
       )
       .toBe(403);
   });
 
-  test('keep one owner: of two who remove each other at once, one stays', async () => {
+  test('keep one owner: of two that remove each other at once, one stays', async () => {
     const team = await newTeam(service);
     const [own] = await members(team);
     const other = await newPerson(service, team, 'owner');

@@ -15,7 +15,9 @@ import { notFound, type Refusal, refuse } from '../server/problem.ts';
 import { answerOnce } from '../server/repeatable.ts';
 
 const aboveOwn = (): Refusal =>
-  refuse('not_authorized', { detail: 'role: nobody changes people above the own role, or gives a role above it.' });
+  refuse('not_authorized', {
+    detail: 'role: you cannot change a person whose role is above yours, or give a role above yours.',
+  });
 
 function refuseMember(reason: MemberRefusal): Refusal {
   switch (reason) {

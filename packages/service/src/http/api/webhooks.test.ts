@@ -145,7 +145,7 @@ describe('a change', () => {
 });
 
 describe('an accepted delivery', () => {
-  test('is given to the automations in its transaction, and shows what they made of it', async () => {
+  test('is given to the automations in its transaction, and shows their outcomes', async () => {
     const webhook = await create();
     const { body } = await send(webhook, { body: '{"a":[1]}' });
     expect(started).toMatchObject([

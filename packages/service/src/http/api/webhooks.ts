@@ -81,7 +81,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     const { principal, params, body } = call;
     const fault = faultOfCreate(body);
     if (fault) return invalid([fault]);
-    // The answer stored for a repetition holds the secret sealed, as the table does.
+    // The answer that is stored for a repetition has the secret encrypted, as the table has.
     const outcome = await once<SealedWebhook, 'no_factory' | 'too_many' | BadSecret>(db, call.once, async (tx) => {
       const made = await createWebhook(tx, vault, principal, params.factoryUid, body);
       return 'webhook' in Object(made)
@@ -160,7 +160,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     if (found instanceof Refusal) return found;
     const { payload, headers } = found;
     const delivery = { ...found.delivery, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
-    // As it was received: parsed, a large number would change, and a deep value could not be written again.
+    // Sent as it was received: parsing would change a large number, and a deeply nested value could not be written again.
     return payload ? Readable.from([`${JSON.stringify(delivery).slice(0, -1)},"payload":`, payload, '}']) : delivery;
   });
 

@@ -1,4 +1,4 @@
-/** Senders that guess URLs and tokens, and a valid sender whose deliveries come in another order than their events. */
+/** Senders that guess URLs and tokens, and a valid sender whose deliveries arrive in another order than their events. */
 import type { Automation } from '@runyard/contract/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService, type TestAnswer } from '../../../test/service.ts';
@@ -15,10 +15,10 @@ beforeEach(async () => {
   await reset();
 });
 
-/** Headers that every answer has of its own. */
+/** Headers that differ in every answer. */
 const ownHeaders = ['date', 'x-request-id', 'keep-alive', 'connection', 'traceparent'];
 
-/** Returns everything of an answer by which a sender could tell two of them apart, and the statements that it took. */
+/** Returns everything in an answer by which a sender could distinguish it from another one, and the number of its statements. */
 async function observed(ask: () => Promise<TestAnswer<unknown>>) {
   let statements = 0;
   const note = () => {
@@ -27,7 +27,7 @@ async function observed(ask: () => Promise<TestAnswer<unknown>>) {
   deps.db.pool.on('acquire', note);
   const { status, headers, body } = await ask();
   deps.db.pool.off('acquire', note);
-  // They repeat the id and the path of the request.
+  // The answers repeat the id and the path of the request.
   const { trace_id: _, instance: __, ...problem } = body as { trace_id?: string; instance?: string };
   return { status, headers: [...headers].filter(([name]) => !ownHeaders.includes(name)), problem, statements };
 }

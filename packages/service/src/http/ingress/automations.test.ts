@@ -135,7 +135,7 @@ describe('a delivery that matches', () => {
     expect(kept?.runs).toBe(9);
   });
 
-  test('starts nothing as a person who has become a viewer', async () => {
+  test('starts nothing as a person that has become a viewer', async () => {
     const webhook = await createWebhook();
     const { uid } = await automate([on(webhook)]);
     const viewer = await service.newKey({ role: 'viewer' });

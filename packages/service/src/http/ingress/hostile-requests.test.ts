@@ -39,7 +39,7 @@ test.each([
   ['a thousand headers', Array.from({ length: 1024 }, (_, n) => `x-${n}: ${'a'.repeat(1015)}`)],
 ])('a megabyte in %s is cut off, and leaves no delivery', async (_what, headers) => {
   const webhook = await create();
-  // The sender is still sending when the answer comes, so that its socket may only see a reset.
+  // The sender is still sending when the answer arrives, so its socket may only get a reset.
   const [head] = await sendRaw(webhook.url, rawOf(webhook, ...headers), '{}').catch(() => ['']);
   expect(head === '' || head?.includes(' 431 ')).toBe(true);
   expect(await labels(webhook)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Methods besides POST, on the port of the API and on that of senders. */
+/** Methods other than POST, on the port of the API and on that of senders. */
 import { once } from 'node:events';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { connectTo, headOf, sendRaw } from '../../../test/raw-http.ts';
@@ -14,7 +14,7 @@ const ingress = buildIngressApp(service.deps);
 afterAll(() => ingress.close());
 const origins = { API: service.baseUrl, senders: await ingress.listen({ host: '127.0.0.1', port: 0 }) };
 
-/** Of a page that a browser shows, which asks whether it may send. */
+/** Request of a page in a browser, which asks whether it may send. */
 const asked = ['origin: https://example.com', 'access-control-request-method: POST'];
 const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND'];
 
@@ -48,7 +48,7 @@ describe.each(Object.entries(origins))('the port of the %s', (_, origin) => {
     expect((await sendRaw(at, asked, '', 'post'))[0]).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  test('takes a POST that offers an upgrade, and tells no page that it may read the answer', async () => {
+  test('accepts a POST that offers an upgrade, and allows no page to read the answer', async () => {
     const webhook = await create();
     const at = { ...webhook, url: webhook.url.replace(service.baseUrl, origin) };
     const upgrade = ['connection: upgrade, http2-settings', 'upgrade: h2c', 'http2-settings: AAMAAABkAAQCAAAAAAIAAAAA'];

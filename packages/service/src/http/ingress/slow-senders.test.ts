@@ -37,7 +37,7 @@ describe('slow senders', () => {
     };
     hold(60, 'wrong');
     try {
-      // Their room is full now, and so many wait for it that the others are refused at once.
+      // Their room is full now, and so many requests wait for it that the others are refused at once.
       await expect.poll(() => refused).toBeGreaterThanOrEqual(20);
       for (const each of [webhook, other]) expect((await send(each, { body: '1' })).status).toBe(202);
       expect((await service.request('GET', '/agent/runs')).status).toBe(200);
@@ -56,7 +56,7 @@ describe('slow senders', () => {
         const socket = connectTo(url);
         socket.on('error', () => undefined).on('data', () => undefined);
         socket.once('connect', () => open.add(socket)).once('close', () => open.delete(socket));
-        // The body never comes whole.
+        // The body never arrives completely.
         socket.write(`${headOf(url, ['content-length: 100'])}{`);
         all.push(socket);
       }

@@ -23,7 +23,7 @@ beforeEach(async () => {
   await put(first);
 });
 
-/** A second process that hears of no change. */
+/** A second process that gets no notices. */
 const database = await openDatabase({
   address: { connectionString: service.database.url },
   maxConnections: 4,
@@ -63,7 +63,7 @@ describe('a webhook with a secret of the team', () => {
     expect(row).toEqual({ sealed_secret: null });
   });
 
-  test('follows a change of the secret at once on every process, also one that hears of none', async () => {
+  test('follows a change of the secret at once on every process, even on one without notices', async () => {
     const webhook = await create({ secret_name: name });
     expect(await statusesOf(webhook, first)).toEqual([202, 202]);
     const second = 'second-secret-of-the-alerts';

@@ -1,21 +1,21 @@
-/** A request whose sender has not proved itself, and whose body is not here yet. */
+/** A request whose sender is not verified yet, and whose body has not arrived yet. */
 interface Unproved {
   readonly uid: string;
-  /** Ends the connection. */
+  /** Closes the connection. */
   readonly cut: () => void;
 }
 
-/** Bounds the requests of senders that have not proved themselves: for a new one the oldest is cut. */
+/** Limits the requests of unverified senders: above the limit, a new request closes the oldest one. */
 export interface UnprovedSenders {
-  /** Adds a request to a webhook, and cuts the oldest of all where there are too many. Returns the function that removes it. */
+  /** Adds a request to a webhook, and closes the oldest of all if there are too many. Returns the function that removes it. */
   add(uid: string, cut: () => void): () => void;
-  /** Cuts the oldest one; with `uid`, the oldest of this webhook. False: there is none. */
+  /** Closes the oldest request; with `uid`, the oldest of this webhook. False: there is none. */
   cutOldest(uid?: string): boolean;
 }
 
 /**
- * Makes the list of a process. A body that comes at the pace of a network is read within moments, so that the oldest are those that
- * are sent slowly on purpose. Refusing new ones instead would let slow senders keep everybody else out.
+ * Creates the list of a process. A body that arrives at the speed of a network is read within moments, so the oldest requests are those
+ * that are slow on purpose. Refusing new ones instead would let slow senders lock all others out.
  */
 export function listUnprovedSenders(max: number): UnprovedSenders {
   const senders = new Set<Unproved>();

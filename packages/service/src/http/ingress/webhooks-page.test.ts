@@ -1,4 +1,4 @@
-/** Runs the commands of docs/webhooks.md, and sends to its webhooks what the providers send. */
+/** Runs the commands of docs/webhooks.md, and sends deliveries in the form of the providers to its webhooks. */
 import { execFile } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ beforeAll(async () => {
   outputs.push(...stdout.split('\x1e'));
 });
 
-test('the commands print what the page shows', () => {
+test('the commands print the output of the page', () => {
   expect(steps.length).toBeGreaterThan(5);
   for (const [index, { command, prints }] of steps.entries())
     expect.soft(outputs[index]?.trim(), command).toBe(prints.trim());

@@ -156,7 +156,7 @@ describe('identity', () => {
     const ofBody = await idOf(webhook, {});
     expect(ofBody).toMatchObject({ label: 'ACCEPTED', identity: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
     expect(await idOf(webhook, {})).toMatchObject({ label: 'DUPLICATE', identity: ofBody?.identity });
-    // The id that looks like the hash of a body is not one.
+    // An id that looks like the hash of a body, but is not one.
     expect(await idOf(webhook, { 'x-event-id': ofBody?.identity ?? '' })).toMatchObject({ label: 'ACCEPTED' });
     expect(await idOf(webhook, { 'x-event-id': 'event' }, '{"other": true}')).toMatchObject({ label: 'DUPLICATE' });
   });
@@ -192,7 +192,7 @@ describe('a webhook that is not there', () => {
     const seen = answers.map(({ status, body }) => ({ status, ...(body as object), instance: '', trace_id: '' }));
     expect(seen[0]).toMatchObject({ status: 404, error_code: 'resource_not_found' });
     for (const each of seen) expect(each).toEqual(seen[0]);
-    // The head alone is answered: the body never comes.
+    // The service answers after the headers: the body never arrives.
     const [head] = await sendRaw(unknown.url, ['content-length: 100']);
     expect(head).toMatch(/ 404 [\s\S]*connection: close/i);
   });

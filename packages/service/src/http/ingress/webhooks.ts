@@ -17,7 +17,10 @@ import { listUnprovedSenders } from './unproved.ts';
 const kb = 1024;
 const mb = 1024 * kb;
 
-/** Room for bodies of deliveries, apart from that of the API. Its teams are webhooks, and all senders with a wrong token together. */
+/**
+ * Room for bodies of deliveries, separate from that of the API. Its teams are webhooks, and all senders with a wrong token count as one
+ * team.
+ */
 const ingressRoom: BodyLimits = {
   smallBytes: 16 * kb,
   small: { total: 8 * mb, perTeam: mb, perExecution: mb },
@@ -30,10 +33,10 @@ const ingressRoom: BodyLimits = {
 /** The slowest sender gets 5 s, and 4 s more for 256 KB. */
 const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
 
-/** Requests that are being answered: in total, so that slow senders cannot take all memory, and for one webhook. */
+/** Limits of the requests that are being answered: in total, so that slow senders cannot take all memory, and for one webhook. */
 const maxInFlight = 1_000;
 const maxInFlightOfWebhook = 100;
-/** Of them, those whose sender has not proved itself and whose body is not here yet. */
+/** Limits of those whose sender is not verified yet and whose body has not arrived yet. */
 const maxUnproved = 500;
 
 /** Registers `POST /webhooks/w/{uid}[/{token}]`. */
@@ -95,7 +98,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     );
   };
 
-  // In `onRequest`, before fastify looks at the type of the body: any type is taken, and the body is read after the first checks.
+  // Runs in `onRequest`, before fastify checks the type of the body: any type is accepted, and the body is read after the first checks.
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     const outcome = await take(request, reply).catch((error: unknown) => {
       closeUnlessRead(request, reply);
@@ -118,14 +121,14 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   app.post('/webhooks/w/:uid/:token', { onRequest }, handler);
 }
 
-/** Ends the connection with the answer, if the body is not here yet: its rest is not waited for. */
+/** Closes the connection after the answer if the body has not arrived yet, instead of waiting for the rest. */
 function closeUnlessRead(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.raw.complete) reply.header('connection', 'close');
 }
 
 type Refused = Exclude<IngestOutcome, { kind: 'accepted' | 'duplicate' | 'challenge' }>;
 
-/** Returns the answer to a delivery that was not taken. It names neither the webhook nor what was wrong with a credential. */
+/** Returns the answer to a delivery that was not accepted. It names neither the webhook nor the fault of a credential. */
 function refusalOf(outcome: Refused): Refusal {
   switch (outcome.kind) {
     case 'not_found':
@@ -145,7 +148,7 @@ function refusalOf(outcome: Refused): Refusal {
     case 'invalid_json':
       return refuse('invalid_request', { detail: `${outcome.why}; send one JSON value in UTF-8.` });
     case 'cut':
-      return refuse('invalid_request', { detail: 'The body has not as many bytes as its Content-Length says.' });
+      return refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
     case 'too_large':
       return refuse('invalid_request', {
         status: 413,

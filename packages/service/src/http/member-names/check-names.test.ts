@@ -25,7 +25,7 @@ describe('a create', () => {
     expect(await count()).toBe(before);
   });
 
-  test('without a prompt but with a misspelt one is told about the spelling first', async () => {
+  test('without a prompt but with a misspelt one reports the spelling first', async () => {
     expect((await refused({ promt: 'a' })).errors?.map(({ path }) => path)).toEqual(['promt', 'prompt']);
   });
 
@@ -110,7 +110,7 @@ test.each(all.filter(([, route]) => checksNames(route)))(
   },
 );
 
-test('what an agent reports is not checked, because agents may be newer than the service', async () => {
+test('names in reports of an agent are not checked, because agents may be newer than the service', async () => {
   const body = { events: [], Events: [], eventz: [] };
   const path = '/harness-support/events?eventss=1';
   const answer = await service.request('POST', path, { key: own.runToken, body, headers: strict });

@@ -28,7 +28,8 @@ function faultOf({ path, belongsIn }: IgnoredMember): Fault {
 
 /**
  * Returns the function that checks the names of a request's query and body. It returns a fault for each misspelt name, and with
- * `Prefer: handling=strict` for each unknown one; without it, it names those in the header `X-Ignored-Fields` of the answer.
+ * `Prefer: handling=strict` for each unknown one. Without that preference, it lists the unknown names in the header `X-Ignored-Fields`
+ * of the answer.
  */
 export function nameChecker(route: Route): (request: FastifyRequest, reply: FastifyReply) => Fault[] {
   if (!checksNames(route)) return () => [];
@@ -37,7 +38,7 @@ export function nameChecker(route: Route): (request: FastifyRequest, reply: Fast
   return (request, reply) => {
     const parts = [
       findUnknown(query, nested(request.query as Record<string, unknown>)),
-      // A body that the route does not read is not parsed into members of it.
+      // A route that does not read the body does not parse it into members.
       ...(route.body ? [findUnknown(body, request.body)] : []),
     ];
     const faults = parts.flatMap(({ misspelt }) => misspelt);

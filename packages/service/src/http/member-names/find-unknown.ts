@@ -12,15 +12,15 @@ export interface UnknownNames {
 export interface IgnoredMember {
   /** Such as `config.colour`. */
   readonly path: string;
-  /** Path of an object beside it that knows a member of this name. */
+  /** Path of an object beside it that has a member of this name. */
   readonly belongsIn?: string;
 }
 
 type KnownObject = Extract<KnownMembers, { kind: 'object' }>;
 
-/** Names that are compared with the known ones: a comparison costs time, in which nothing else is done. */
+/** Largest number of names that are compared with the known ones, because a comparison blocks the process. */
 const maxCompared = 500;
-/** Names that are noted of each kind: nobody reads more. */
+/** Largest number of names that are recorded of each kind; more would not help a reader. */
 const maxNoted = 100;
 
 /** Finds the unknown members of a body or query, before it is parsed. */

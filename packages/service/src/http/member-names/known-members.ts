@@ -3,7 +3,7 @@
 import { makeSpelling, type Spelling } from '@runyard/contract/spelling';
 import type { z } from 'zod';
 
-/** The names that a value may have. `free`: a map whose names are the caller's own, or a value without names. */
+/** The names that a value may have. `free`: a map whose names the caller chooses, or a value without names. */
 export type KnownMembers =
   | { readonly kind: 'free' }
   | { readonly kind: 'object'; readonly members: ReadonlyMap<string, KnownMembers>; readonly spelling: Spelling }
@@ -31,7 +31,7 @@ function ofObject(members: ReadonlyMap<string, KnownMembers>): KnownMembers {
   return { kind: 'object', members, spelling: makeSpelling([...members.keys()]) };
 }
 
-/** Returns what is known of values that fit either: a name that one of them knows is known. */
+/** Returns the known names of values that fit either schema: a name that one of them has is known. */
 function either(a: KnownMembers, b: KnownMembers): KnownMembers {
   if (a.kind === 'object' && b.kind === 'object') {
     const members = new Map(a.members);
@@ -57,13 +57,13 @@ function ofUnion({ options = [], discriminator }: Definition): KnownMembers {
   return { kind: 'by_member', member: discriminator, branches: new Map(branches) };
 }
 
-/** Returns what a schema knows about names. Maps with free names, such as metadata, variables and headers, are never checked. */
+/** Returns the names that a schema has. Maps with free names, such as metadata, variables and headers, are never checked. */
 export function knownMembers(schema: z.core.$ZodType): KnownMembers {
   const definition = definitionOf(schema);
   const { innerType, element, valueType, shape = {}, catchall } = definition;
   switch (definition.type) {
     case 'object': {
-      // Members of a type of their own are a map; `unknown` only says that newer members are kept.
+      // Members with a type make it a map; `unknown` only means that newer members are kept.
       if (catchall && !['unknown', 'never'].includes(definitionOf(catchall).type)) return free;
       return ofObject(new Map(Object.entries(shape).map(([name, member]) => [name, knownMembers(member)])));
     }

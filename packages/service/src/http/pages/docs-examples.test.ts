@@ -1,4 +1,4 @@
-/** The commands of the reference work as pasted: a shell runs each against a service on a real port and database. */
+/** The commands of the reference work as they are: a shell runs each against a service on a real port and database. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ let host: FakeGitHost;
 let service: TestService;
 let folder: string;
 let shared: OwnThings;
-/** Of each operation. Making the document takes as long as several requests, so it is made once. */
+/** By operation. Building the document takes as long as several requests, so it is built once. */
 let commands: Map<RouteName, string>;
 beforeAll(async () => {
   host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
@@ -60,7 +60,7 @@ const reference = {
   data: { reference_type: 'issue', url: 'https://example.com/issues/7' },
 };
 
-/** Makes one thing of each kind, and a run whose agent is in its first turn. */
+/** Creates one thing of each kind, and a run whose agent is in its first turn. */
 async function makeThings(): Promise<OwnThings> {
   const { own } = await makeOwnThings(service);
   await service.request('POST', '/harness-support/events', { key: own.runToken, body: { events: turn } });
@@ -102,7 +102,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
 const newFile = { artifact_type: 'FILE', data: { filename: 'b.txt', mime_type: 'text/plain' } };
 const snapshot = { turn: 1, files: [{ filename: 'b.patch', size_bytes: 5 }] };
 
-/** Variables that a command needs besides, and the state that it needs. */
+/** Further variables of a command, and the state that it needs. */
 const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variables>>> = {
   getBlob: async ({ artifactUid }) => {
     const { headers } = await service.request('GET', `/agent/artifacts/${artifactUid}/download`);
@@ -152,7 +152,7 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   },
 };
 
-/** They end what other commands read, so each has things of its own. */
+/** They delete things that other commands read, so each has things of its own. */
 const ending: readonly RouteName[] = [
   'cancelRun',
   'updateEventSubscription',
@@ -177,13 +177,13 @@ const ending: readonly RouteName[] = [
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */
 const refused: Partial<Record<RouteName, number>> = { getConversationTranscript: 400 };
 
-/** It does not end by itself. */
+/** The stream does not end by itself. */
 const endless: readonly RouteName[] = ['streamTeamEvents'];
 
 test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
   const own = ending.includes(name) ? await makeThings() : shared;
   const variables = { ...(await variablesOf(own)), ...(await preparations[name]?.(own)) };
-  // The command as it stands; the function adds what the test needs to see.
+  // Returns the command unchanged; the function adds the options with which the test sees the result.
   const limit = endless.includes(name) ? 2 : 20;
   const script = `curl() { command curl --silent --show-error --max-time ${limit} --output body --write-out '%{http_code}' "$@"; }
 ${commands.get(name)}`;

@@ -85,7 +85,7 @@ ${exampleView(operation)}
 </article>`;
 }
 
-/** The reference as a page that is whole without scripts. */
+/** Returns the reference as a page that is complete without scripts. */
 export function docsPage(document: ApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),

@@ -2,7 +2,7 @@ import { type ErrorKind, errorCatalogue } from '@runyard/contract/error-catalogu
 import { type ErrorCode, errorSlug } from '@runyard/contract/errors';
 import { html, htmlPage, prose } from './html.ts';
 
-/** The page behind the `type` of a problem; null: no such code. */
+/** Returns the page for the `type` of a problem; null: no such code. */
 export function errorPage(slug: string): string | null {
   const found = (Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][]).find(([code]) => errorSlug(code) === slug);
   if (!found) return null;
@@ -25,7 +25,7 @@ export function errorPage(slug: string): string | null {
   });
 }
 
-/** All codes with their pages. */
+/** Returns the page that lists all codes. */
 export function errorListPage(): string {
   const rows = (Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][]).map(
     ([code, kind]) => html`<tr><td><a href="/errors/${errorSlug(code)}"><code>${code}</code></a></td>

@@ -1,4 +1,4 @@
-/** Markup that is safe to put into a page as it is. */
+/** Markup that is safe to insert into a page unchanged. */
 export interface Html {
   readonly markup: string;
 }
@@ -15,7 +15,7 @@ const markupOf = (part: Part): string => {
   return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
 };
 
-/** A template whose values are escaped, unless they are markup themselves. */
+/** Builds markup from a template: its values are escaped, unless they are markup themselves. */
 export function html(texts: TemplateStringsArray, ...parts: Part[]): Html {
   return { markup: texts.map((text, index) => text + markupOf(parts[index])).join('') };
 }
@@ -30,7 +30,7 @@ export function prose(text: string): Html {
   };
 }
 
-/** A whole document. `modules` are paths of our own script files: inline ones are forbidden by the page's policy. */
+/** Returns a whole document. `modules` are paths of our own script files: the page's policy forbids inline scripts. */
 export function htmlPage(page: { title: string; body: Html; modules?: readonly string[] }): string {
   const scripts = (page.modules ?? []).map((source) => html`<script src="${source}" type="module"></script>`);
   return html`<!doctype html>

@@ -27,7 +27,7 @@ export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Pr
     return page === null ? sendNotFound(request, reply, 'error') : sendPage(reply, page);
   });
 
-  // Without a key the page cannot know whether the run exists: that is not for everyone to know.
+  // Without a key the page cannot know whether the run exists, because strangers must not learn that.
   app.get<{ Params: { runId: string } }>('/runs/:runId', async (request, reply) =>
     isUuid(request.params.runId) ? sendPage(reply, runPage()) : sendNotFound(request, reply, 'run'),
   );

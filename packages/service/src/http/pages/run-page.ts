@@ -57,7 +57,7 @@ const sendForm = html`<form id="send-form" class="send" hidden>
 <div class="buttons"><button type="submit" class="primary">Send</button><span id="send-done" class="muted"></span></div>
 </form>`;
 
-/** The shell of a run's page. It holds nothing of the run: the script reads that with the key of the tab. */
+/** Returns the page of a run without its content. The script reads the content with the key of the tab. */
 export const runPage = (): string =>
   htmlPage({
     title: 'Run',

@@ -1,4 +1,4 @@
-/** JSON schemas as tables for people. */
+/** Shows JSON schemas as tables for people. */
 import { type Html, html, prose } from './html.ts';
 
 /** The members of JSON Schema that the contract uses. */
@@ -33,20 +33,20 @@ export type NamedSchemas = Readonly<Record<string, JsonSchema>>;
 
 const nameOf = (reference: string): string => reference.split('/').at(-1) ?? '';
 
-/** Returns a member that only refers to a named schema with the words of that schema. */
+/** Adds the description of a named schema to a member that only refers to it. */
 export function describeReference(member: JsonSchema, schemas: NamedSchemas): JsonSchema {
   const description = member.description ?? (member.$ref && schemas[nameOf(member.$ref)]?.description);
   return description ? { ...member, description } : member;
 }
 
-/** Returns an object whose members that only refer to named schemas have the words of those. */
+/** Does the same for all members of an object. */
 export function describeMembers(schema: JsonSchema, schemas: NamedSchemas): JsonSchema {
   if (!schema.properties) return schema;
   const members = Object.entries(schema.properties).map(([name, member]) => [name, describeReference(member, schemas)]);
   return { ...schema, properties: Object.fromEntries(members) };
 }
 
-/** The type in a few words, with links to named schemas. */
+/** Returns the type in a few words, with links to named schemas. */
 export function typeOf(schema: JsonSchema): Html {
   if (schema.$ref) {
     const name = nameOf(schema.$ref);
@@ -79,7 +79,7 @@ function limitsOf(schema: JsonSchema): string[] {
   ].filter(Boolean);
 }
 
-/** A row: name, type, what it means. */
+/** Returns a row: name, type, description. */
 export function memberRow(name: string, schema: JsonSchema, isRequired: boolean, note = ''): Html {
   const notes = [schema.description ?? '', note, ...limitsOf(schema)].filter(Boolean).join(' · ');
   const nested = schema.properties ?? schema.items?.properties;
@@ -88,7 +88,7 @@ export function memberRow(name: string, schema: JsonSchema, isRequired: boolean,
   }</td></tr>`;
 }
 
-/** The members of an object. */
+/** Returns the members of an object. */
 function membersTable(schema: JsonSchema): Html {
   const rows = Object.entries(schema.properties ?? {}).map(([name, member]) =>
     memberRow(name, member, schema.required?.includes(name) ?? false),
@@ -96,7 +96,7 @@ function membersTable(schema: JsonSchema): Html {
   return html`<div class="scroll"><table><tbody>${rows}</tbody></table></div>`;
 }
 
-/** A named schema: its members, its variants or its values. */
+/** Returns a named schema: its members, its variants or its values. */
 export function schemaView(schema: JsonSchema): Html {
   const variants = schema.oneOf ?? schema.anyOf;
   const description = schema.description ? html`<p>${prose(schema.description)}</p>` : '';

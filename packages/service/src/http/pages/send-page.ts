@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 
 /**
- * Nothing inline, nothing from elsewhere, in no frame. Browsers that know Trusted Types let only DOMPurify make markup of
- * a text.
+ * Content policy of the pages: no inline scripts, nothing from other servers, in no frame. Browsers that know Trusted Types let only
+ * DOMPurify create markup from a text.
  */
 const policy = [
   "default-src 'none'",

@@ -51,7 +51,7 @@ function sharedThings(credential: Credential): Promise<Things> {
   return known;
 }
 
-/** Answers other than the one of the route that are about the state of the things, and not about the caller. */
+/** Answers other than that of the route which depend on the state of things, not on the caller. */
 const honestRefusals: Readonly<Record<string, number>> = {
   deleteRun: 409,
   interruptRun: 400,
@@ -64,11 +64,11 @@ const honestRefusals: Readonly<Record<string, number>> = {
   readWorkspace: 404,
   // The run has no environment.
   openPullRequest: 404,
-  // The callers of the team are in it already.
+  // The callers of the team are already in it.
   joinTeam: 409,
 };
 
-/** Removes the things of which a team and a person have a limited number. */
+/** Removes things of which a team and a person have a limited number. */
 async function removeLimited(own: Things['own']): Promise<void> {
   await service.deps.db.query('DELETE FROM team_invitations');
   await service.deps.db.query('DELETE FROM code_host_credentials');
@@ -89,7 +89,7 @@ async function call(row: AccessRow, credential: Credential): Promise<{ status: n
   const { own, requestOf } = isChanging ? await makeThings(credential, route) : await sharedThings(credential);
   const { path: asked, options } = requestOf(name, route);
   const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
-  // A new one for each call: the call may end it.
+  // A new one for each call, because the call may end it.
   const isJoining = name === 'joinTeam' && credential === 'otherTeam';
   const joining = isJoining ? await service.newKey({ teamId: service.otherTeamId }) : undefined;
   const token = tokens ?? joining ?? (credential === 'session' ? await newBrowserSession(service) : keys[credential]);

@@ -18,7 +18,7 @@ import { repeatableRequest } from './repeatable.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Values that the JSON of a body may hold. */
+    /** Largest number of values in the JSON of a body. */
     maxBodyValues?: number;
   }
 }
@@ -28,18 +28,18 @@ export type RefuseWhileFull = () => Promise<void>;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** A request that was authorized and whose parts were checked by the route's schemas. */
+/** A request that was authorized, and whose parts match the schemas of the route. */
 export interface Call<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that admit keys; null where the route admits public things and no key was sent. */
+  /** Owner of the key, on routes that accept keys; null if the route returns public things and no key was sent. */
   readonly principal: R['allow'] extends AllowKeys
     ? R['allow'] extends { readonly publicThings: true }
       ? Principal | null
       : Principal
     : null;
-  /** Execution of the run token, on routes that admit run tokens. */
+  /** Execution of the run token, on routes that accept run tokens. */
   readonly session: R['allow'] extends AllowRun ? RunSession : null;
   /** Identity of a request that its sender may repeat, of routes that declare `once`. */
   readonly once: RepeatableRequest | undefined;
@@ -66,7 +66,7 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   for (const issue of result.error.issues.slice(0, 50)) {
-    // For a name in a record zod says only that it is invalid; the reason is one level down.
+    // For a name in a record, zod only reports that it is invalid; the reason is one level below.
     const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
     faults.push({ path: issue.path.map(String).join('.'), message });
   }
@@ -76,8 +76,8 @@ function parse(part: string, schema: z.ZodType | undefined, value: unknown, faul
 }
 
 /**
- * Registers one endpoint of the contract: authorizes before the body is read, checks path, query and body, sends what
- * the handler returns. Answers are not validated again: their schemas are checked by the tests, and the types by tsc.
+ * Registers one endpoint of the contract: authorizes before the body is read, checks path, query and body, and sends the value that the
+ * handler returns. Answers are not validated again: tests check their schemas, and tsc the types.
  */
 export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
   const authorizer = app.getDecorator<Authorizer>('authorizer');
@@ -95,7 +95,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
-      // No id holds it, and it cannot be asked for in the database.
+      // No id contains this character, and the database cannot search for it.
       if (Object.values(request.params as object).some((each) => String(each).includes('\0')))
         throw refuse('resource_not_found', { detail: 'There is nothing at this path.' });
       const faults = checkNames(request, reply);

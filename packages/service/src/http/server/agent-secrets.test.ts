@@ -1,4 +1,4 @@
-/** Secrets in all that an agent and its worker tell: none of them reaches the store or the log. */
+/** Secrets in everything that an agent and its worker send: none of them reaches the store or the log. */
 
 import { redacted } from '@runyard/contract/redaction/redactor';
 import { expect, test } from 'vitest';

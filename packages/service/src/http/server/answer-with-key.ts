@@ -1,4 +1,4 @@
-/** Answers of requests that create a key. The raw key is in the answer and in its repetitions, and is not stored. */
+/** Answers of requests that create a key. The answer and its repetitions contain the raw key, which is not stored. */
 import { seal, unseal } from '../../access/keys/sealed.ts';
 import { isClientAttempt, once, type RepeatableRequest } from '../../idempotency/once.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
@@ -19,8 +19,8 @@ interface Request {
 }
 
 /**
- * Does the work once for an `Idempotency-Key`. The answer is kept for repetitions, and with it the raw key: sealed with the
- * caller's own, which is not stored. Without an `Idempotency-Key` nothing is kept.
+ * Does the work once for an `Idempotency-Key`. The answer is stored for repetitions together with the raw key, encrypted with the
+ * caller's own key, which is not stored. Without an `Idempotency-Key` nothing is stored.
  */
 export async function answerWithKey<T extends { readonly key: string }, F extends string>(
   db: Database,

@@ -1,4 +1,6 @@
-/** A request of an earlier attempt that was authenticated while its token was good, and arrives when another attempt has the execution. */
+/**
+ * A request of an earlier attempt that was authenticated while its token was valid, and arrives when another attempt has the execution.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { stalledRequests } from '../../../test/stalled.ts';
@@ -27,7 +29,7 @@ async function handOutAgain(upTo: 'PENDING' | 'CLAIMED' = 'CLAIMED'): Promise<As
   return second;
 }
 
-/** All that an agent's request may change of its run. */
+/** All changes that an agent's request can make to its run. */
 async function recordOf(runId: string): Promise<Record<string, unknown> | undefined> {
   const [record] = await db.query<Record<string, unknown>>(
     `SELECT r.state, r.event_seq, e.phase, e.last_agent_seq, e.finished_turns, e.memory_blob, e.memory_turn, e.workspace_blob,
@@ -96,7 +98,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     const waiting = await authenticated(() =>
       service.request('GET', '/harness-support/inbox?wait_ms=60000', { key: first.runToken }),
     );
-    // All at once, so that the wait cannot end because the execution is in the queue.
+    // All at once, so that no wait can end because the execution is in the queue.
     const token = `ryr_${'x'.repeat(43)}`;
     const given = [first.executionId, hashRunToken(token)];
     await db.query('UPDATE executions SET token_hash = $2 WHERE id = $1', given);

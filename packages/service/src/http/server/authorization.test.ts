@@ -63,7 +63,7 @@ describe.each(withKeyAndId)('%s', (name, route) => {
   });
 });
 
-test('refuses an agent key and a role that is too low, and says what is needed', async () => {
+test('refuses an agent key and a role that is too low, and names the needed one', async () => {
   const key = await service.newKey({ role: 'member' });
   const detailOf = async (method: string, path: string, given: RequestOptions) =>
     (await service.problem(403, method, path, given)).detail;

@@ -1,4 +1,4 @@
-/** Enforces the `allow` of each route: the one place that asks for keys and run tokens. */
+/** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
 import type { Allow, AllowKeys } from '@runyard/contract/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { KeyDirectory } from '../../access/keys/directory.ts';
@@ -16,9 +16,9 @@ export interface Caller {
 }
 
 export interface Authorizer {
-  /** Returns the hook that runs before the body is read; it throws the refusal of a caller that the route does not admit. */
+  /** Returns the hook that runs before the body is read. It throws the refusal of a caller that the route does not accept. */
   forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-  /** Throws the refusal of a caller that the route admits, but not with this body. */
+  /** Throws the refusal of a caller that the route accepts, but not with this body. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
   /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
@@ -31,7 +31,7 @@ const bearer = /^bearer +([\x21-\x7e]{1,300}) *$/i;
 
 const unauthenticated = (detail: string): Refusal => refuse('authentication_required', { detail });
 
-/** Returns the token of an `Authorization` header; '' where it has another form. */
+/** Returns the token of an `Authorization` header; empty if it has another form. */
 export const bearerToken = (authorization: string): string => bearer.exec(authorization)?.[1] ?? '';
 
 function tokenOf(request: FastifyRequest): string {
@@ -50,14 +50,14 @@ function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: '
   return teamUid === undefined ? undefined : { uid: teamUid, by: 'path' };
 }
 
-/** Where a request came from, for the audit log. */
+/** The origin of a request, for the audit log. */
 export const originOf = (request: FastifyRequest): RequestOrigin => ({
   address: request.ip,
   userAgent: request.headers['user-agent'] ?? null,
   requestId: request.id,
 });
 
-/** Throws the refusal of a permission that was not given. `what` needs it. */
+/** Throws the refusal for a missing permission. `what` names the action that needs it. */
 function requirePermission(permission: Permission, principal: Principal, what: string): void {
   switch (permission.kind) {
     case 'allowed':
@@ -77,7 +77,7 @@ function requirePermission(permission: Permission, principal: Principal, what: s
   }
 }
 
-/** Returns the 429 of a key that sends more than it, or its team, may. */
+/** Returns the 429 of a key that sends more requests than it, or its team, may. */
 function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOutcome['over']>): Refusal {
   const whose = limit === 'key' ? 'This key' : 'The team of this key';
   return refuse('resource_unavailable', {
@@ -97,8 +97,8 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
   const callers = new WeakMap<FastifyRequest, Caller>();
 
   /**
-   * Returns the principal in the team that the request names; null: the caller is not in the team of the header. For a path that
-   * names a team of others, the handler answers 404.
+   * Returns the principal in the team that the request names; null: the caller is not in the team of the header. For a path of another
+   * team, the handler answers 404.
    */
   const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
     const team = teamOf(request);
@@ -133,7 +133,7 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
     forRoute: (allow) => async (request, reply) => {
       if ('run' in allow) await admitRun(request, allow.run);
       else if ('user' in allow) await admitKey(request, reply, allow);
-      // `anyone`: a signature is checked by the handler, which knows the object that it opens.
+      // `anyone`: the handler checks a signature, because it knows the object of the URL.
     },
     checkBody: (allow, request, body) => {
       const { principal } = callers.get(request) ?? noCaller;

@@ -1,10 +1,10 @@
-/** Time before the client must read, milliseconds, and the least that it must read from then on. */
+/** Milliseconds before the speed of the client is checked, and the lowest speed from then on. */
 const graceMs = 30_000;
 const bytesPerSecond = 64 * 1024;
 
 /**
- * Passes pieces on, and calls `giveUp` if the client reads them so slowly that others wait too long for the same memory.
- * The time in which the pieces are made does not count.
+ * Forwards pieces, and calls `giveUp` if the client reads them so slowly that others wait too long for the same memory. The time in
+ * which the pieces are made does not count.
  */
 export async function* atPace(pieces: AsyncGenerator<Buffer>, giveUp: () => void): AsyncGenerator<Buffer> {
   let waitedMs = 0;

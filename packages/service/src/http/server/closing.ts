@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** How long closing takes at most, milliseconds. */
+/** Longest time for closing, milliseconds. */
 export interface ClosingTimes {
-  /** For connections on which nothing is being answered: a request that is half sent. */
+  /** For connections without a complete request. */
   readonly silentMs: number;
   /** For the requests that are being answered. */
   readonly drainMs: number;
@@ -15,8 +15,8 @@ const lookEveryMs = 25;
 
 /**
  * Lets `close()` end as soon as the requests in flight are answered, and after a limit in any case. Node itself closes the connections
- * that are idle at the call and waits for all others: a kept-alive client holds the server until its own time is up, 72 s by
- * fastify's default, and one that connected and said nothing holds it for ever, because Node stops to look at its timeouts when it closes.
+ * that are idle at the call and waits for all others. A kept-alive client delays it until its own time-out, 72 s by fastify's default.
+ * A client that connected and sent nothing delays it forever, because Node stops checking its timeouts when it closes.
  * `forceCloseConnections` would end the requests in flight.
  */
 export function closeConnectionsWhileClosing(app: FastifyInstance, times: ClosingTimes = defaultTimes): void {

@@ -7,10 +7,10 @@ import { startTestService, type TestService } from '../../../test/service.ts';
 let service: TestService;
 afterEach(() => service.close());
 
-/** Enough on a loaded machine, and well below 15 s, the shortest of the usual limits. */
+/** Long enough for a loaded machine, and well below 15 s, the shortest of the usual limits. */
 const atOnceMs = 10_000;
 
-/** Sends `text` and then nothing; gives what came and how long the connection lived, milliseconds. */
+/** Sends `text` and then nothing; returns the answer and the life of the connection in milliseconds. */
 function sendAndWait(text: string): Promise<{ received: string; livedMs: number }> {
   const { port } = new URL(service.baseUrl);
   const startedAt = performance.now();
@@ -76,7 +76,7 @@ describe('close()', () => {
         );
         request.on('error', reject).end();
       });
-    // Two idle connections that a client keeps.
+    // Two idle connections that a client keeps open.
     await Promise.all([ask(), ask()]);
     const lock = await db.pool.connect();
     await lock.query('BEGIN; LOCK TABLE environments');

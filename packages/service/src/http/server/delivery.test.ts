@@ -1,4 +1,4 @@
-/** Repeats of published clients, which send no Idempotency-Key but count how often they have sent a request. */
+/** Repeated requests of published clients, which send no Idempotency-Key but count how often they have sent a request. */
 import { Agent, request } from 'node:http';
 import { apiPrefix } from '@runyard/contract/route';
 import pg from 'pg';
@@ -93,7 +93,7 @@ async function createWithoutAnswer(sending: Sending = {}): Promise<void> {
   await untilNoted('closed_at');
 }
 
-/** Creates a run on a connection that goes on to be used. */
+/** Creates a run on a connection that is used for further requests. */
 async function createAndReceive(agent: Agent): Promise<string> {
   const made = await post({ agent });
   await untilNoted('sent_at');
@@ -177,7 +177,7 @@ test.each([
     await vi.waitUntil(
       async () => {
         const [row] = await db.query<{ waiting: number }>(
-          // Notes of earlier answers wait for the table too.
+          // Records of earlier answers also wait for the table.
           `SELECT count(*)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
            WHERE NOT l.granted AND a.datname = current_database() AND a.query NOT LIKE 'UPDATE client_answers SET %_at = now()%'`,
         );

@@ -3,16 +3,16 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type ClientAttempt, noteClosed, noteSent } from '../../idempotency/client-answers.ts';
 import type { ServiceDeps } from './deps.ts';
 
-/** Notes in the database what becomes of the answer to a request of a published client. */
+/** Records in the database whether a published client received the answer to its request. */
 export type WatchDelivery = (reply: FastifyReply, attempt: ClientAttempt) => void;
 
 /** A client that has read its answer keeps the connection for longer than this, unless its program ends. */
 const rightAfterMs = 1_000;
 
 /**
- * Returns the function that watches an answer. An answer that was not written before its connection closed stays recorded as not
- * sent. One that was written may still be lost on its way: then the other side closes the connection at once. A further request
- * on the connection shows that the answer was read.
+ * Returns the function that watches an answer. An answer that was not written before its connection closed stays recorded as not sent.
+ * A written answer may still be lost on its way: then the other side closes the connection at once. A further request on the connection
+ * shows that the client read the answer.
  */
 export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceDeps, 'db' | 'log'>): WatchDelivery {
   const unwatch = new WeakMap<Socket, () => void>();
@@ -23,7 +23,7 @@ export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceD
       stop();
       onClosed();
     };
-    // Without an error it was this service that closed it.
+    // If there was no error, this service closed the connection.
     const onClose = (hadError: boolean) => {
       if (hadError) onEnd();
       else stop();
@@ -47,7 +47,7 @@ export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceD
       const onFailed = (err: unknown) => log.warn({ err }, 'cannot note that an answer was sent; a repeat may get it');
       const sent = noteSent(db, id).catch(onFailed);
       const onClosed = () => void sent.then(() => noteClosed(db, id)).catch(onFailed);
-      // Where the client asked to close the connection after the answer, its end says nothing.
+      // If the client asked to close the connection after the answer, its end shows nothing.
       if (!raw.shouldKeepAlive) return;
       if (socket.readableEnded) onClosed();
       else if (!socket.destroyed) watchConnection(socket, onClosed);

@@ -28,7 +28,7 @@ export interface ServiceDeps {
   baseUrl(): string;
   readonly log: Logger;
   readonly models: Models;
-  /** Absent: the operator has set no rules. */
+  /** Absent: the operator has defined no rules. */
   readonly contentPolicy?: ContentPolicy;
   readonly executionDeps: ExecutionDeps;
   readonly signing: Signer;
@@ -40,13 +40,13 @@ export interface ServiceDeps {
   readonly keyWatch: KeyWatch;
   /** Room for the bodies of requests. */
   readonly bodies: BodyBudget;
-  /** Room for conversations that are read into memory. */
+  /** Room for conversations that are being read into memory. */
   readonly conversationReads: BodyBudget;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
   /** Image with the agent for public workers in docker and kubernetes mode. */
   readonly sidecarImage?: string | undefined;
-  /** Decides about each request of a run to a model before it is sent; absent: all are admitted. */
+  /** Decides about each request of a run to a model before it is sent; absent: all are accepted. */
   readonly admitModelRequest?: AdmitModelRequest;
   readonly webhooks: WebhookDirectory;
   /** Origin under which senders reach the ingress; known once it listens. */
@@ -56,6 +56,6 @@ export interface ServiceDeps {
   /** Fires the schedule triggers of automations that are due, in the transaction that moves them forward. */
   readonly fireAutomations: FireAutomations;
   readonly freeSpace: FreeSpace;
-  /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
+  /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
   databaseProblem(): string | null;
 }

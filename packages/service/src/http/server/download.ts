@@ -13,10 +13,10 @@ function contentDisposition(fileName: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Older rows may hold media types that are not ASCII; as a header they would fail every download. */
+/** Older rows may contain media types that are not ASCII; as a header they would make every download fail. */
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
 
-/** Sets headers so that a browser downloads the file of an agent, and sandboxes it if it shows it all the same. */
+/** Sets headers so that a browser downloads the file of an agent. If the browser shows it anyway, it does so in a sandbox. */
 export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
   return reply
     .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
@@ -43,8 +43,8 @@ function readRange(header: string | undefined, sizeBytes: number): ByteRange | n
 }
 
 /**
- * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a
- * byte. It does not return the reply: that is a thenable, which resolves with nothing when it has been sent.
+ * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a byte. It does not
+ * return the reply, which is a thenable that resolves without a value when it has been sent.
  */
 export async function sendBlob(
   reply: FastifyReply,
@@ -68,7 +68,7 @@ async function sendRange(
   open: (range?: ByteRange) => Promise<Blob | undefined>,
 ): Promise<boolean> {
   const { range: asked, 'if-range': ifRange } = reply.request.headers;
-  // Blobs go without a validator, so If-Range can hold none of theirs: the whole is sent (RFC 9110, 13.1.5).
+  // Blobs are sent without a validator, so no If-Range matches: the whole blob is sent (RFC 9110, 13.1.5).
   const range = ifRange === undefined ? readRange(asked, sizeBytes) : null;
   reply.header('accept-ranges', 'bytes');
   if (range === 'unsatisfiable') {
@@ -97,6 +97,6 @@ export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: stri
 export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (reply.request.method !== 'HEAD') return reply.send(stream);
   stream.destroy();
-  // Without any payload fastify would say that the length is 0.
+  // Without a payload fastify would set the length to 0.
   return reply.send(Readable.from([]));
 }

@@ -13,7 +13,7 @@ const { own, requestOf } = await makeOwnThings(service);
 
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withBody = allRoutes.filter(([, route]) => route.body);
-/** Routes that read the database: all but those that answer from memory. */
+/** Routes that read the database: all except those that answer from memory. */
 const reading = allRoutes.filter(([name]) => !['getOpenApi', 'getFactoryFileSchemas'].includes(name));
 
 const keyOf = (route: Route) => ('run' in route.allow ? own.runToken : service.key);
@@ -64,7 +64,7 @@ describe('while another body of the team is in flight and none may wait', () => 
   let token: string;
   let half: ClientRequest;
 
-  /** Sends half a body, again and again: the service cuts off a sender that is too slow. */
+  /** Sends half a body again and again: the service closes the connection of a sender that is too slow. */
   const hold = (): void => {
     half = request(`${full.baseUrl}${apiPrefix}/agent/runs`, {
       method: 'POST',
@@ -92,7 +92,7 @@ describe('while another body of the team is in flight and none may wait', () => 
   test.each(withBody)('%s answers 429 with Retry-After', async (name, route) => {
     const { path, options } = ask(name, route);
     const key = 'run' in route.allow ? token : full.key;
-    // Read by nothing that could take it: refused with 400 until the other one has its place.
+    // No route accepts a list, so the answer is 400 until the unfinished request holds its room.
     const send = async () => {
       const { status, headers } = await full.request(route.method, path, { key, body: options.body && [] });
       return [status, headers.get('retry-after')];
@@ -107,7 +107,7 @@ describe('for a key that has sent as many requests as it may', () => {
   beforeAll(async () => {
     limited = await startTestService({ env: { RUNYARD_KEY_REQUESTS_PER_MINUTE: '1' } });
   });
-  // Before each test, because the key may send one request more each minute.
+  // Runs before each test, because the key may send one more request each minute.
   beforeEach(() => limited.request('GET', '/agent/models'));
   afterAll(() => limited.close());
 
@@ -143,10 +143,10 @@ test.each([
   }
 });
 
-/** The request to each route while its database does not work: one that cannot be answered from memory. */
+/** The request to each route while its database does not work, for all routes that cannot answer from memory. */
 function askBroken(service: TestService, made: { token: string; ask: RequestOfRoute }, name: string, route: Route) {
   const { path, options } = made.ask(name, route);
-  // A key that was used a moment ago is believed without the database; this one was not.
+  // A key that was used a moment ago is accepted without the database; this one was not used.
   const key = 'anyone' in route.allow ? null : made.token;
   const isSigned = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
   const method = route.method === 'PUT' ? 'PUT' : 'GET';

@@ -26,7 +26,7 @@ describe('while the disk of the data folder is full', () => {
     expect((await full.request('DELETE', `/agent/runs/${runId}`)).status).toBe(200);
   });
 
-  test('/readyz says that it is ready and what does not work', async () => {
+  test('/readyz reports that it is ready and which part does not work', async () => {
     const answer = await full.request('GET', `${full.baseUrl}/readyz`);
     expect([answer.status, answer.body]).toEqual([200, { status: 'ready', degraded: reason }]);
   });

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Readiness } from '../../domain.ts';
 
 /**
- * Registers `/healthz` (the process answers) and `/readyz`, which asks what the domains registered: `reason` says why requests
- * cannot be served, `degraded` what does not work although they are. Load balancers ask every second.
+ * Registers `/healthz` (the process answers) and `/readyz`, which runs the checks that the domains registered: `reason` is why requests
+ * cannot be served, `degraded` is the part that does not work although they are. Load balancers ask every second.
  */
 export function registerHealthRoutes(app: FastifyInstance, checks: readonly Readiness[]): void {
   app.get('/healthz', async (_request, reply) => reply.header('cache-control', 'no-store').send({ status: 'ok' }));

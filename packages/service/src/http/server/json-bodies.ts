@@ -13,7 +13,7 @@ export const tooBusy = (detail: string): Refusal =>
     headers: { 'retry-after': String(busyRetrySeconds) },
   });
 
-/** Makes JSON the only type of body that the app takes. A body occupies room in `bodies` until its request is answered. */
+/** Makes JSON the only type of body that the app accepts. A body holds room in `bodies` until its request is answered. */
 export function parseJsonBodies(
   app: FastifyInstance,
   { authorizer, bodies }: { readonly authorizer: Authorizer; readonly bodies: BodyBudget },
@@ -45,7 +45,7 @@ export function parseJsonBodies(
       case 'too_slow':
         throw refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
       case 'cut':
-        throw refuse('invalid_request', { detail: 'The body has not as many bytes as its Content-Length says.' });
+        throw refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
     }
   });
 }

@@ -7,12 +7,12 @@ const maxDepth = 100;
 const maxFaults = 20;
 const maxExplainedBytes = 64 * 1024;
 /**
- * Values in a body: one of 64 MB may be 20 million empty arrays, which take gigabytes. Each that is wrong costs its schema
- * time, in which no other request is answered. A request needs some dozen.
+ * Largest number of values in a body. A body of 64 MB may contain 20 million empty arrays, which take gigabytes. Each wrong value costs
+ * its schema time, during which no other request is answered. A request needs a few dozen.
  */
 export const maxValuesOfRequest = 20_000;
 
-/** In what an agent reports: its batches have half a megabyte at most, but it may be a list of numbers. */
+/** Largest number in reports of an agent: a batch has at most half a megabyte, but may be a list of numbers. */
 export const maxValuesOfReport = 300_000;
 
 function textFault(text: string): string | undefined {
@@ -31,7 +31,7 @@ function findUnstorable(root: unknown): Fault[] {
     if (!message) return;
     faults.push({ path: path.join('.').replaceAll('\u0000', '\\u0000').toWellFormed(), message });
   };
-  /** False: it is nested too deeply, or enough was found. */
+  /** False: it is nested too deeply, or enough faults were found. */
   const visit = (value: unknown): boolean => {
     if (typeof value === 'string') note(textFault(value));
     if (typeof value !== 'object' || value === null) return faults.length < maxFaults;
@@ -66,13 +66,13 @@ export function refuseCoding(contentEncoding: string | undefined): void {
 }
 
 /**
- * Parses a JSON body; an empty one is `undefined`. Its values are counted first, beside other work: what is parsed in one go has
- * few of them. Throws a 400 refusal.
+ * Parses a JSON body; an empty one is `undefined`. Its values are counted first, in slices, so that only bodies with few values are
+ * parsed at once. Throws a 400 refusal.
  */
 export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw invalid([{ path: '', message: 'the body is not valid UTF-8' }]);
-  // So short a body cannot hold more values: each needs a byte, and one to separate it from the next.
+  // A body this short cannot contain more values: each needs a byte, and one to separate it from the next.
   const value = body.length <= 2 * maxValues ? parseText(body) : await parseCounted(body, maxValues);
   const faults = findUnstorable(value);
   if (faults.length > 0) throw invalid(faults);

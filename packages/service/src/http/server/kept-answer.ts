@@ -1,4 +1,4 @@
-/** Answers that are the same for everyone: made once, sent compressed, and only to clients that do not have them (RFC 9110, 13). */
+/** Answers that are the same for everyone: created once, compressed, and sent only to clients that do not have them (RFC 9110, 13). */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -9,7 +9,7 @@ const codings = ['br', 'gzip', 'identity'] as const;
 type Coding = (typeof codings)[number];
 
 interface Kept {
-  /** Strong: each coding has its own. */
+  /** A strong tag: each coding has its own. */
   readonly tags: Readonly<Record<Coding, string>>;
   readonly bytes: Readonly<Record<Coding, Buffer>>;
 }
@@ -17,7 +17,8 @@ interface Kept {
 async function keep(text: string): Promise<Kept> {
   const plain = Buffer.from(text);
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
-  // In the thread pool. Quality 9 needs 32 MB of memory for each text instead of 1 MB, and makes it 4 percent smaller.
+  // Compresses in the thread pool. Quality 9 needs 32 MB of memory for each text instead of 1 MB, and the result is only 4 percent
+  // smaller.
   const [br, gzipped] = await Promise.all([
     promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
     promisify(gzip)(plain),

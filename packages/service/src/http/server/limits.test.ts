@@ -11,7 +11,7 @@ const send = (key: string, ...events: object[]) =>
     body: { events: events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })) },
   });
 
-test('reports what a run could not store in the run, its timeline and its conversation', async () => {
+test('reports data that was not stored in the run, its timeline and its conversation', async () => {
   const { runId, runToken } = await service.startExecution();
   expect((await service.request('GET', `/agent/runs/${runId}`)).body).not.toHaveProperty('dropped_output');
   const text = { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: 'x'.repeat(600_000) };

@@ -21,19 +21,19 @@ import { logRequests } from './request-log.ts';
 import { requestId, traceOf } from './trace.ts';
 import { answerUnreadable } from './unreadable-request.ts';
 
-/** How long a client may take, milliseconds. */
+/** Time limits for a client, milliseconds. */
 export interface ClientTimeouts {
-  /** For the headers of its request. */
+  /** Time for the headers of its request. */
   readonly headersMs: number;
-  /** For the whole request: 64 MB of body over a slow line. */
+  /** Time for the whole request: 64 MB of body over a slow line. */
   readonly requestMs: number;
-  /** How often both are checked. */
+  /** Time between two checks of both. */
   readonly checkEveryMs: number;
 }
 
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
-/** Of a port for senders only, whose bodies have 256 KB at most. */
+/** Limits of a port for senders only, whose bodies have at most 256 KB. */
 export const ingressTimeouts: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkEveryMs: 2_000 };
 
 /** Sets the headers of every answer. */
@@ -45,7 +45,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 const announcesBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** The compilers of fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
+/** Compilers for fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
 const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
 };
@@ -77,7 +77,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts): FastifyInstanc
       sendRefusal(refusal, request, reply, deps.baseUrl());
     },
   });
-  // A request with another expectation than 100-continue is handled as any other: `refuseByHeaders` answers 417.
+  // A request with an expectation other than 100-continue is handled like any other: `refuseByHeaders` answers 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   return app;
 }
@@ -118,11 +118,11 @@ export function makeApp(
     refuseByHeaders(request);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
     if (request.is404) {
-      // Node would wait for the rest of a body that no route takes, and keep a connection of senders for that time.
+      // Node would wait for the rest of a body that no route accepts, and keep the connection of a sender open for that time.
       if (announcesBody(request)) reply.header('connection', 'close');
       throw methods.refusalOf(request);
     }
-    // An empty body has no type: wget --post-data= and curl --data '' call it a form.
+    // An empty body has no type: wget --post-data= and curl --data '' declare it as a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { pathOf, type Refusal, refuse } from './problem.ts';
 
-/** Knows the methods of each path. */
+/** Knows which methods each path has. */
 export interface KnownMethods {
   /** Returns the refusal of a request that no route takes: 405 with `Allow` if its path has other methods, else 404. */
   refusalOf(request: FastifyRequest): Refusal;
@@ -28,7 +28,7 @@ export function collectMethods(app: FastifyInstance): KnownMethods {
     refusalOf: ({ url, method }) => {
       const path = pathOf(url);
       const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
-      // The router takes a part that is written out before a parameter.
+      // The router prefers a written segment to a parameter.
       const fewest = Math.min(...fitting.map(({ parameters }) => parameters));
       const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
       if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });

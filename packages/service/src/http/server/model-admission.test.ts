@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const modelId = 'anthropic/claude-opus-5-5';
 
-/** A request of a run to its model, through the gateway of the whole service. */
+/** Sends a request of a run to its model, through the gateway of the whole service. */
 async function askModel() {
   const { runId, runToken } = await service.startExecution({ config: { model_id: modelId } });
   const answer = await service.request<{ error: { message: string } }>('POST', '/gateway/anthropic/v1/messages', {

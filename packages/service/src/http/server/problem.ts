@@ -12,7 +12,7 @@ import { traceOf } from './trace.ts';
 
 export interface RefusalOptions {
   readonly detail?: string;
-  /** Where the catalogue's status does not fit the occasion: 405, 413, 415. */
+  /** Present if the catalogue's status does not fit: 405, 413, 415. */
   readonly status?: number;
   readonly errors?: readonly Fault[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -36,22 +36,22 @@ export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
   return new Refusal(code, options);
 }
 
-/** Returns a 404 refusal that does not tell whether the thing exists in another team. */
+/** Returns a 404 refusal that does not reveal whether the thing exists in another team. */
 export const notFound = (what: string): Refusal =>
   refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
 
-/** 401 for a run token whose execution has ended, or was handed out again with another one. */
+/** 401 for a run token whose execution has ended, or was assigned again with another token. */
 export const supersededAttempt = (): Refusal =>
   refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
 
-/** 429 above the changes that a team may make in a day. */
+/** 429 for more changes than a team may make in a day. */
 const tooManyChanges = (): Refusal =>
   refuse('resource_unavailable', {
     detail: `The team has made ${maxChangesPerDay} changes today (UTC). Cancels, deletes and lower roles still work.`,
     headers: { 'retry-after': '3600' },
   });
 
-/** 409 for actions that an agent may do only until its execution is stopping. */
+/** 409 for actions that an agent may only do until its execution is stopping. */
 export const stoppingAttempt = (): Refusal =>
   refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
 
@@ -96,7 +96,10 @@ function decoded(path: string): string {
   }
 }
 
-/** Path of a request as logs and answers may have it: without the query, which may hold a signature, and without the token of a webhook. */
+/**
+ * Returns the path of a request for logs and answers: without the query, which may contain a signature, and without the token of a
+ * webhook.
+ */
 export function pathOf(url: string): string {
   const path = url.split('?', 1)[0] ?? url;
   const masked = decoded(path).replace(urlToken, '$1/{token}');
@@ -120,10 +123,10 @@ export function sendRefusal(
     .send(JSON.stringify(problem));
 }
 
-/** Retry-After of a 503, seconds: a restart of the database takes a few; a full disk waits for a person. */
+/** Retry-After of a 503, seconds. A restart of the database takes a few seconds; a full disk waits for a person. */
 const retryAfterSeconds: Readonly<Record<UnavailableReason, string>> = { database: '2', disk: '10' };
 
-/** 503: database or disk cannot do what is asked now. `detail` says which, and what to do. */
+/** 503: database or disk cannot do the work now. `detail` says which one, and what to do. */
 export function unavailable(reason: UnavailableReason, detail: string): Refusal {
   const headers = { 'retry-after': retryAfterSeconds[reason] };
   return refuse('resource_unavailable', { status: 503, detail, headers });
@@ -140,7 +143,7 @@ interface HttpError {
   readonly message?: unknown;
 }
 
-/** Returns the refusal that an exception means; null: an unexpected one, to be logged and answered with `internal_error`. */
+/** Returns the refusal for an exception; null: an unexpected exception, to be logged and answered with `internal_error`. */
 export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
@@ -162,7 +165,7 @@ export function refusalOf(error: unknown): Refusal | null {
       return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
     default:
   }
-  // 22021, 22P05: text that PostgreSQL cannot hold. The edge refuses it; this is the second line.
+  // 22021, 22P05: text that PostgreSQL cannot store. Requests with such text are refused earlier; this is a second protection.
   if (['22021', '22P05'].includes(sqlState(error) ?? '')) {
     return refuse('invalid_request', { detail: 'A string holds a character that cannot be stored.' });
   }

@@ -24,9 +24,9 @@ function decodeScalar(kind: Kind, text: unknown): unknown {
 }
 
 /**
- * A function that gives the strings of a query the types that `schema` expects: whole numbers, booleans, arrays where a
- * name is repeated, and objects from `name[key]=value`. What does not look like its type stays a string, and the schema
- * says what is wrong with it. Throws a 400 refusal of a name that no object may have.
+ * Returns a function that converts the strings of a query to the types that `schema` expects: whole numbers, booleans, arrays for
+ * repeated names, and objects from `name[key]=value`. A string that does not look like its type stays a string, and the schema reports
+ * the fault. Throws a 400 refusal for a name that no object may have.
  */
 export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<string, unknown> {
   const kinds = Object.entries(schema.shape).map(
@@ -40,7 +40,7 @@ export function queryDecoder(schema: z.ZodObject): (query: unknown) => Record<st
         const pairs = Object.entries(given)
           .filter(([key]) => key.startsWith(`${name}[`) && key.endsWith(']'))
           .map(([key, value]): [string, unknown] => [key.slice(name.length + 1, -1), value]);
-        // A record's schema would pass over it, and the list would be of all.
+        // A record's schema would skip it, and the list would contain all runs.
         if (pairs.some(([key]) => key === '__proto__'))
           throw invalid([{ path: `${name}.__proto__`, message: 'is not allowed as a name' }]);
         if (pairs.length > 0) decoded[name] = Object.fromEntries(pairs);

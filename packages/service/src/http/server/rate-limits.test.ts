@@ -14,7 +14,7 @@ describe('the rate limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     const policy = '"key";q=3;w=60, "team";q=8;w=60';
     expect(answers.map(({ headers }) => headers.get('ratelimit-policy'))).toEqual([policy, policy, policy]);
-    // The seconds until all requests are there again count down while the test runs.
+    // The number of seconds until all requests are available again decreases while the test runs.
     expect(answers[0]?.headers.get('ratelimit')).toMatch(/^"key";r=2;t=(\d|1\d|20), "team";r=7;t=[1-8]$/);
     const refused = await service.request('POST', '/agent/runs', {
       key,
@@ -29,13 +29,13 @@ describe('the rate limits', () => {
     expect((await service.problem(429, 'GET', '/agent/models', { key })).error_code).toBe('resource_unavailable');
   });
 
-  it('leave the other keys of a team what one key may not take, and end at the limit of the team', async () => {
+  it('do not let one key use the requests of the other keys, and end at the limit of the team', async () => {
     const keys = [await service.newKey(), await service.newKey(), await service.newKey()];
     const statuses: number[] = [];
     const startedAt = performance.now();
     for (const key of keys) for (let i = 0; i < 5; i++) statuses.push((await models(key)).status);
     const admitted = (from: number) => statuses.slice(from, from + 5).filter((status) => status === 200).length;
-    // A key gets a request more every 20 seconds, a team every 7.5 seconds.
+    // A key gets one more request every 20 seconds, a team every 7.5 seconds.
     const more = Math.ceil((performance.now() - startedAt) / 7_500) - 1;
     for (const [from, least] of [
       [0, 3],

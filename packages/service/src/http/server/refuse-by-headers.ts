@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { refuse } from './problem.ts';
 
-/** Throws the refusal of a request whose headers no endpoint takes: RFC 9112 3.2 (Host), RFC 9110 10.1.1 (Expect). */
+/** Throws the refusal of a request whose headers no endpoint accepts: RFC 9112 3.2 (Host), RFC 9110 10.1.1 (Expect). */
 export function refuseByHeaders({ raw }: FastifyRequest): void {
   const { host, expect } = raw.headers;
   if (host === undefined && raw.httpVersion === '1.1')

@@ -38,7 +38,7 @@ export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submi
   }
 }
 
-/** Returns the refusal of texts by the content policy. */
+/** Returns the refusal of texts that the content policy forbids. */
 export function refusedByPolicy({ kind, detail }: Exclude<PolicyVerdict, { kind: 'allowed' }>): Refusal {
   return kind === 'policy_violation'
     ? refuse('content_policy_violation', { detail })

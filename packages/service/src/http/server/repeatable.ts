@@ -21,7 +21,7 @@ function retryCount(request: FastifyRequest): number | undefined {
 
 const hashOf = (...parts: readonly unknown[]): Buffer => createHash('sha256').update(JSON.stringify(parts)).digest();
 
-/** Returns the request of a published client, whose answer is recorded until the client has it. */
+/** Returns the request of a published client, whose answer is recorded until the client has received it. */
 function clientAttempt(
   operation: string,
   request: FastifyRequest,
@@ -33,7 +33,7 @@ function clientAttempt(
   return {
     ...who,
     attempt,
-    // As it was sent: the members that no schema knows count too.
+    // The body as it was sent: members that no schema knows count too.
     requestHash: hashOf(operation, request.params, request.body ?? null),
     answer: { id: null },
     isGone: () => reply.raw.destroyed,
@@ -41,8 +41,8 @@ function clientAttempt(
 }
 
 /**
- * Returns what identifies a request on a route that declares `once`: its `Idempotency-Key`, or that a published client sent it.
- * Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
+ * Returns the identity of a request on a route that declares `once`: its `Idempotency-Key`, or the fact that a published client sent
+ * it. Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
  */
 export function repeatableRequest(
   route: Pick<Route, 'once'>,
@@ -66,7 +66,7 @@ export function repeatableRequest(
 export const idempotencyConflict = (): Refusal =>
   refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
 
-/** Translates the outcome of work that was done once: its answer, or why there is none. */
+/** Converts the outcome of work that was done once: its answer, or the reason why there is none. */
 export function answerOnce<T, F>(
   outcome: Attempt<T, F> | { readonly kind: 'conflict' },
   refuseFailure: (failure: F) => Refusal,

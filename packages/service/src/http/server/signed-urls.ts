@@ -1,10 +1,10 @@
 import { apiPrefix } from '@runyard/contract/route';
 import type { Signer } from '../../secrets/signer.ts';
 
-/** How long a signed URL opens its object. */
+/** How long a signed URL is valid. */
 const signedUrlSeconds = 15 * 60;
 
-/** One object and what may be done with it. `path` is below `/api/v1` and names the object. */
+/** One object and the operation on it. `path` is below `/api/v1` and names the object. */
 export interface SignedTarget {
   readonly method: 'GET' | 'PUT';
   readonly path: string;
@@ -18,7 +18,7 @@ export interface SignedUrl {
 
 const signedText = ({ method, path }: SignedTarget, expires: string) => `${method}\n${path}\n${expires}`;
 
-/** A URL that opens one object for one method until it expires. `now` is in milliseconds. */
+/** Returns a URL that allows one method on one object until it expires. `now` is in milliseconds. */
 export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, now = Date.now()): SignedUrl {
   const expires = Math.ceil(now / 1000) + signedUrlSeconds;
   const signature = signer.sign('url', signedText(target, String(expires)));
@@ -28,7 +28,7 @@ export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, n
   };
 }
 
-/** `expired` only where the signature was right once. */
+/** `expired` only if the signature was valid. */
 export type SignatureCheck = 'valid' | 'wrong' | 'expired';
 
 /** Checks the query of a signed URL in constant time. */

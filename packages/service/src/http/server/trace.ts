@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 
 /** W3C Trace Context of a request. */
 export interface Trace {
-  /** 32 hex digits, the caller's where it sent one. */
+  /** 32 hex digits; those of the caller if it sent some. */
   readonly traceId: string;
   /** 16 hex digits of this request. */
   readonly spanId: string;
@@ -21,7 +21,7 @@ export function startTrace(header: string | string[] | undefined): Trace {
 
 const traces = new WeakMap<IncomingMessage, Trace>();
 
-/** The trace of a request: made when it is first asked for, the same from then on. */
+/** Returns the trace of a request: created when it is first needed, the same from then on. */
 export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Trace {
   const known = traces.get(request.raw);
   if (known) return known;
@@ -30,7 +30,7 @@ export function traceOf(request: FastifyRequest | { raw: IncomingMessage }): Tra
   return trace;
 }
 
-/** The caller's request id where it is harmless in a log line, else a new one. */
+/** Returns the caller's request id if it is harmless in a log line, else a new one. */
 export function requestId(request: { headers: IncomingMessage['headers'] }): string {
   const sent = request.headers['x-request-id'];
   return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(sent) ? sent : randomUUID();

@@ -3,7 +3,7 @@ import { http } from '@runyard/contract/node-http';
 import { problemOf, refuse } from './problem.ts';
 import { startTrace } from './trace.ts';
 
-/** By `code` of the errors of Node's HTTP parser; all others are no HTTP: 400. */
+/** Statuses by `code` of the errors of Node's HTTP parser; all other codes: 400. */
 const refusals: Readonly<Record<string, { readonly status: number; readonly detail: string }>> = {
   HPE_HEADER_OVERFLOW: { status: 431, detail: 'The request line and the headers are larger than 16 KB together.' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, detail: 'The extensions of the chunks are too large.' },
@@ -31,6 +31,6 @@ export function answerUnreadable(error: Error & { readonly code?: string }, sock
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
-  // A client that continues to send is not waited for.
+  // Closes the connection without waiting for a client that continues to send.
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

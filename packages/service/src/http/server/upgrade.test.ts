@@ -24,7 +24,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Everything that the service answers to these lines of a request, until it ends the connection. */
+/** Returns everything that the service answers to these lines of a request, until it closes the connection. */
 async function answerTo(lines: readonly string[], body = ''): Promise<string> {
   const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
   socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`);

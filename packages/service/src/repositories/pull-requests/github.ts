@@ -1,7 +1,7 @@
-/** https://docs.github.com/en/rest/pulls/pulls. Forgejo and Gitea answer alike below `/api/v1`. */
+/** https://docs.github.com/en/rest/pulls/pulls. Forgejo and Gitea have the same API below `/api/v1`. */
 import { type AskApi, type AtHost, faultOf, saidBy, textOf, type Wanted } from './host.ts';
 
-/** Headers of each question. */
+/** Headers of each request. */
 export const gitHubHeaders = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' } as const;
 
 /** Returns whether this head of a pull request is the branch, and not one of a fork with the same name. */
@@ -20,7 +20,7 @@ async function findOpen(ask: AskApi, wanted: Wanted): Promise<AtHost | undefined
   const fault = faultOf(answer, wanted);
   if (fault !== undefined) return fault;
   const found = (Array.isArray(answer.json) ? answer.json : []).find(
-    // A host that does not know the filter `head` lists all, also those of forks.
+    // A host that does not support the filter `head` lists all, including those of forks.
     (each) => isOf(Reflect.get(Object(each), 'head'), wanted),
   );
   const url = textOf(found, 'html_url');
@@ -38,7 +38,7 @@ export async function openAtGitHub(ask: AskApi, wanted: Wanted): Promise<AtHost>
   const url = textOf(answer.json, 'html_url');
   if (answer.status === 201 && url !== undefined) return { kind: 'open', url, isNew: true };
   const said = saidBy(answer.json);
-  // Another request opened it in between.
+  // Another request has opened one in between.
   if (/already exists/i.test(said)) {
     const other = await findOpen(ask, wanted);
     if (other !== undefined) return other;

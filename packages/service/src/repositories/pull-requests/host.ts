@@ -1,4 +1,4 @@
-/** Questions to the API of a code host about pull requests. */
+/** Requests to the API of a code host about pull requests. */
 import { askCodeHost } from '../../code-hosts/ask.ts';
 
 /** A pull request to open. */
@@ -7,14 +7,14 @@ export interface Wanted {
   readonly repo: string;
   readonly head: string;
   readonly base: string;
-  /** False: `base` is the default, and a pull request into another branch is as good. */
+  /** False: `base` is only the default, and an open pull request into another branch is used too. */
   readonly isBaseNamed: boolean;
   readonly title: string;
   readonly body: string;
   readonly draft: boolean;
 }
 
-/** `refused`: the credential does not suffice. `conflict`: the host does not do it. Messages are sentences. */
+/** `refused`: the credential does not allow it. `conflict`: the host cannot do it. Messages are sentences. */
 export type AtHost =
   | { readonly kind: 'open'; readonly url: string; readonly isNew: boolean }
   | { readonly kind: 'refused' | 'not_found' | 'conflict' | 'unavailable'; readonly message: string };
@@ -25,13 +25,13 @@ export interface ApiAnswer {
   readonly json: unknown;
 }
 
-/** Asks the API. Status 0: it could not be reached. */
+/** Sends a request to the API. Status 0: it could not be reached. */
 export type AskApi = (method: 'GET' | 'POST', path: string, body?: object) => Promise<ApiAnswer>;
 
 const limitMs = 15_000;
 const maxAnswerBytes = 1024 * 1024;
 
-/** Returns a function that asks the API with a token. Redirects are not followed. */
+/** Returns a function that sends requests to the API with a token. Redirects are not followed. */
 export function askApiWith(
   api: string,
   token: string,
@@ -67,7 +67,7 @@ export const textOf = (json: unknown, member: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Returns what the host says, short and without control characters. */
+/** Returns the message of the host, short and without control characters. */
 export function saidBy(json: unknown): string {
   const parts = [textOf(json, 'message'), textOf(json, 'error')];
   for (const member of ['errors', 'message', 'error']) {
@@ -82,7 +82,7 @@ export function saidBy(json: unknown): string {
     .slice(0, 300);
 }
 
-/** Returns the meaning of a status that is the same for all questions; undefined: it depends on the question. */
+/** Returns the meaning of a status that is the same for all requests; undefined: it depends on the request. */
 export function faultOf({ status, json }: ApiAnswer, { owner, repo }: Wanted): AtHost | undefined {
   const name = `${owner}/${repo}`;
   const said = saidBy(json);

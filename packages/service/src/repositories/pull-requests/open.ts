@@ -34,7 +34,7 @@ const count = defineStatement({
 });
 
 /**
- * Opens a pull request for a branch at the code host, with the credential that the run has for the repository, and keeps it as an
+ * Opens a pull request for a branch at the code host, with the credential that the run has for the repository, and stores it as an
  * artifact of the run. If the service is killed in between, the next request finds the open one. Throws `AttemptOver`.
  */
 export async function openPullRequest(
@@ -43,7 +43,7 @@ export async function openPullRequest(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<OpenedPullRequest> {
-  // One after the other, so that requests at once cannot open more than a run may.
+  // One after the other, so that concurrent requests cannot open more than a run may.
   const lease = { name: `pull-request/${session.runId}`, most: 1 };
   const opened = await whileLeased(deps.db, lease, () => openNext(deps, session, request, signal));
   if (opened !== 'busy') return opened;
@@ -90,7 +90,7 @@ async function openNext(
     return { kind: 'open', response };
   });
   return await kept.catch(async (error: unknown) => {
-    // The run was cancelled meanwhile. The pull request is there all the same.
+    // The run was cancelled meanwhile. The pull request exists anyway.
     if (error instanceof AttemptOver) await db.transaction(record);
     throw error;
   });

@@ -2,20 +2,20 @@ import { maxBranchesOfPush } from '@runyard/contract/limits';
 import { type Commits, descendsFrom } from './leading-commits.ts';
 import { isNone, type PushCommand } from './read-commands.ts';
 
-/** The facts by which a push is decided. */
+/** The facts from which a push is decided. */
 export interface PushFacts {
   readonly commands: readonly PushCommand[];
   /** Patterns of protected branches; `HEAD`: the default branch. */
   readonly protectedBranches: readonly string[];
   /** Null: the repository has none yet. */
   readonly defaultBranch: string | null;
-  /** Branches that this run made, with the last commit that it pushed to each. */
+  /** Branches that this run created, with the last commit that it pushed to each. */
   readonly own: ReadonlyMap<string, string>;
   /** Commits that the push brings. */
   readonly commits: Commits;
 }
 
-/** Full name of a ref → why it is refused. */
+/** Full name of a ref → the reason why it is refused. */
 export type Refusals = ReadonlyMap<string, string>;
 
 const heads = 'refs/heads/';
@@ -24,10 +24,13 @@ const heads = 'refs/heads/';
 export const branchOf = (ref: string): string | undefined =>
   ref.startsWith(heads) ? ref.slice(heads.length) : undefined;
 
-/** Returns the form in which two names are the same branch on some code host: file systems can ignore case and Unicode forms. */
+/**
+ * Returns a form in which two names are equal if they are the same branch on any code host: file systems can ignore case and Unicode
+ * forms.
+ */
 const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
-/** Returns whether `*` of a pattern can stand for text so that the pattern is the name. */
+/** Returns whether the pattern matches the name; `*` stands for any text. */
 export function matchesPattern(pattern: string, name: string): boolean {
   const [first = '', ...parts] = folded(pattern).split('*');
   const text = folded(name);

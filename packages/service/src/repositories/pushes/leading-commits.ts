@@ -8,7 +8,7 @@ import { inflateSync } from 'node:zlib';
 /** Id of a commit → ids of its parents. An id is the hash of the content, so a pack cannot lie about parents. */
 export type Commits = ReadonlyMap<string, readonly string[]>;
 
-/** `isCut`: the bytes end before the last of the leading commits, and more of the pack may show further ones. */
+/** `isCut`: the bytes end before the last of the leading commits, and the rest of the pack may contain further ones. */
 export interface LeadingCommits {
   readonly commits: Commits;
   readonly isCut: boolean;
@@ -16,13 +16,16 @@ export interface LeadingCommits {
 
 const maxCommitBytes = 256 * 1024;
 const maxCommits = 5_000;
-/** All commits together: a few bytes of a delta can make a large one. */
+/** Largest size of all commits together, because a few bytes of a delta can make a large one. */
 const maxTotalBytes = 8 * 1024 * 1024;
 const types = { commit: 1, ofsDelta: 6, refDelta: 7 } as const;
 
 class Cut extends Error {}
 
-/** `idLength`: hexadecimal digits of an id, 40 or 64. Stops at the first object that is no commit, and at bytes that are not of a pack. */
+/**
+ * `idLength`: hexadecimal digits of an id, 40 or 64. Stops at the first object that is not a commit, and at bytes that are not of a
+ * pack.
+ */
 export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommits {
   const commits = new Map<string, readonly string[]>();
   const contentAt = new Map<number, Buffer>();
@@ -99,7 +102,7 @@ function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: numb
   }
 }
 
-/** Returns the object that a delta makes of its base; undefined: the delta does not fit the base. */
+/** Returns the object that results from a delta and its base; undefined: the delta does not fit the base. */
 function applyDelta(base: Buffer, delta: Buffer): Buffer | undefined {
   let at = 0;
   const size = (): number => {
@@ -143,7 +146,7 @@ function parentsOf(content: Buffer): readonly string[] {
   const end = content.indexOf('\n\n');
   const head = content.toString('latin1', 0, end < 0 ? content.length : end).split('\n');
   const parents: string[] = [];
-  // `tree`, then the parents, then the rest.
+  // Lines of a commit: `tree`, then the parents, then the rest.
   for (const line of head.slice(1)) {
     const parent = /^parent ([0-9a-f]{40,64})$/.exec(line)?.[1];
     if (parent === undefined) break;
@@ -152,7 +155,7 @@ function parentsOf(content: Buffer): readonly string[] {
   return parents;
 }
 
-/** Returns whether `later` has `earlier` among its ancestors, as far as these commits show. */
+/** Returns whether `earlier` is an ancestor of `later`, as far as these commits show. */
 export function descendsFrom(commits: Commits, later: string, earlier: string): boolean {
   const seen = new Set<string>();
   const waiting = [later];

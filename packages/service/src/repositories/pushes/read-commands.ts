@@ -17,7 +17,7 @@ export interface PushHead {
   readonly packAt: number;
 }
 
-/** `more`: the bytes end too early. `bad`: no push that the gateway understands; `capabilities` as far as they were read. */
+/** `more`: the bytes end too early. `bad`: not a push that the gateway understands; `capabilities` as far as they were read. */
 export type ReadHead =
   | { readonly kind: 'head'; readonly head: PushHead }
   | { readonly kind: 'more'; readonly capabilities: readonly string[] }

@@ -1,4 +1,4 @@
-/** Keeps what a run pushes: in a table, in the run's timeline, and in the audit log of its team. */
+/** Records the pushes of a run: in a table, in the run's timeline, and in the audit log of its team. */
 import type { Repository } from '@runyard/contract/environments';
 import { maxBranchesOfPush, maxPushedBranches, maxRefusedPushesShown } from '@runyard/contract/limits';
 import { recordChange } from '../../access/audit/record.ts';
@@ -59,7 +59,7 @@ const setResults = defineStatement({
 const nameOf = (ref: string): string => branchOf(ref) ?? ref;
 const keyOf = ({ owner, repo }: Repository): string => `${owner}/${repo}`.toLowerCase();
 
-/** Returns the branches that the run made, with the commit that it left on each. A push of somebody else in between ends that. */
+/** Returns the branches that the run created, with the commit that it left on each. A push of another author in between ends that. */
 async function readOwn(tx: Queryable, runId: string, { repository, commands }: Push): Promise<Map<string, string>> {
   const own = new Map<string, string>();
   const names = commands.map(({ ref }) => nameOf(ref));
@@ -168,7 +168,7 @@ const deleteRows = defineStatement({
   row: {},
 });
 
-/** Deletes what is kept of the pushes of these runs. */
+/** Deletes the records of the pushes of these runs. */
 export async function deletePushes(
   tx: Queryable,
   runIds: readonly string[],

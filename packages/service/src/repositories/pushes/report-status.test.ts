@@ -31,7 +31,7 @@ describe('the report of a push', () => {
     expect(writeReport(['side-band-64k'], refused)).toBeUndefined();
   });
 
-  it('is found between what the host says to people', () => {
+  it('is found between messages of the host for people', () => {
     const pkt = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`;
     const report = `${pkt('unpack ok\n')}${pkt('ok refs/heads/a\n')}${pkt('ng refs/heads/b pre-receive hook declined\n')}0000`;
     const watched = watchReport(['report-status', 'side-band-64k']);

@@ -9,8 +9,8 @@ const bandBytes = 65_515;
 const smallBandBytes = 995;
 
 /**
- * Writes the report of a push of which nothing was done, in the form that the client asked for. Undefined: it asked for none.
- * `unpack`: why the push as a whole failed; absent: only its refs are refused.
+ * Writes the report of a push that was not forwarded, in the form that the client asked for. Undefined: it asked for none. `unpack`:
+ * why the push as a whole failed; absent: only its refs are refused.
  */
 export function writeReport(
   capabilities: readonly string[],
@@ -35,10 +35,10 @@ export function writeReport(
 /** The answer of the code host to each ref: null is `ok`, a text is why it refused. */
 export type HostReport = ReadonlyMap<string, string | null>;
 
-/** More than the report of the largest push. The text for people beside it is not counted. */
+/** More than the report of the largest push. The text for people is not counted. */
 const maxReportBytes = 64 * 1024;
 
-/** Reads the report while the answer is passed on. It keeps 64 KB at most. */
+/** Reads the report while the answer is forwarded. It buffers at most 64 KB. */
 export function watchReport(capabilities: readonly string[]): {
   add(chunk: Buffer): void;
   /** Null: there was no report. */
@@ -52,7 +52,7 @@ export function watchReport(capabilities: readonly string[]): {
     size += part.length;
     kept.push(Buffer.from(part));
   };
-  /** Of the line that is read now: its length digits, and the bytes that are left of it. */
+  /** State of the present line: its length digits, and the number of bytes that are left. */
   let digits = '';
   let left = 0;
   let band = -1;

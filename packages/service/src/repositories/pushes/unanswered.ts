@@ -6,7 +6,7 @@ import { defineStatement, text, uuid } from '../../store/database/statement.ts';
 import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
 import { isNone } from './read-commands.ts';
 
-/** A push can take long. An answer that comes later is recorded all the same. */
+/** A push can take long. A later answer is still recorded. */
 const longestPush = '2 hours';
 const sweepLimit = 200;
 
@@ -34,7 +34,7 @@ const giveUp = defineStatement({
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** Marks pushes without an answer, and shows them in the timelines of their runs. The code host may have done them. */
+/** Marks pushes without an answer, and shows them in the timelines of their runs. The code host may have applied them. */
 export async function giveUpUnanswered({ db, ...service }: ServiceSecrets & { readonly db: Database }): Promise<void> {
   await db.transaction(async (tx) => {
     const rows = (await tx.query(giveUp, [])).toSorted(

@@ -1,4 +1,4 @@
-/** Deletes what runs themselves hold of old conversations. */
+/** Deletes the detail of old conversations that is in the tables of runs. */
 import type { DeletedDetail } from '../../domain.ts';
 import type { Queryable, Statement } from '../../store/database/database.ts';
 

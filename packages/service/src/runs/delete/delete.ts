@@ -16,7 +16,7 @@ export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
   /** 404 */
   | { readonly kind: 'not_found' }
-  /** 409: cancel the run first, where that is possible. */
+  /** 409: cancel the run first, if that is possible. */
   | { readonly kind: 'not_ended'; readonly state: RunState; readonly canBeCancelled: boolean }
   /** 409: its sandbox is still being closed, or its cancel has not reached all runs below it. */
   | { readonly kind: 'sandbox_running' };

@@ -28,11 +28,11 @@ export type FollowupOutcome =
   | { readonly kind: 'continued' }
   /** 404 */
   | { readonly kind: 'not_found' }
-  /** 400: it says nothing, and there is no saved conversation to continue. */
+  /** 400: the follow-up is empty, and there is no saved conversation to continue. */
   | { readonly kind: 'empty' }
-  /** 400: as many follow-ups wait for the agent as may. */
+  /** 400: the largest number of follow-ups already waits for the agent. */
   | { readonly kind: 'full' }
-  /** 400: the run does not ask what it answers. */
+  /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
 
 /** A person, a service account, or the agent of another run of the tree, whose id is the uid. */
@@ -44,7 +44,7 @@ export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
   readonly attachments?: readonly StoredAttachment[];
 }
 
-/** Takes the follow-up in the transaction `tx`: its row and what it changes of the run commit together. */
+/** Accepts the follow-up in the transaction `tx`: its row and its changes of the run commit together. */
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
   const run = await readSituation(tx, runId);
   if (!run) return { kind: 'not_found' };
@@ -92,7 +92,7 @@ const readRecord = defineStatement({
   row: { has_conversation: boolean, has_started: boolean, waiting: integer },
 });
 
-/** Locks the run and its current execution and reads what the decision depends on; null: there is no such run. */
+/** Locks the run and its current execution and reads the facts for the decision; null: there is no such run. */
 async function readSituation(
   tx: Queryable,
   runId: string,

@@ -31,7 +31,7 @@ const question: OpenRequest = {
   asked_at: '2026-01-02T03:04:05.000Z',
 };
 
-/** A run that has played a turn, and that asks something where its state and phase let it. */
+/** A run that has run a turn, and that asks something if its state and phase allow it. */
 const situation = (state: RunState, phase: Phase, more: Partial<FollowupSituation> = {}): FollowupSituation => ({
   state,
   phase,

@@ -1,4 +1,4 @@
-/** Decides what a follow-up does, from what is known of its run. Reads and writes nothing: `accept.ts` does both. */
+/** Decides how a follow-up takes effect, from the facts about its run. Reads and writes nothing: `accept.ts` does both. */
 
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { RunFollowupRequest } from '@runyard/contract/run-request';
@@ -45,14 +45,14 @@ type FollowupWay =
 /** An accepted follow-up has the question that it answers; null: nothing was asked. */
 export type FollowupDecision =
   | (FollowupWay & { readonly question: OpenRequest | null })
-  /** 400: the run does not ask what the follow-up answers. */
+  /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id'; readonly reason: string }
-  /** 400: it says nothing, and there is no conversation to continue. */
+  /** 400: the follow-up is empty, and there is no conversation to continue. */
   | { readonly kind: 'refuse_empty' }
-  /** 400: as many follow-ups wait for the agent as may. */
+  /** 400: the largest number of follow-ups already waits for the agent. */
   | { readonly kind: 'refuse_full' };
 
-/** Decides what the follow-up does. */
+/** Decides how the follow-up takes effect. */
 export function decideFollowup(situation: FollowupSituation, content: FollowupContent): FollowupDecision {
   const question = openQuestionOf(situation);
   const refusal = refuseAnswer(situation.state, question, content);
@@ -61,12 +61,12 @@ export function decideFollowup(situation: FollowupSituation, content: FollowupCo
   const canBeEmpty = way.kind === 'continue' && situation.hasConversation;
   const isEmpty = !content.hasMessage && !content.hasFiles && content.decision === undefined;
   if (isEmpty && !canBeEmpty) return { kind: 'refuse_empty' };
-  // A new execution takes all follow-ups that wait, so one more does no harm there.
+  // A new execution takes all waiting follow-ups, so one more is accepted then.
   if (way.kind !== 'continue' && situation.waiting >= maxWaitingFollowups) return { kind: 'refuse_full' };
   return { ...way, question };
 }
 
-/** Returns what the agent of the run asks now; null: nothing. */
+/** Returns the question that the agent of the run asks now; null: none. */
 function openQuestionOf({ state, phase, openRequest, debugRequest }: FollowupSituation): OpenRequest | null {
   if (state === 'FAILED' && phase === 'idle') return debugRequest;
   return openRequest;

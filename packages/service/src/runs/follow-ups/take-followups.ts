@@ -1,4 +1,4 @@
-/** The follow-ups that an agent begins with. Each is taken once, under the lock of its run's row. */
+/** The follow-ups with which an agent begins. Each is taken once, under the lock of its run's row. */
 import type { Decision } from '@runyard/contract/approvals';
 import type { RunMode } from '@runyard/contract/run-request';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
@@ -37,7 +37,7 @@ const takeWaiting = defineStatement({
   row: {},
 });
 
-/** A question of the sandbox of a failed setup ended with that sandbox, so its answer is a message like others. */
+/** A question of the sandbox of a failed setup ended with that sandbox, so its answer is an ordinary message. */
 const readTaken = defineStatement({
   name: 'read_taken_followups',
   text: `
@@ -63,7 +63,7 @@ export interface JoinedFollowup {
 }
 
 /**
- * Takes all waiting follow-ups for the first prompt of the attempt's execution. Called again, returns the same and those
+ * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups and those
  * that came since. Throws `AttemptOver`.
  */
 export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {

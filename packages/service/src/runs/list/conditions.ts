@@ -2,7 +2,7 @@
 export interface Conditions {
   /** Joins of `FROM runs r`. */
   readonly joins: string[];
-  /** All must hold. */
+  /** All of them must be true. */
   readonly texts: string[];
   readonly values: unknown[];
   /** Adds a value and returns its placeholder. */

@@ -9,14 +9,14 @@ export function facetsOf(query: ListRunsQuery): string[] {
   const pairs = Object.entries(query.metadata ?? {});
   if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
   if (query.factory_uid !== undefined) pairs.push(['factory_uid', query.factory_uid]);
-  // No key of a run has an equals sign. In the key of a query it is encoded, so that it cannot begin the value.
+  // No key of a run contains an equals sign. In the key of a query it is encoded, so that it is not read as the start of the value.
   const facets = pairs.map(([key, value]) => `metadata:${key.replaceAll('=', '%3D')}=${value}`);
   if (query.ancestor_run_id !== undefined) facets.push(`ancestor:${query.ancestor_run_id.toLowerCase()}`);
   if (query.artifact_type !== undefined) facets.push(`artifact:${query.artifact_type}`);
   return [...new Set(facets)];
 }
 
-/** Members of a query that are no filters, or that bound every list. */
+/** Members of a query that are not filters, or that limit every list. */
 const noFilters: readonly string[] = [
   'limit',
   'cursor',
@@ -70,7 +70,7 @@ export function joinFacets(conditions: Conditions, facets: readonly string[]): s
 
 /** Adds the conditions of all filters on columns of the run, but `state`, which `partsOf` adds. */
 export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
-  // The indexes compare by bytes.
+  // The indexes compare text by bytes.
   const equal = (column: string, value: string | undefined) => {
     if (value !== undefined) texts.push(`r.${column} COLLATE "C" = ${bind(value)}`);
   };
@@ -81,7 +81,7 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   equal('source', query.source);
   equal('execution_location', query.execution_location);
   const skill = query.skill_spec ?? query.skill;
-  // A skill may be named without its path, and the run shows the path once the skill was found.
+  // A skill may be named without its path. The run shows the path once the skill was found.
   const [spec, ...places] = skill === undefined ? [] : specsToFind(skill);
   if (places.length === 0) equal('skill_spec', spec);
   else texts.push(`r.skill_spec COLLATE "C" = ANY(${bind([spec, ...places])}::text[])`);
@@ -95,7 +95,7 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));
 }
 
-/** Returns times that the last change of every run in the list is after. A run never changes before its creation. */
+/** Returns times before the last change of every run in the list. A run never changes before its creation. */
 export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
   const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
   return times.map((time) => `${bind(time)}::timestamptz`);

@@ -40,7 +40,7 @@ async function tryStrategies(db: Database, request: PageRequest, search: SearchT
   throw new Error('no strategy found the page of a list');
 }
 
-/** Null: the strategy does not find the page. */
+/** Null: the strategy cannot find the page. */
 async function tryStrategy(
   db: Database,
   request: PageRequest,
@@ -69,8 +69,8 @@ async function tryStrategy(
 }
 
 /**
- * Forbids sequential scans during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate
- * searches: where it expects many runs it would read the whole table, although the indexes have few.
+ * Forbids sequential scans during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate searches. If it
+ * expects many runs, it would read the whole table, although the indexes have few.
  */
 async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, more = ''): Promise<T> {
   return await db.transaction(async (tx) => {

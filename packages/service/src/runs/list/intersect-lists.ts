@@ -5,7 +5,7 @@ import { afterPosition, orderOf } from './order.ts';
 import { onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
 import { partsOf } from './parts.ts';
 
-/** Returns true where at least two filters have lists in the same order, by last change. */
+/** Returns true if at least two filters have lists in the same order, by last change. */
 export const canIntersect = (query: ListRunsQuery): boolean =>
   query.sort_by === 'updated_at' && (columnsOf(query).length > 1 || facetsOf(query).length > 1);
 

@@ -44,8 +44,8 @@ export const orderBy = ({ collation, direction }: ListOrder, of: string): string
   `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
 
 /**
- * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, where
- * the list is read by it.
+ * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, if the list is
+ * read by it.
  */
 export function afterPosition(
   { bind }: Conditions,

@@ -6,13 +6,13 @@ import { sortTypeOf } from './order.ts';
 export interface PageRequest {
   readonly teamId: string;
   readonly query: ListRunsQuery;
-  /** The page begins after it; null: with the first run. */
+  /** The page begins after it; null: at the first run. */
   readonly position: CursorPosition | null;
-  /** Rows to give at most. */
+  /** Largest number of rows to return. */
   readonly count: number;
 }
 
-/** A statement that gives `id` and `sort_value` of the page's runs, in order. */
+/** A statement that returns `id` and `sort_value` of the page's runs, in order. */
 export interface PageQuery {
   readonly text: string;
   readonly values: readonly unknown[];

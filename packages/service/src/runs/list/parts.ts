@@ -4,7 +4,7 @@ import type { CursorPosition } from '../../store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
 import { afterPosition, type ListOrder } from './order.ts';
 
-/** Longest time from creation to last change in each class of `run_span`; the last class, which is not here, has no limit. */
+/** Longest time from creation to last change in each class of `run_span`; the last class, which is not in this list, has no limit. */
 const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
 
 /**

@@ -5,8 +5,8 @@ import type { PageQuery, PageRequest } from './page-query.ts';
 import { mergeParts, partsOf } from './parts.ts';
 
 /**
- * Strategy for at most one filter: reads the page from the index that has the runs of the filter in the order of the page.
- * The rows that it reads do not grow with the number of runs.
+ * Strategy for at most one filter: reads the page from the index that has the runs of the filter in the order of the page. The number
+ * of rows that it reads does not grow with the number of runs.
  */
 export function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuery {
   const conditions = startConditions(teamId);

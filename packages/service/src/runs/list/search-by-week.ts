@@ -31,7 +31,7 @@ export function searchByWeekQuery(
 
   const limit = bind(count);
   const direction = order.direction;
-  // OFFSET 0 makes the planner keep the written order of joins: it cannot know in how many runs of a week the words are.
+  // OFFSET 0 makes the planner keep the written order of joins, because it cannot know in how many runs of a week the words occur.
   const text = `SELECT r.id, r.sort_value FROM (
       SELECT week, ${queryOfWeek(bind(template), 'week')} AS query
       FROM generate_series(search_week(greatest(${from.join(', ')})), search_week(least(${to.join(', ')}))) week

@@ -4,7 +4,7 @@ import { orderBy, orderOf } from './order.ts';
 import type { PageQuery, PageRequest } from './page-query.ts';
 import { partsOf } from './parts.ts';
 
-/** Last strategy: reads all runs that match the filters, and sorts them. The rows that it reads grow with the matches. */
+/** Last strategy: reads all runs that match the filters, and sorts them. The number of rows that it reads grows with the matches. */
 export function sortMatchesQuery({ teamId, query, position, count }: PageRequest): PageQuery {
   const conditions = startConditions(teamId);
   const order = orderOf(query);

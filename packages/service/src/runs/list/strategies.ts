@@ -15,7 +15,7 @@ export interface Probe {
   readonly length: number;
 }
 
-/** A way to find a page; docs/decisions/run-list.md says which is taken when. */
+/** A way to find a page; docs/decisions/run-list.md explains which one is used when. */
 export type Strategy =
   /** `read-in-order.ts`: one index has the runs of the page in its order. */
   | { readonly kind: 'read_in_order' }
@@ -28,7 +28,7 @@ export type Strategy =
   /** `search-by-week.ts`: looks for words week by week. */
   | { readonly kind: 'search_by_week' };
 
-/** Runs of each list that are probed first, and then where the lists cannot be intersected. */
+/** Number of runs of each list that are probed first, and number that are probed if the lists cannot be intersected. */
 const shortProbe = 300;
 const longProbe = 2000;
 /** Runs that are probed in the order of a sort that no filter has. */

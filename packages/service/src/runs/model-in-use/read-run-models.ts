@@ -5,12 +5,12 @@ import { defineStatement, json, nullable, text } from '../../store/database/stat
 
 /** The models that a run may use besides the one that it uses now, and what its team has chosen. */
 export interface RunModels {
-  /** The one that it was created with first, then the fallbacks. */
+  /** The model that it was created with, then the fallbacks. */
   readonly otherIds: readonly string[];
   readonly choices: ModelChoices;
 }
 
-/** Those of a run that may use one model only. */
+/** Models of a run that may use one model only. */
 export const oneModel: RunModels = { otherIds: [], choices: noChoices };
 
 const readModels = defineStatement({

@@ -2,7 +2,10 @@ import { appendTimelineEvent } from '../../executions/timeline/append.ts';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer } from '../../store/database/statement.ts';
 
-/** Of two requests at once that leave the same model, one changes the run. The model that was asked for is kept, and forgotten when it is used again. */
+/**
+ * Of two requests at once that leave the same model, only one changes the run. The requested model is stored, and cleared when the run
+ * uses it again.
+ */
 const switchStatement = defineStatement({
   name: 'switch_model_of_run',
   text: `
@@ -12,7 +15,7 @@ const switchStatement = defineStatement({
   row: { model_switches: integer },
 });
 
-/** Changes of a run that its timeline names: a provider that comes and goes shall not fill it. */
+/** Largest number of changes that a run's timeline names, so that a provider with short outages does not fill it. */
 const maxEvents = 20;
 
 export interface ModelSwitch {
@@ -20,7 +23,7 @@ export interface ModelSwitch {
   readonly executionId: string;
   readonly from: string;
   readonly to: string;
-  /** Half a sentence for people, without text of a provider. */
+  /** Part of a sentence for people, without text of a provider. */
   readonly reason: string;
   /** True: `to` is the model that the run was created with. */
   readonly isBack?: true;

@@ -19,7 +19,7 @@ export async function readRunItem(db: Queryable, context: ReadContext, runId: st
   return (await toRunItems(db, context, rows))[0] ?? null;
 }
 
-/** The facts about a run that a route needs before it reads more. */
+/** The facts about a run that a route needs before it reads the rest. */
 export interface RunReference {
   readonly id: string;
   readonly state: RunState;

@@ -1,6 +1,6 @@
 /**
- * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers
- * use. It is live as long as its sandbox.
+ * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers use. It is
+ * live as long as its sandbox.
  */
 import { leavingPhases, livePhases } from '../../executions/transitions/phases.ts';
 import type { Queryable } from '../../store/database/database.ts';

@@ -1,4 +1,4 @@
-/** Builds the items of runs that the API answers with. */
+/** Builds the items of runs for the answers of the API. */
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import { scopeOf } from '../../access/ownership.ts';
@@ -12,7 +12,7 @@ import { usageOfRuns } from '../../usage/usage-of-run.ts';
 import { isoDuration } from './duration.ts';
 import type { RunRow } from './run-row.ts';
 
-/** Team whose runs are shown, and the address under which its people reach the service. */
+/** Team of the runs, and the address at which its people reach the service. */
 export interface ReadContext {
   readonly teamId: string;
   readonly teamUid: string;
@@ -75,7 +75,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
   });
 }
 
-/** Returns the reason for the run's state, and what the run waits for: a run that is tried again has both. */
+/** Returns the reason for the run's state, and what the run waits for; a run that is retried has both. */
 function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status_message'> {
   const message = [row.status_message, waits].filter((part) => part !== null && part !== undefined).join('\n');
   if (row.status_message === null && waits === undefined) return {};
@@ -100,7 +100,7 @@ function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
   return dropped.events + dropped.transcript_lines > 0 ? { dropped_output: dropped } : {};
 }
 
-/** Returns the skill of a run whose first agent has not begun, as far as its spec says it. */
+/** Returns the skill of a run whose first agent has not begun, as far as the spec tells. */
 function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
   const place = spec.slice(spec.indexOf(':') + 1);
   const name = place

@@ -32,7 +32,7 @@ export interface RunRow {
   schedule_cron: string | null;
   metadata: Record<string, string>;
   conversation_id: string;
-  /** Id of the current execution for readers; workers and agents know another one. */
+  /** Id of the current execution for readers; workers and agents use another id. */
   session_id: string | null;
   status_message: string | null;
   error_code: ErrorCode | null;

@@ -7,8 +7,8 @@ import { type TeamBudgetState, teamBudgetState } from '../../usage/budget/team-b
 import type { NewRun } from './new-run.ts';
 
 /**
- * at_capacity: a run would have to wait, because the team's limit is reached, or no connected worker of the pool has a free slot.
- * The others say what the team may still spend.
+ * `at_capacity`: a run would have to wait, because the team's limit is reached, or no connected worker of the pool has a free slot. The
+ * other members show what the team may still spend.
  */
 const readCapacity = defineStatement({
   name: 'read_at_capacity',
@@ -40,8 +40,8 @@ export interface TeamState extends TeamBudgetState {
 const noState: TeamState = { at_capacity: false, is_out_of_credits: false, is_month_spent: false, is_limited: false };
 
 /**
- * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old: the first is a
- * hint for the caller only, and each request to a model is checked against the budgets again.
+ * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old. That is enough: the first
+ * fact is only a hint for the caller, and each request to a model is checked against the budgets again.
  */
 export function readTeamState(
   deps: ExecutionDeps,

@@ -28,7 +28,7 @@ const readParent = defineStatement({
     model_id: text(),
     kind: text<RunActor['kind']>(),
     uid: text(),
-    /** Null: it has no max_duration_minutes. */
+    /** Null: the parent has no max_duration_minutes. */
     seconds_left: nullable(float),
   },
 });
@@ -39,7 +39,7 @@ interface ParentRow extends RunActor {
   seconds_left: number | null;
 }
 
-/** Returns a member that the child sets although its parent's configuration does not permit it; undefined: there is none. */
+/** Returns a member that the child sets although its parent's configuration does not allow it; undefined: there is none. */
 function forbiddenOverride(
   parent: AmbientAgentConfig,
   child: ChildRunRequest,
@@ -89,7 +89,7 @@ async function forbiddenSkill(
   return wanted.find((each) => !granted.includes(each) && !isReachable(each));
 }
 
-/** Returns the child's configuration, completed with what its parent says about environment, runner, worker, its loss, harness and model. */
+/** Returns the child's configuration, completed with its parent's environment, runner, worker, `on_worker_loss`, harness and model. */
 function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
   const { environment_id, harness, on_worker_loss, runner_config, worker_host } = parent.config;
   const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
@@ -116,8 +116,8 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
 const noTime = 0.001;
 
 /**
- * Returns the limits of a child: never more than its parent's, and no more time than its parent has left. Both count against the
- * parent's budget, too; these hold also if the parent is deleted.
+ * Returns the limits of a child: never more than its parent's, and no more time than its parent has left. Both also count against the
+ * parent's budget. The limits stay valid if the parent is deleted.
  */
 function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentConfig): RunBudget {
   const parent = budgetOf(config);

@@ -11,7 +11,7 @@ import type { NewRun } from './new-run.ts';
 /** Outcome of a create. */
 export type CreateOutcome =
   | { readonly kind: 'created'; readonly response: RunAgentResponse }
-  /** The same request was answered before, with this. */
+  /** The same request was answered before. This is the answer. */
   | { readonly kind: 'replayed'; readonly response: RunAgentResponse }
   | { readonly kind: 'idempotency_conflict' }
   | { readonly kind: 'refused'; readonly reason: ChildRefusal }
@@ -24,7 +24,7 @@ export interface BudgetRefusal {
   readonly detail: string;
 }
 
-/** Returns why the team's budget admits no such run; null: it does. */
+/** Returns why the team's budget does not admit the run; null: it does. */
 function refusedByBudget(team: TeamState, { unpricedId }: NewRun): BudgetRefusal | null {
   const raise = 'An administrator can raise it with PATCH /budget.';
   if (team.is_out_of_credits)
@@ -36,11 +36,11 @@ function refusedByBudget(team: TeamState, { unpricedId }: NewRun): BudgetRefusal
     : null;
 }
 
-/** Returns why the budget of the team admits no such run now; null: it does. */
+/** Returns why the budget of the team does not admit the run now; null: it does. */
 export const findBudgetRefusal = async (deps: ExecutionDeps, run: NewRun): Promise<BudgetRefusal | null> =>
   refusedByBudget(await readTeamState(deps, deps.db, run), run);
 
-/** Options of a create: the request that may be repeated, and the caller's transaction. */
+/** Options of a create: the request that its sender may repeat, and the caller's transaction. */
 export interface CreateOptions {
   readonly once?: RepeatableRequest | undefined;
   readonly tx?: Queryable | undefined;

@@ -19,7 +19,7 @@ const readParent = defineStatement({
   row: { id: uuid, ancestor_ids: uuids, metadata: json<Record<string, string>>() },
 });
 
-/** Reads the lineage that the request asks for. Adds a fault where the parent does not exist, or limits are exceeded. */
+/** Reads the lineage that the request asks for. Adds a fault if the parent does not exist, or a limit is exceeded. */
 export async function readLineage(
   db: Queryable,
   teamId: string,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 
-/** A run whose request gave no name has that of its folder already, if the skill has a folder. */
+/** A run whose request gave no name has the name of the skill's folder already, if the skill has a folder. */
 const recordStatement = defineStatement({
   name: 'record_skills_of_run',
   text: `
@@ -15,7 +15,7 @@ const recordStatement = defineStatement({
   row: {},
 });
 
-/** Shows the skills of a run as they were found: each with its path, and the run with the name of the first. */
+/** Records the skills of a run as they were found: each with its path, and for the run the name of the first. */
 export async function recordSkills(
   db: Queryable,
   runId: string,

@@ -42,7 +42,7 @@ export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   return checkPreset(config, preset);
 }
 
-/** A program behind `command` cannot ask anyone. */
+/** A program behind `command` cannot ask a person. */
 function checkCommandPolicy({ approval_policy: policy = 'auto-approve' }: AmbientAgentConfig): HarnessCheck {
   return policy === 'auto-approve'
     ? { ok: true, harness: 'command' }
@@ -81,7 +81,7 @@ export function presetProblem(
   return renamed && `the harness ${preset.type} cannot use ${model.id}: ${renamed.reason}`;
 }
 
-/** First part of the ids of models that are behind each protocol. */
+/** First part of the model ids that each protocol can reach. */
 const prefixOf: Readonly<Record<AgentModel['protocol'], string>> = {
   anthropic: 'anthropic',
   'openai-responses': 'openai',

@@ -6,7 +6,7 @@ import { findForeignServers, storedId } from '../../mcp/of-run.ts';
 import type { Queryable } from '../../store/database/database.ts';
 
 const maxNameLength = 100;
-/** The name is in tool names, in messages and in a path of the gateway. */
+/** The name is used in tool names, in messages and in a path of the gateway. */
 const isName = (name: string): boolean =>
   name.length <= maxNameLength && name.trim() !== '' && !/^\.+$/.test(name) && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
 
@@ -25,7 +25,7 @@ export type CheckedServers =
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly faults: readonly Fault[] };
 
-/** Checks the MCP servers of a request. Their addresses are checked when they are reached. */
+/** Checks the MCP servers of a request. Their addresses are checked when the gateway connects to them. */
 export async function checkMcpServers(
   db: Queryable,
   teamId: string,

@@ -10,7 +10,7 @@ import { speakSameProtocol } from '../../models/providers.ts';
 import { unpricedMessage } from '../../usage/budget/admit.ts';
 import { presetProblem } from './request-harness.ts';
 
-/** `ok` also where `faults` were found. */
+/** `ok` even if `faults` were found. */
 export type CheckedModels =
   | {
       readonly kind: 'ok';
@@ -25,7 +25,7 @@ interface Wanted {
   readonly config: AmbientAgentConfig;
   /** As `checkHarness` returns it. */
   readonly harness: { readonly harness: string; readonly preset?: HarnessPreset };
-  /** True: the run is created in an outage too. The time of a schedule does not come again. */
+  /** True: the run is created in an outage too, because the time of a schedule does not come again. */
   readonly mayWait: boolean;
 }
 
@@ -35,7 +35,7 @@ function unusableModel(preset: HarnessPreset, { id, agentModel }: ResolvedModel)
   return presetProblem(preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });
 }
 
-/** Returns the model that the run begins with. In an outage it is that model too: the task of the agent has another one. */
+/** Returns the model that the run begins with, also in an outage of its provider. The task of the agent then has another model. */
 export function checkModels(models: Models, choices: ModelChoices, wanted: Wanted, faults: Fault[]): CheckedModels {
   const { config, mayWait } = wanted;
   const { harness, preset } = wanted.harness;
@@ -55,7 +55,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const namedIds = [modelId];
   for (const [index, named] of (config.model_fallbacks ?? []).entries()) {
     const path = `config.model_fallbacks.${index}`;
-    // An outage of a fallback is no fault: it may be over by then.
+    // An outage of a fallback is no fault, because it may have ended when the fallback is needed.
     const fallback = models.resolve(named, { ...noChoices, disabledIds: choices.disabledIds });
     if (!fallback.ok && fallback.reason === 'disabled')
       return { kind: 'not_available', detail: `${path}: ${fallback.message}.` };

@@ -15,9 +15,9 @@ export interface CheckedSkills {
 }
 
 /**
- * Checks the skills of a request without asking the code host, which may be slow: whether they exist turns out before the agent
- * begins. `repositories`: those of the run's environment. A run follows the first skill; those of the definition of a factory are only
- * there for its agent to use, unless the request itself says that the run follows one.
+ * Checks the skills of a request without asking the code host, which may be slow. Whether they exist is checked before the agent
+ * begins. `repositories`: those of the run's environment. A run follows the first skill. Skills of the definition of a factory are only
+ * available to its agent, unless the request says that the run follows one.
  */
 export function checkSkills(
   { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,

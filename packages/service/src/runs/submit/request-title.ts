@@ -3,9 +3,9 @@ import { firstPart } from '@runyard/contract/shorten';
 /** Characters (UTF-16 units) of a title that is taken from a prompt. */
 const maxTitleLength = 80;
 
-/** Returns the first line of the prompt that has text, cut at 80 characters and never inside of a surrogate pair. */
+/** Returns the first line of the prompt that has text, cut at 80 characters but never inside a surrogate pair. */
 export function titleOf(prompt: string): string {
-  // A prompt may be one line of a megabyte: look no further than needed.
+  // A prompt may be one line of a megabyte, so read only the beginning.
   const line =
     prompt
       .trimStart()

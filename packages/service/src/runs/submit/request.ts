@@ -90,7 +90,7 @@ function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
       message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
     });
   }
-  // The schema has checked a request's own; other configurations may be older than this member.
+  // The schema has checked a request's own members. Other configurations may be older than this member.
   if (config.runner_config !== undefined && runnerOf(config) === undefined)
     faults.push({ path: 'config.runner_config', message: 'must have docker_image, the name of a container image' });
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
@@ -110,7 +110,7 @@ const nameOfSkill = (spec: string | undefined): string | undefined =>
     .filter((part) => part !== 'SKILL.md')
     .at(-1);
 
-/** Members of the environment that a request names, as far as the run has a part in them. */
+/** Members of the environment that a request names and its run may use. */
 interface EnvironmentParts {
   readonly repositories: readonly Repository[];
   readonly secrets: readonly SecretReference[];
@@ -140,13 +140,13 @@ async function findEnvironment(
 interface CheckDeps {
   /** The transaction of the caller, or the database. */
   readonly db: Queryable;
-  /** The database, where `db` is a transaction; what was read lately through it is not read again. */
+  /** The database, if `db` is a transaction: recent reads through it are not repeated. */
   readonly root?: Queryable;
   readonly models: Models;
   readonly vault: Vault;
 }
 
-/** Checks what the schema cannot: everything that the request names must exist and belong to the caller's team. */
+/** Checks the rules that a schema cannot: every thing that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
   deps: CheckDeps,
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
@@ -157,7 +157,7 @@ export async function checkRunRequest(
   const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
-  // A child has the configuration of its parent, and of the identity only what the parent has of it.
+  // A child has the configuration of its parent. Of the identity it has only what the parent has.
   const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
@@ -175,7 +175,7 @@ export async function checkRunRequest(
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  // Their times and deliveries do not come again.
+  // A run of these waits for the provider, because its time or delivery does not come again.
   const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,
@@ -227,7 +227,10 @@ export async function checkRunRequest(
   return { kind: 'ok', ...withoutValues(values, run, attachments), values };
 }
 
-/** Removes the values of the run's secrets from everything in the request that is stored: whoever names a secret may also paste it. */
+/**
+ * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste
+ * its value.
+ */
 function withoutValues(
   values: readonly string[],
   run: NewRun,

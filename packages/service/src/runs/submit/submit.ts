@@ -39,7 +39,7 @@ export interface RunSubmission {
   readonly source: RunSourceType;
   /** The schedule that creates the run. */
   readonly schedule?: ScheduleOfRun;
-  /** Limits of the agent that starts the run below its own. */
+  /** Limits for a run that an agent starts below its own. */
   readonly child?: ChildLimits;
   /** Identity of the request that its sender may repeat: the run is created once for it. */
   readonly once?: RepeatableRequest | undefined;
@@ -48,7 +48,9 @@ export interface RunSubmission {
    * run are in the blob store before the commit; after a rollback the sweep of unreferenced blobs deletes them.
    */
   readonly tx?: Queryable;
-  /** With `tx`: the run is checked and added here, and the caller writes it with `insertRuns`. One statement for many runs is quicker. */
+  /**
+   * With `tx`: the run is checked and added here, and the caller writes it with `insertRuns`. One statement for many runs is faster.
+   */
   readonly batch?: RunBatch;
 }
 
@@ -85,7 +87,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   const { actor, source, schedule, child, once, tx, batch } = submission;
   const db = tx ?? executionDeps.db;
   if (once) {
-    // A repeated request gets the first answer, even if its environment was deleted in between.
+    // A repeated request gets the first answer, even if its environment was deleted meanwhile.
     const earlier = await findReplay<RunAgentResponse>(db, once);
     if (earlier.kind === 'replayed') return { kind: 'submitted', response: earlier.response };
     if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
@@ -101,7 +103,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
     child !== undefined,
   );
   if (checked.kind !== 'ok') return checked;
-  // Within the transaction of a caller the policy could hold its locks. It is checked when the run begins, as for every run.
+  // Inside a transaction of the caller, a slow policy would keep its locks. It is checked when the run begins, as for every run.
   const verdict = tx ? undefined : await contentPolicy?.check(actor.teamId, textsOf(checked.run));
   if (verdict && verdict.kind !== 'allowed') return verdict;
   const attachments = wanted.copyOf
@@ -116,7 +118,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   };
   const outcome = await createRun(executionDeps, run, { once, tx, batch });
   if (outcome.kind === 'created') return { kind: 'submitted', response: outcome.response };
-  // Not after an error: then the run may have been committed, and needs its files.
+  // Not after an error: the run may have been committed then, and needs its files.
   await discardAttachments(blobs, attachments);
   switch (outcome.kind) {
     case 'replayed':
@@ -130,7 +132,7 @@ export async function submitRun(deps: SubmitDeps, submission: RunSubmission): Pr
   }
 }
 
-/** A run that a submission would create, and why it would be refused after the checks of its request. */
+/** A run that a submission would create, and why the service would refuse it after the checks of its request. */
 export interface PreviewedRun {
   readonly kind: 'ok';
   readonly run: NewRun;
@@ -151,13 +153,13 @@ export async function previewRun(
   return { kind: 'ok', run, refusal: (await findBudgetRefusal(executionDeps, run)) ?? byPolicy };
 }
 
-/** Returns the texts as the agent gets them: without the values of secrets, and with the configuration of its identity. */
+/** Returns the texts in the form that the agent gets: without the values of secrets, and with the configuration of its identity. */
 const textsOf = ({ prompt, config }: Pick<NewRun, 'prompt' | 'config'>) =>
   [prompt, config.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
 
 interface WantedRun {
   readonly request: RunAgentRequest;
-  /** Stored files to copy, in place of files in the request. */
+  /** Stored files to copy instead of files in the request. */
   readonly copyOf?: readonly StoredAttachment[];
 }
 

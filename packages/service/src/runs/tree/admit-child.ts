@@ -6,7 +6,7 @@ import type { Phase } from '../../executions/transitions/transition.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { boolean, bytes, defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
 
-/** Why no run may be created below the parent. An agent's request gets the last four, all with 409. */
+/** Reasons why no run may be created below the parent. The last four are answers to an agent's request, with 409. */
 export type ChildRefusal =
   /** 400: the parent was deleted. */
   | 'parent_gone'
@@ -14,11 +14,11 @@ export type ChildRefusal =
   | 'parent_cancelled'
   /** The agent's turn has ended or was cancelled. */
   | 'not_at_work'
-  /** The parent has as many live children as it may. */
+  /** The parent has the largest number of live children. */
   | 'too_many_children'
-  /** The tree has as many live runs as it may. */
+  /** The tree has the largest number of live runs. */
   | 'tree_full'
-  /** The tree has as many runs as it may, ended ones included. */
+  /** The tree has the largest number of runs, ended ones included. */
   | 'tree_used_up';
 
 /** Limits of a child run that an agent starts. */
@@ -31,14 +31,14 @@ export interface ChildLimits {
   readonly maxInTree?: number;
 }
 
-/** Locks in the order of ids, as everywhere, so that two creates in one tree cannot deadlock. */
+/** Locks in the order of ids, as all transactions do, so that two creates in one tree cannot deadlock. */
 const lockAncestors = defineStatement({
   name: 'lock_ancestors',
   text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
   row: { id: uuid },
 });
 
-/** Runs after the locks, to see what committed before them. A cancel above the parent counts only when it is newer than the parent's execution. */
+/** Runs after the locks, to see earlier commits. A cancel above the parent counts only if it is newer than the parent's execution. */
 const readParent = defineStatement({
   name: 'read_parent_of_child',
   text: `
@@ -68,7 +68,7 @@ const countRelatives = defineStatement({
 /** Phases of an execution with a turn in progress. The first calls of an agent may arrive before its worker's claim. */
 const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
 
-/** Returns why the child may not be created or continued in this transaction; null: it may, and a cancel above will reach it. */
+/** Returns why the child may not be created or continued in this transaction; null: it may, and a later cancel above will reach it. */
 export async function refuseChild(
   tx: Queryable,
   child: { readonly parentRunId: string; readonly ancestorIds: readonly string[] },

@@ -6,7 +6,7 @@ import { waitForRuns } from '../../executions/wait-for-runs.ts';
 
 import { readChildStates } from './read-children.ts';
 
-/** Time between two calls of an agent that waits longer than one call; after it the execution holds a slot again. */
+/** Time between two calls of an agent that waits longer than one call. After it the execution holds a slot again. */
 const betweenCallsMs = 10_000;
 
 interface Wait {
@@ -49,7 +49,7 @@ export async function awaitChildren(
     });
     return outcome ?? 'waiting';
   } finally {
-    // After the full wait the agent usually asks again, so the mark stays for the time between two calls.
+    // After the full wait the agent usually calls again, so the mark stays for the time between two calls.
     if (isMarked && (wait.signal.aborted || performance.now() < deadline)) await unmarkAwaiting(deps.db, session);
   }
 }

@@ -1,8 +1,8 @@
 import { firstPart } from '@runyard/contract/shorten';
 
 /**
- * Returns the message with its envelope, as its recipient reads it: the sender, and that the sender is another agent. The
- * sender does not know the mark, so its text cannot pretend to end.
+ * Returns the message in the envelope that its recipient reads: it names the sender, and says that the sender is another agent. The
+ * sender does not know the mark, so its text cannot imitate the end of the envelope.
  */
 export function messageEnvelope(
   from: { readonly runId: string; readonly title: string; readonly relation: string },

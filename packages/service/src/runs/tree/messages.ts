@@ -40,7 +40,7 @@ interface Place {
   readonly ancestor_ids: readonly string[];
 }
 
-/** Locks all runs that the transaction reads, in the order of ids, as everywhere. */
+/** Locks all runs that the transaction reads, in the order of ids, as all transactions do. */
 const lockTree = defineStatement({
   name: 'lock_runs_of_message',
   text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE',
@@ -100,7 +100,7 @@ export async function sendMessage(
   if (Number(before?.recent) >= maxMessagesPerMinute) return { kind: 'too_often' };
 
   const isChild = to.ancestor_ids[0] === from.id;
-  // Only people and runs above it answer the question of a run.
+  // Only people and runs above it can answer the question of a run.
   if ((target.state === 'BLOCKED' || target.asks) && !to.ancestor_ids.includes(from.id))
     return { kind: 'asks_a_person', state: target.state };
   if (isTerminal(target.state) && target.phase !== 'idle') {

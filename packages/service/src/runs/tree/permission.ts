@@ -3,10 +3,10 @@ import type { RunMode } from '@runyard/contract/run-request';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, json, nullable, text } from '../../store/database/statement.ts';
 
-/** Live children that a run may have when its configuration gives no number. */
+/** Live children of a run whose configuration gives no number. */
 const defaultMaxLive = 8;
 
-// A stored configuration may be older than the member and hold something else there.
+// A stored configuration may be older than this member and have another type of value there.
 const givenBy = (config: AmbientAgentConfig) => ChildRunsConfig.optional().safeParse(config.child_runs).data;
 
 /** Returns how many live children an agent may have; null: it may start none. */
@@ -19,7 +19,7 @@ export function childRunsOf(config: AmbientAgentConfig, mode: RunMode | null): {
 /** Returns the members of a configuration that child runs may set for themselves. */
 export const overridesOf = (config: AmbientAgentConfig): readonly ChildOverride[] => givenBy(config)?.overrides ?? [];
 
-/** Returns `child_runs` of a child that may start runs itself: `own` from its request, limited to what its parent has. */
+/** Returns `child_runs` of a child that may start runs itself: `own` from its request, limited to that of its parent. */
 export function narrowedChildRuns(
   parent: AmbientAgentConfig,
   own: ChildRunsConfig | undefined,

@@ -7,7 +7,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text, timestamp, uuid } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
 
-/** Characters of a child's summary or status message that its parent is given. */
+/** Characters of a child's summary or status message that its parent gets. */
 const maxSummaryLength = 16 * 1024;
 
 const readRows = defineStatement({
@@ -68,7 +68,7 @@ export async function readChildren(
   }));
 }
 
-/** Returns the artifact with what an agent needs to name it. */
+/** Returns the artifact with the members that an agent needs to name it. */
 function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
   const members = data as Record<string, unknown>;
   const text = (name: string) => (typeof members[name] === 'string' ? firstPart(members[name], 500) : undefined);

@@ -104,7 +104,7 @@ describe('in a time zone', () => {
     ]);
   });
 
-  test('moves a local time that clocks skip by what they skip', () => {
+  test('moves a skipped local time by the skipped time', () => {
     expect(upcoming('30 2 * * *', '2026-03-28T12:00Z', { timezone })).toEqual([
       '2026-03-29T01:30Z',
       '2026-03-30T00:30Z',

@@ -7,17 +7,17 @@ export interface Times {
   readonly expression: Expression;
   /** IANA name */
   readonly timezone: string;
-  /** Where the intervals of `@every` begin, milliseconds since 1970. */
+  /** Start of the intervals of `@every`, milliseconds since 1970. */
   readonly anchorMs: number;
 }
 
-/** Longest change of a clock, and so how far apart the order of local times and that of instants can be. */
+/** Longest change of a clock. Local times and instants can differ in order within this time. */
 const changeMs = 3 * 3_600_000;
 
 /**
- * Returns the first time after an instant, milliseconds since 1970; null: there is none. A local time that clocks skip counts as
- * the same time plus what they skip, and one that comes twice as the first of the two, as "compatible" of ECMAScript's Temporal.
- * Where the hour is `*` or has a step, the times follow the elapsed hours instead: none for a skipped hour, all in a repeated one.
+ * Returns the first time after an instant, milliseconds since 1970; null: there is none. A local time that clocks skip counts as the
+ * same time plus the skipped time, and one that comes twice as the first of the two, as "compatible" of ECMAScript's Temporal. If the
+ * hour is `*` or has a step, the times follow the elapsed hours instead: none for a skipped hour, all in a repeated one.
  */
 export function nextTime({ expression, timezone, anchorMs }: Times, afterMs: number): number | null {
   if (expression.kind === 'every') {

@@ -16,7 +16,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
-  // The names of all zones are some hundred, so the map is bounded.
+  // There are a few hundred zones, so the map is bounded.
   formats.set(timeZone, made);
   return made;
 }

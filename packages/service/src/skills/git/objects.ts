@@ -22,9 +22,9 @@ export interface GitObjects {
   list(commit: string, paths: readonly string[]): Promise<TreeEntry[]>;
   /** Lists the entries directly in a folder, '' for the root. A folder that is not there has none. */
   children(commit: string, folder: string): Promise<FolderEntry[]>;
-  /** Returns the sizes of objects; objects that are not there are not in it. */
+  /** Returns the sizes of objects; missing objects are left out. */
   sizes(ids: readonly string[]): Promise<Map<string, number>>;
-  /** Returns the contents of files that are there. */
+  /** Returns the contents of existing files. */
   read(ids: readonly string[], maxBytes: number): Promise<Map<string, Buffer>>;
   remove(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
   const folder = await mkdtemp(path.join(parent, 'read-'));
   const git = (args: readonly string[], maxOutputBytes: number, input?: Buffer | string) =>
     runGit(args, { folder, maxOutputBytes, signal, ...(input === undefined ? {} : { input }) });
-  // A repository needs no more than this; `git init` would copy the templates of the machine.
+  // A repository needs only this; `git init` would copy the templates of the machine.
   await mkdir(path.join(folder, 'objects'));
   await mkdir(path.join(folder, 'refs'));
   await writeFile(path.join(folder, 'HEAD'), 'ref: refs/heads/none\n');

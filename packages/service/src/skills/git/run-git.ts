@@ -5,8 +5,8 @@ import { Unreadable } from './unreadable.ts';
 const shell = 'ulimit -t 20; ulimit -v 1048576 2> /dev/null; ulimit -c 0; umask 077; exec git "$@"';
 
 /**
- * git reads no settings but its own defaults and those here. It only indexes packs and reads objects: no hook, filter, submodule, LFS
- * program or network is used by these commands, and each is switched off besides.
+ * Settings for git, which reads no others except its own defaults. git only indexes packs and reads objects here. These commands use no
+ * hook, filter, submodule, LFS program or network, and each is also switched off.
  */
 const settings = [
   ['core.hooksPath', '/dev/null'],
@@ -67,7 +67,7 @@ export function runGit(
     let fault: string | undefined;
     const kill = (why: string) => {
       fault ??= why;
-      // The whole group, because git may have started another git.
+      // Kills the whole group, because git may have started another git.
       if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
     };
     const onAbort = () => kill('was not read in time');
@@ -109,6 +109,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has exited by itself.
+    // git has exited by itself.
   }
 }

@@ -4,7 +4,7 @@
  */
 export type UnreadableKind = 'refused' | 'unsuitable' | 'unavailable';
 
-/** Thrown while a repository is read. The message is a sentence for the caller of the API. */
+/** Thrown if a repository cannot be read. The message is a sentence for the caller of the API. */
 export class Unreadable extends Error {
   readonly kind: UnreadableKind;
   constructor(kind: UnreadableKind, message: string) {

@@ -1,6 +1,6 @@
 /**
- * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process: so an answer
- * is cut at an exact number of bytes, and the credential is in no argument, variable or file of another program.
+ * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process. So an answer
+ * can be cut at an exact number of bytes, and the credential is in no argument, variable or file of another program.
  */
 import type { Repository } from '@runyard/contract/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
@@ -15,7 +15,7 @@ import { Unreadable } from './unreadable.ts';
 export interface RemoteRepository {
   /** Returns the commit of a branch; without a name, of the default branch. */
   readHead(branch?: string): Promise<string>;
-  /** Returns a pack with a commit and its folders, without older commits, and without the files where the host can leave them out. */
+  /** Returns a pack with a commit and its folders, without older commits, and without the files if the host can leave them out. */
   fetchTree(commit: string): Promise<Buffer>;
   /** Returns a pack with these objects. Null: they are larger than `maxBytes`. */
   fetchObjects(ids: readonly string[], maxBytes: number): Promise<Buffer | null>;
@@ -25,7 +25,7 @@ export interface RemoteOptions {
   readonly repository: Repository;
   readonly clone: URL;
   readonly chosen: UsableCredential;
-  /** Ends every request, also while its answer is read. */
+  /** Aborts every request, even while its answer is read. */
   readonly signal: AbortSignal;
   /** Largest pack of a commit. Default: 32 MB. */
   readonly maxPackBytes?: number;
@@ -34,7 +34,7 @@ export interface RemoteOptions {
 const maxCapabilityBytes = 64 * 1024;
 const objectId = /^[0-9a-f]{40}$/;
 
-/** Connects to a repository. Its functions and itself throw `Unreadable`. */
+/** Connects to a repository. Throws `Unreadable`, as its functions do. */
 export async function openRemote(options: RemoteOptions): Promise<RemoteRepository> {
   const { repository, clone, chosen, signal, maxPackBytes = maxRepositoryPackBytes } = options;
   const name = `${repository.owner}/${repository.repo}`;
@@ -63,7 +63,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
     throw new Unreadable('unavailable', `The code host answered ${status} for ${name}.`);
   }
 
-  /** Runs `read`, and says so if the answer is not in the protocol. */
+  /** Runs `read`. Throws `Unreadable` if the answer does not follow the protocol. */
   function asGit<T>(read: () => T): T {
     try {
       return read();
@@ -152,7 +152,7 @@ function packOf(answer: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Returns what a host says, without characters that could confuse a terminal. */
+/** Returns a message of a host, without characters that could confuse a terminal. */
 const printable = (said: Buffer): string =>
   said
     .toString('utf8')

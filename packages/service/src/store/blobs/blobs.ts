@@ -1,6 +1,6 @@
 /**
- * Big bodies: transcripts, artifacts, attachments, payloads. The database keeps a blob's key, size and SHA-256. The
- * interface promises only what a folder and an S3 bucket both do: whole objects, replaced at once, no rename, no append.
+ * Large bodies: transcripts, artifacts, attachments, payloads. The database stores a blob's key, size and SHA-256. The interface
+ * promises only features of both a folder and an S3 bucket: whole objects, replaced at once, no rename, no append.
  */
 import type { Readable } from 'node:stream';
 
@@ -16,7 +16,7 @@ export interface ByteRange {
 }
 
 export interface Blob {
-  /** Of the whole blob, whatever range is read. */
+  /** Size of the whole blob, whatever range is read. */
   readonly sizeBytes: number;
   /** Must be read to its end or destroyed. */
   readonly stream: Readable;
@@ -30,23 +30,23 @@ export interface ListedBlob {
 
 export interface BlobStore {
   /**
-   * Stores the whole body and resolves when it is durable. Readers see the old blob or the new one, never a part.
-   * Throws what the body throws; then, and for `too_large`, the key is as it was before.
+   * Stores the whole body and resolves when it is durable. Readers see the old blob or the new one, never a part. Throws the error of
+   * the body; then, and for `too_large`, the blob under the key does not change.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<PutOutcome>;
-  /** Undefined where there is none. A range beyond the end gives an empty stream. */
+  /** Undefined: there is no such blob. A range beyond the end gives an empty stream. */
   get(key: string, range?: ByteRange): Promise<Blob | undefined>;
   stat(key: string): Promise<{ readonly sizeBytes: number } | undefined>;
-  /** Does nothing where there is none. */
+  /** Does nothing if there is no such blob. */
   delete(key: string): Promise<void>;
-  /** Every blob, in no order; blobs that come or go meanwhile may be in it or not. */
+  /** Lists every blob, in no order; blobs that are stored or deleted meanwhile may be in it or not. */
   list(): AsyncIterable<ListedBlob>;
 }
 
 const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
 const maxKeyLength = 200;
 
-/** Throws where the key is not made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, parted by `/`. */
+/** Throws if the key is not made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by `/`. */
 export function checkBlobKey(key: string): void {
   if (key.length > maxKeyLength || !keyPattern.test(key))
     throw new RangeError(`${JSON.stringify(key)} is not a blob key`);

@@ -12,10 +12,10 @@ import { asUnavailable } from '../database/unavailable.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';
 
-/** Uploads of processes that cannot be seen from here are swept when nothing was written for so long. */
+/** Uploads of processes in other process namespaces are deleted when nothing was written for this long. */
 const abandonedAfterMs = 24 * 3600 * 1000;
 
-/** Makes the folder where there is none, and removes what uploads of dead processes left. */
+/** Creates the folder if it does not exist, and removes unfinished uploads of dead processes. */
 export async function openFolderBlobs(folder: string): Promise<BlobStore> {
   const objects = path.resolve(folder, 'objects');
   const incoming = path.resolve(folder, 'incoming');
@@ -70,7 +70,7 @@ async function put(
   }
 }
 
-/** Throws `StoreUnavailable` where the disk is full. */
+/** Throws `StoreUnavailable` if the disk is full. */
 async function onDisk<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -118,7 +118,7 @@ async function* list(objects: string): AsyncIterable<ListedBlob> {
   }
 }
 
-/** Says whose it is: `{pid}.{start}.{pid namespace}.{random}`. */
+/** Identifies its process: `{pid}.{start}.{pid namespace}.{random}`. */
 function temporaryName(): string {
   const { pid, start_ticks, pid_namespace } = thisProcess();
   return `${pid}.${start_ticks}.${pid_namespace}.${randomBytes(8).toString('hex')}`;

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 
-/** Makes the names in a folder durable: what was renamed into it is still there after the machine fails (fsync(2)). */
+/** Makes the names in a folder durable: a file that was renamed into it still exists after a failure of the machine (fsync(2)). */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

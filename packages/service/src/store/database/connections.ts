@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL, set up alike for the pool and for the listener. */
+/** Connects to PostgreSQL in the same way for the pool and for the listener. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@runyard/contract/backoff';
@@ -15,7 +15,7 @@ export interface DatabaseConfig {
   readonly address: DatabaseAddress;
   readonly maxConnections: number;
   readonly log: StoreLog;
-  /** A statement that takes longer is cancelled by the server. Default: 30,000. */
+  /** Time after which the server cancels a statement. Default: 30,000. */
   readonly statementTimeoutMs?: number;
   /** How long to wait for a server that is starting or out of connections. Default: 5,000. */
   readonly connectPatienceMs?: number;
@@ -23,7 +23,7 @@ export interface DatabaseConfig {
 
 const defaultStatementTimeoutMs = 30_000;
 
-/** Not connected, and nothing was sent: trying again is safe. `57P03`: starting up; `53300`: too many clients. */
+/** Errors before a connection was open. Nothing was sent, so trying again is safe. `57P03`: starting up; `53300`: too many clients. */
 const temporary = new Set(['ECONNREFUSED', 'ENOENT', 'ECONNRESET', '57P03', '53300', '57P01', '57P02']);
 
 export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
@@ -37,7 +37,7 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
   };
 }
 
-/** Session settings that the parsers of `values.ts` need. They are no startup options, because connection poolers refuse those. */
+/** Session settings that the parsers of `values.ts` need. They are not startup options, because connection poolers refuse those. */
 export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(
@@ -50,10 +50,10 @@ export function makePool(config: DatabaseConfig): pg.Pool {
     ...clientConfig(config),
     max: config.maxConnections,
     idleTimeoutMillis: 30_000,
-    // For a network that swallows packets; the server's own timeout comes first otherwise.
+    // For a network that drops packets; otherwise the server's own timeout comes first.
     query_timeout: (config.statementTimeoutMs ?? defaultStatementTimeoutMs) + 5_000,
     onConnect: async (client) => {
-      // Without a listener a connection that dies between two statements of a transaction would end the process.
+      // Without a listener, a connection that is lost between two statements of a transaction would end the process.
       client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
       await prepareSession(client, config);
     },
@@ -62,7 +62,7 @@ export function makePool(config: DatabaseConfig): pg.Pool {
   return pool;
 }
 
-/** For `work` alone, without time limits. */
+/** Opens a connection for `work` alone, without time limits. */
 export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(clientConfig(config));
   client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
@@ -76,7 +76,7 @@ export async function ownConnection<T>(config: DatabaseConfig, work: (client: pg
   }
 }
 
-/** Connects, waiting for a server that comes up. Throws the last error when the patience is over. */
+/** Connects, and waits for a server that is starting. Throws the last error when the time is over. */
 export async function acquire(pool: pg.Pool, config: DatabaseConfig): Promise<pg.PoolClient> {
   const giveUp = Date.now() + (config.connectPatienceMs ?? 5_000);
   for (let tries = 0; ; tries += 1) {
@@ -93,16 +93,16 @@ function isTemporary(error: unknown): boolean {
   return temporary.has(sqlState(error) ?? '');
 }
 
-/** Five characters of PostgreSQL (`23505`), or the code of a socket error (`ECONNREFUSED`). */
+/** Returns the five characters of PostgreSQL (`23505`), or the code of a socket error (`ECONNREFUSED`). */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** After this the connection's state is unknown: it is closed, not used again. */
+/** After this error the connection's state is unknown: it is closed and not used again. */
 export function spoilsConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  // "cached plan must not change result type": another process migrated; its prepared statements are of the old tables.
+  // "cached plan must not change result type": another process migrated, and the prepared statements are for the old tables.
   return (
     error.message === 'Query read timeout' || (sqlState(error) === '0A000' && error.message.includes('cached plan'))
   );

@@ -16,8 +16,8 @@ export interface Queryable {
   /** Rows of a statement that declares their columns. */
   query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Rows of one statement. For how values arrive see `values.ts`. A plain string is sent without a name. Throws
-   * `StoreUnavailable` where the connection is lost or the server's disk is full.
+   * Returns the rows of one statement. `values.ts` explains how values arrive. A plain string is sent without a name. Throws
+   * `StoreUnavailable` if the connection is lost or the server's disk is full.
    */
   query<Row extends object = Record<string, unknown>>(
     statement: Statement | string,
@@ -30,8 +30,8 @@ export interface Database extends Queryable {
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
-   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
+   * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after a serialization failure or a
+   * deadlock it is tried again, up to 5 times. An error of `work` rolls back and is thrown to the caller.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /**
@@ -39,12 +39,12 @@ export interface Database extends Queryable {
    * lost. Resolves when it listens. Returns the function that stops it.
    */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect?: () => void): Promise<() => void>;
-  /** Waits for the statements that are going on. */
+  /** Waits for the statements in progress. */
   close(): Promise<void>;
 }
 
 const maxTries = 5;
-/** Of PostgreSQL, as `server_version_num` tells it. */
+/** Version of PostgreSQL, as `server_version_num`. */
 export const minServerVersion = 140_000;
 
 /** Connects and checks the server. Does not migrate. */
@@ -96,7 +96,7 @@ async function run<Row>(
   return rows;
 }
 
-/** Throws `StoreUnavailable` where the connection is lost or the disk is full. */
+/** Throws `StoreUnavailable` if the connection is lost or the disk is full. */
 async function send<Row extends pg.QueryResultRow>(
   client: pg.ClientBase,
   query: string | pg.QueryConfig,
@@ -117,7 +117,7 @@ async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => 
   try {
     const result = await work(tx);
     const { command } = await send(client, 'COMMIT');
-    // COMMIT of a transaction in which a statement failed (and its error was swallowed) rolls back without an error.
+    // After a failed statement whose error was caught, COMMIT rolls the transaction back without an error.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
     return result;
   } catch (error) {

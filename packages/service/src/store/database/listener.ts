@@ -1,6 +1,6 @@
 /**
- * LISTEN on one connection of its own, for all channels. Notices sent while it was down are lost in PostgreSQL: so each
- * user is told after a reconnect, and reads the tables.
+ * LISTEN on one connection of its own, for all channels. PostgreSQL drops notices while it is down, so each user is called after a
+ * reconnect and reads the tables.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,7 +20,7 @@ interface Subscription {
   readonly onReconnect: (() => void) | undefined;
 }
 
-/** A TCP connection can be dead without a sign: a question now and then shows it. */
+/** A TCP connection can be dead without an error, so a query checks it at intervals. */
 const checkEveryMs = 30_000;
 const checkTimeoutMs = 10_000;
 const maxBackoffMs = 5_000;

@@ -6,5 +6,5 @@ export interface StoreLog {
   error(fields: object, message: string): void;
 }
 
-/** Says nothing: for tests and for commands that print their own result. */
+/** Logs nothing: for tests, and for commands that print their own result. */
 export const silentLog: StoreLog = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,8 +1,8 @@
 import type { Queryable, Statement } from './database.ts';
 
 /**
- * Returns the same transaction for reads that are asked several at once, and many of them more than once: each is sent once, and one
- * after the other. For work that reads the same for many things and writes nothing; it changes no row that it gets.
+ * Returns the same transaction for concurrent reads, many of which are equal. Sends each different read once, one after the other. For
+ * work that reads the same rows for many things, writes nothing and changes no row that it gets.
  */
 export function readingOnce(tx: Queryable): Queryable {
   const answers = new Map<string, Promise<object[]>>();

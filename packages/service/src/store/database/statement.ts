@@ -7,7 +7,7 @@ import type { Statement } from './database.ts';
 /** A column of a result: the SQL types that it may have, as `format_type` writes them, and how it arrives (`values.ts`). */
 export interface Column<T> {
   readonly sqlTypes: readonly string[];
-  /** Never set: holds the TypeScript type. */
+  /** Never set: it only has the TypeScript type. */
   readonly arrivesAs?: T;
 }
 
@@ -24,7 +24,7 @@ export const boolean: Column<boolean> = column('boolean');
 export const timestamp: Column<string> = column('timestamp with time zone');
 export const bytes: Column<Buffer> = column('bytea');
 
-/** Declares text, or one of the given words where the table allows no others. */
+/** Declares text, or one of the given words if the table allows no others. */
 export const text = <T extends string = string>(): Column<T> => column('text', 'character varying');
 
 /** Declares parsed JSON of a type that the writer of the column guarantees. */

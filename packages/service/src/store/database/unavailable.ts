@@ -1,10 +1,10 @@
-/** Failures of database and disk that pass: the same request may succeed later. */
+/** Temporary failures of database and disk: the same request may succeed later. */
 import { sqlState } from './connections.ts';
 
-/** `database`: its connection was lost or could not be made. `disk`: there is no room to write. */
+/** `database`: its connection was lost or could not be opened. `disk`: there is no room to write. */
 export type UnavailableReason = 'database' | 'disk';
 
-/** Thrown in the place of an error that passes by itself. Message and code are those of the error, which is its cause. */
+/** Thrown instead of a temporary error. It has the message and code of that error, which is its cause. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   readonly reason: UnavailableReason;
@@ -27,10 +27,13 @@ const lostCodes =
 const lostMessages =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end)/;
 
-/** Of PostgreSQL (`disk_full`), and of the file system. */
+/** Codes of PostgreSQL (`disk_full`) and of the file system. */
 const fullCodes = ['53100', 'ENOSPC', 'EDQUOT'];
 
-/** The error to throw for one that a connection, a statement or a file gave: `StoreUnavailable` where it passes, else itself. */
+/**
+ * Returns the error to throw for an error of a connection, a statement or a file: `StoreUnavailable` if it is temporary, else the error
+ * itself.
+ */
 export function asUnavailable(error: unknown, of: UnavailableReason): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
   const code = sqlState(error);

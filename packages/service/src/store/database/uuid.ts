@@ -1,3 +1,3 @@
-/** True for the text of a UUID; anything else in its place names nothing. */
+/** Returns true for the text of a UUID. Any other text names nothing. */
 export const isUuid = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);

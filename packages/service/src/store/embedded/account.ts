@@ -1,13 +1,13 @@
 /**
- * The account that the server runs as. PostgreSQL refuses to run as root, so root hands the server to an unprivileged
- * account; anyone else runs it as himself.
+ * The account that the server runs as. PostgreSQL refuses to run as root, so root starts the server as an unprivileged account; any
+ * other user runs it as themselves.
  */
 import { readFile, stat } from 'node:fs/promises';
 
 export interface Account {
   readonly uid: number;
   readonly gid: number;
-  /** False: no line in /etc/passwd, which initdb insists on. */
+  /** False: /etc/passwd has no line for the account, which initdb requires. */
   readonly named: boolean;
 }
 
@@ -21,7 +21,7 @@ interface PasswdLine {
 }
 
 /**
- * Existing data decide first: PostgreSQL wants to own its files, and `sudo runyard up` after `runyard up` must not take
+ * An existing folder decides first: PostgreSQL requires that it owns its files, and `sudo runyard up` after `runyard up` must not take
  * the folder away from its user. Then `postgres`, then `nobody`, then a fixed high uid.
  */
 export async function chooseAccount(clusterFolder: string, passwdFile = '/etc/passwd'): Promise<Account> {
@@ -43,7 +43,7 @@ async function readPasswd(file: string): Promise<PasswdLine[]> {
   });
 }
 
-/** Options for `spawn` that make a child run as the account; empty where this process is that account already. */
+/** Options for `spawn` that make a child run as the account; empty if this process is that account already. */
 export function runAs(account: Account): { uid?: number; gid?: number } {
   return account.uid === process.getuid?.() ? {} : { uid: account.uid, gid: account.gid };
 }

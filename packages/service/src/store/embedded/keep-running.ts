@@ -1,19 +1,19 @@
-/** Starts the server again whenever it ends, for as long as its service lives. */
+/** Starts the server again when it ends, as long as its service lives. */
 import { backoffMs, delay } from '@runyard/contract/backoff';
 import type { StoreLog } from '../database/log.ts';
 import type { Postmaster } from './postmaster.ts';
 
 /** A server that is started again whenever it ends. */
 export interface KeptPostmaster {
-  /** Says why the server does not run and when the next start is tried; null: it runs. */
+  /** Returns why the server does not run and when the next start is tried; null: it runs. */
   problem(): string | null;
-  /** Stops the server, or the attempt to start it, for good. */
+  /** Stops the server, or the attempt to start it, permanently. */
   stop(): Promise<void>;
 }
 
-/** So many ends a minute are answered by a start at once; the next ones wait. */
+/** After this number of ends in a minute, the next start waits. */
 const promptRestartsPerMinute = 10;
-/** Processes of the dead server end in their own time, and the new one cannot start before: only longer waits are worth a line. */
+/** Processes of the dead server end later, and the new one cannot start before. Only longer waits are logged. */
 const quietWaitMs = 1_000;
 
 /** Only one process starts the server of a folder, so no jitter is needed. */
@@ -24,8 +24,8 @@ export const waitAfter = (failures: number): number =>
   backoffMs({ firstMs: 100, longestMs: 30_000 }, failures, noJitter);
 
 /**
- * Watches the server and starts it again where it ends, however often: a full disk or a lack of memory may last for hours, and
- * the service must recover from it without help.
+ * Watches the server and starts it again when it ends, however often: a full disk or a lack of memory may last for hours, and the
+ * service must recover from it without help.
  */
 export function keepRunning(first: Postmaster, startAgain: () => Promise<Postmaster>, log: StoreLog): KeptPostmaster {
   const stopping = new AbortController();
@@ -56,7 +56,7 @@ export function keepRunning(first: Postmaster, startAgain: () => Promise<Postmas
         failures += 1;
         const message = error instanceof Error ? error.message : String(error);
         const nextInMs = waitAfter(failures);
-        // Anyone may read it in /readyz: what PostgreSQL said is only in the log.
+        // Everyone may read this in /readyz. PostgreSQL's own message is only in the log.
         problem = `the embedded PostgreSQL does not start (failed ${failures} times, the next try is in ${nextInMs / 1000} s); the log of the service says why`;
         if (nextInMs >= quietWaitMs)
           log.error(

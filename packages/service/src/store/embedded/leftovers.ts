@@ -1,4 +1,4 @@
-/** Gets the lock of a data folder, dealing with what an earlier service left behind. */
+/** Takes the lock of a data folder, after it has stopped the processes of an earlier service. */
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,12 +10,12 @@ import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';
 import { stopLeftover, worksIn } from './guard.ts';
 import { removeSocketFolder } from './socket-folder.ts';
 
-/** A server of a dead service: its guard is at work already, if somebody did not kill that too. */
+/** Time for the guard of a dead service to stop its server. Somebody may have killed the guard too. */
 const leftoverFastMs = 2_000;
-/** After this time the holder of the lock is taken as a process that cannot be stopped from here. */
+/** After this time the holder of the lock counts as a process that this one cannot stop. */
 const lockTimeoutMs = 15_000;
 
-/** Throws, naming the process, where another service uses the folder. */
+/** Throws an error that names the process if another service uses the folder. */
 export async function takeFolder(folder: string, cluster: string, account: Account, log: StoreLog): Promise<FileLock> {
   const giveUp = Date.now() + lockTimeoutMs;
   for (let tries = 0; ; tries += 1) {
@@ -26,7 +26,7 @@ export async function takeFolder(folder: string, cluster: string, account: Accou
     if (owner !== undefined && state === 'alive') throw inUse(folder, `by process ${owner.pid}`);
     if (Date.now() > giveUp)
       throw inUse(folder, state === 'elsewhere' ? 'from another container' : 'by a process that could not be stopped');
-    // The first time its guard may be at work.
+    // On the first try its guard may still be working.
     if (state === 'gone' && tries > 0) {
       if (tries === 1) log.warn({ folder }, 'an earlier service left its database running; stopping it');
       await stopServer(folder, cluster, account, owner);
@@ -42,8 +42,8 @@ function inUse(folder: string, who: string): Error {
 }
 
 /**
- * The other processes of the server end by themselves when their postmaster does. A service writes itself down as the
- * owner before it starts a server: so while the owner is still the dead one, the pid file is not that of a newer server.
+ * The other processes of the server end by themselves after their postmaster. A service writes itself down as the owner before it
+ * starts a server: if the owner is still the dead service, the pid file is not that of a newer server.
  */
 async function stopServer(folder: string, cluster: string, account: Account, dead: Owner | undefined): Promise<void> {
   const pid = await postmasterPid(cluster);
@@ -60,8 +60,8 @@ async function postmasterPid(cluster: string): Promise<number | undefined> {
 }
 
 /**
- * With the lock held no server of ours lives, so a pid file is stale. PostgreSQL sees that itself, unless its old number
- * now belongs to another process, as happens after a restart of a container: then it refuses to start, for ever.
+ * While this process has the lock, no server of the folder lives, so a pid file is stale. PostgreSQL detects that itself, unless its
+ * old number now belongs to another process, as happens after a restart of a container: then it would never start again.
  */
 export async function clearStale(folder: string, cluster: string, account: Account): Promise<void> {
   const owner = await readOwner(folder);

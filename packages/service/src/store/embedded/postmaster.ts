@@ -1,4 +1,4 @@
-/** One run of the server program: start, wait for its first answer, stop. */
+/** One run of the server program: its start, its first answer, its stop. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { totalmem } from 'node:os';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { type Account, runAs } from './account.ts';
 import { hereFolder, superuser } from './cluster.ts';
 import { fastShutdownMs, startGuard } from './guard.ts';
 
-/** How long a start may take: after a crash the server replays its log first. */
+/** Time for a start: after a crash the server replays its log first. */
 const startTimeoutMs = 60_000;
 
 const settings: Record<string, string> = {
@@ -24,16 +24,16 @@ const settings: Record<string, string> = {
   io_method: 'sync',
   max_parallel_workers_per_gather: '0',
   jit: 'off',
-  // No replication: less log to write.
+  // No replication, so less log is written.
   wal_level: 'minimal',
   max_wal_senders: '0',
   // Bounds the replay after a crash.
   max_wal_size: '256MB',
-  // In the cluster, where each start clears it; POSIX segments stay behind in /dev/shm after kill -9, which is 64 MB in Docker.
+  // In the cluster, where each start clears it. After kill -9, POSIX segments would stay in /dev/shm, which has 64 MB in Docker.
   dynamic_shared_memory_type: 'mmap',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Clients get the errors of their statements. In the log they would show data and texts of users.
+  // Clients get the errors of their statements. In the log the errors would contain data and texts of users.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_checkpoints: 'off',
@@ -43,13 +43,13 @@ const settings: Record<string, string> = {
 };
 
 /**
- * PostgreSQL's own cache, MB: a 32nd of the memory that this process may use (bytes), between 32 and 128. It is taken as
- * it is used.
+ * Returns the size of PostgreSQL's own cache, MB: a 32nd of the memory that this process may use (bytes), between 32 and 128. It is
+ * allocated only when it is used.
  */
 export const sharedBuffersMb = (memory: number): number =>
   Math.min(128, Math.max(32, Math.trunc(memory / 32 / 2 ** 20)));
 
-/** The machine's, or less where a control group limits it. */
+/** Memory of the machine, or less if a control group limits it. */
 const usableMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 
 export interface PostmasterOptions {
@@ -64,7 +64,7 @@ export interface PostmasterOptions {
 
 export interface Postmaster {
   readonly pid: number;
-  /** Settles when the server is gone, for whatever reason. */
+  /** Settles when the server has ended, for whatever reason. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }
@@ -84,7 +84,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
       ...runAs(account),
       cwd: cluster,
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' },
-      // Its own session: Ctrl-C stops the service, and the service stops its database when it no longer needs it.
+      // A session of its own: Ctrl-C stops the service, and the service stops its database when it no longer needs it.
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', lockFd],
     },
@@ -104,12 +104,12 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
     await postmaster.stop();
     throw error;
   }
-  // The service may end without stopping it: the guard does it then.
+  // The service may end without stopping the server. The guard stops it then.
   child.unref();
   return postmaster;
 }
 
-/** The guard is replaced if somebody kills it, so that the server is never left unguarded while the service lives. */
+/** The guard is started again if somebody kills it, so that the server is never unguarded while the service lives. */
 function keepGuarded(pid: number, cluster: string, account: Account, exited: Promise<string>, log: StoreLog): void {
   let running = true;
   let guard: ChildProcess | undefined;
@@ -131,7 +131,7 @@ function keepGuarded(pid: number, cluster: string, account: Account, exited: Pro
   });
 }
 
-/** Polls with real queries: an answer is what the caller waits for. */
+/** Polls with real queries, because the caller needs a server that answers. */
 async function firstAnswer(socketFolder: string, exited: Promise<string>, lastLines: () => string): Promise<void> {
   let gone: string | undefined;
   void exited.then((reason) => {

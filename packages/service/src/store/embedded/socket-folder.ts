@@ -1,7 +1,7 @@
 /**
- * The folder of the server's Unix socket: a fresh one for each start, with a name that no other user can guess and take first,
- * open to the server's account (and root) only. That is the whole access control of the embedded server: it listens
- * nowhere else. Not inside the data folder, because a socket's path may have 107 bytes at most (sun_path in unix(7)).
+ * The folder of the server's Unix socket: a new one for each start, with a name that no other user can guess and create first, open
+ * only to the server's account and root. The folder is the whole access control of the embedded server, which listens nowhere else. It
+ * is not inside the data folder, because a socket's path may have 107 bytes at most (sun_path in unix(7)).
  */
 import { chown, lstat, mkdtemp, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,10 @@ const maxSocketPathBytes = 107;
 const socketName = '.s.PGSQL.5432';
 const emptyForMs = 10 * 60_000;
 
-/** /run first for root: no sweeper of temporary files looks there. The user's own XDG_RUNTIME_DIR goes away when he logs out. */
+/**
+ * /run is first for root, because no cleaner of temporary files looks there. A user's own XDG_RUNTIME_DIR is deleted when the user logs
+ * out.
+ */
 function parents(): string[] {
   return process.getuid?.() === 0 ? ['/run', '/tmp'] : [tmpdir(), '/tmp'];
 }
@@ -37,18 +40,18 @@ export async function makeSocketFolder(account: Account): Promise<string> {
   });
 }
 
-/** A server that its guard stopped leaves its folder empty; the next start on its data removes it, if there is one. */
+/** A server that its guard stopped leaves an empty folder, which the next start with the same data removes. */
 async function sweepEmpty(parent: string): Promise<void> {
   for (const name of await readdir(parent).catch(() => [])) {
     if (!name.startsWith(prefix)) continue;
     const folder = path.join(parent, name);
     const found = await lstat(folder).catch(() => undefined);
-    // rmdir takes empty folders only.
+    // rmdir removes only empty folders.
     if (found?.isDirectory() && found.mtimeMs < Date.now() - emptyForMs) await rmdir(folder).catch(() => undefined);
   }
 }
 
-/** Removes a folder that `makeSocketFolder` made, and nothing else. */
+/** Removes a folder that `makeSocketFolder` created, and nothing else. */
 export async function removeSocketFolder(folder: string): Promise<void> {
   if (!path.basename(folder).startsWith(prefix) || !(await lstat(folder).catch(() => undefined))?.isDirectory()) return;
   await rm(folder, { recursive: true, force: true });

@@ -19,11 +19,11 @@ describe.runIf(asRoot)('as root', () => {
     const pid = Number((await readFile(path.join(dataDir, 'cluster/postmaster.pid'), 'utf8')).split('\n')[0]);
     expect(await ownerOf(`/proc/${pid}`)).not.toBe(0);
     expect(await ownerOf(`/proc/${pid}`)).toBe(await ownerOf(path.join(dataDir, 'cluster')));
-    // Also what opens further files: a new backend, a new table, a checkpoint.
+    // Includes actions that open further files: a new backend, a new table, a checkpoint.
     await query(url, 'CREATE TABLE t AS SELECT generate_series(1, 1000) AS n; CHECKPOINT');
   });
 
-  test("serves a user's folder as that user, who stays its owner", async () => {
+  test('runs as the user who owns the folder, and does not change the owner', async () => {
     const nobody = { uid: 65534, gid: 65534 };
     await chown(folder(), nobody.uid, nobody.gid);
     const { child, output } = await runStart(folder(), nobody);

@@ -97,7 +97,7 @@ async function readUntil(child: ChildProcess, pattern: RegExp): Promise<void> {
   throw new Error(seen);
 }
 
-describe('refuses an unusable folder and says what to do', () => {
+describe('refuses an unusable folder and names the remedy', () => {
   test('made by another major version', async () => {
     await (await start()).stop();
     await writeFile(path.join(folder(), 'cluster/PG_VERSION'), '17\n');

@@ -11,7 +11,7 @@ import { clearStale, takeFolder } from './leftovers.ts';
 import { startPostmaster } from './postmaster.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
-/** How to reach the server: for `pg`, and as a URL for a setting. */
+/** Address of the server: for `pg`, and as a URL for a setting. */
 export interface EmbeddedConnection {
   /** Folder of the Unix socket. */
   readonly host: string;
@@ -23,22 +23,22 @@ export interface EmbeddedConnection {
 export interface EmbeddedPostgres {
   readonly connection: EmbeddedConnection;
   readonly url: string;
-  /** Says why the server does not run now; null: it runs. */
+  /** Returns why the server does not run now; null: it runs. */
   problem(): string | null;
-  /** Resolves when it is gone. Fast shutdown: open transactions are rolled back, a checkpoint is written. */
+  /** Resolves when the server has ended. Fast shutdown: open transactions are rolled back, and a checkpoint is written. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
-  /** Folder for this server alone; made where it does not exist. Its parents may be closed to others. */
+  /** Folder for this server alone; created if it does not exist. Its parents may be closed to others. */
   readonly dataDir: string;
   readonly log: StoreLog;
 }
 
 /**
- * Starts the server and resolves when it answers. It lives as long as this process: it is stopped by `stop`, or by its
- * guard when this process ends in any other way, and started again, however often, where it dies on its own.
- * Throws where another process uses the folder (naming it) and where PostgreSQL cannot run.
+ * Starts the server and resolves when it answers. It lives as long as this process: `stop` stops it, or its guard when this process
+ * ends in any other way, and it is started again whenever it ends by itself. Throws an error that names the process if another one uses
+ * the folder, and throws if PostgreSQL cannot run.
  */
 export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const folder = path.resolve(dataDir);
@@ -77,7 +77,7 @@ export async function startEmbeddedPostgres({ dataDir, log }: EmbeddedOptions): 
   }
 }
 
-/** The running server of a folder, for a second program of the same user (an export); undefined where none runs. */
+/** Returns the running server of a folder, for a second program of the same user (an export); undefined: none runs. */
 export async function findEmbeddedPostgres(
   dataDir: string,
 ): Promise<Pick<EmbeddedPostgres, 'connection' | 'url'> | undefined> {

@@ -1,7 +1,7 @@
 /**
- * Notices a full disk before it stops the database. PostgreSQL crashes, and does not start again, where it has no room for a
- * few small files and the next part of its log (checkpoints write both). So a file of the data folder holds some room, which is
- * given back bit by bit while the disk is full and nothing new is stored.
+ * Detects a full disk before it stops the database. PostgreSQL crashes, and does not start again, if it has no room for a few small
+ * files and the next part of its log (checkpoints write both). So a file in the data folder reserves some room. While the disk is full
+ * and nothing new is stored, the room is released in small parts.
  */
 import { randomFillSync } from 'node:crypto';
 import { type FileHandle, open, stat, statfs, truncate } from 'node:fs/promises';
@@ -9,32 +9,32 @@ import type { StoreLog } from '../database/log.ts';
 
 const mb = 1024 * 1024;
 
-/** With less than this the disk counts as full: one segment of PostgreSQL's log. */
+/** With less free space than this the disk counts as full: one segment of PostgreSQL's log. */
 export const leastFreeBytes = 16 * mb;
 
 /** The size of the reserve: two such segments. */
 export const reserveBytes = 32 * mb;
 
-/** Given back at a time, so that another program which fills the disk does not get all of it at once. */
+/** Bytes that are released at a time, so that another program which fills the disk does not get all of them at once. */
 const sliceBytes = 8 * mb;
 
 /** Whether there is room to write. */
 export interface FreeSpace {
-  /** Says why nothing new is stored now; null: there is room. As of the last `measure`. */
+  /** Returns why nothing new is stored now; null: there is room. As of the last `measure`. */
   problem(): string | null;
-  /** Looks at the file system, and gives back or takes again the reserve; to be called every second or so. */
+  /** Reads the free space, and releases or refills the reserve. Call it every second or so. */
   measure(): Promise<void>;
 }
 
 export interface FreeSpaceOptions {
   /** Any folder of the file system; the message names it. */
   readonly folder: string;
-  /** File that holds the reserve; absent: none, for a service whose database has a disk of its own. */
+  /** File of the reserve; absent: none, for a service whose database has a disk of its own. */
   readonly reserveFile?: string;
   readonly log: StoreLog;
 }
 
-/** Watches the file system that `folder` is on. */
+/** Watches the file system of `folder`. */
 export function watchFreeSpace({ folder, reserveFile, log }: FreeSpaceOptions): FreeSpace {
   let problem: string | null = null;
   return {

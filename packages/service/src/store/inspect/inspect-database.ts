@@ -2,7 +2,7 @@ import pg from 'pg';
 import { minServerVersion } from '../database/database.ts';
 import { locateBinaries } from '../embedded/binaries.ts';
 
-/** Whether the service can use its database. `version` is PostgreSQL's. */
+/** Whether the service can use its database. `version` is that of PostgreSQL. */
 export type DatabaseInspection =
   | { readonly kind: 'embedded'; readonly version: string }
   | { readonly kind: 'embedded_missing'; readonly reason: string }
@@ -10,7 +10,7 @@ export type DatabaseInspection =
   | { readonly kind: 'server_too_old'; readonly version: string; readonly address: string }
   | { readonly kind: 'server_unusable'; readonly reason: string };
 
-/** Checks the server at `url`; without one, that the embedded PostgreSQL is installed. Changes nothing. Never rejects. */
+/** Checks the server at `url`; without a URL, checks that the embedded PostgreSQL is installed. Changes nothing. Never rejects. */
 export async function inspectDatabase(url: string | undefined): Promise<DatabaseInspection> {
   if (url !== undefined) return inspectServer(url);
   try {

@@ -125,7 +125,7 @@ test('needs only the right to create tables in the schema', async () => {
   try {
     await admin.query(`CREATE ROLE ${role} NOSUPERUSER`);
     await admin.query(`GRANT ALL ON SCHEMA public TO ${role}`);
-    // Connections that open from now on act as the role. The servers of tests may not let the role log in without a password.
+    // Connections that open from now on have this role. The servers of tests may not let the role log in without a password.
     await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} SET role = '${role}'`);
     const asRole = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 1, log: silentLog });
     try {

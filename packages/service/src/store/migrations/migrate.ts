@@ -1,7 +1,7 @@
 /**
- * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each runs in its own
- * transaction together with its record, under an advisory lock that ends with the transaction. So any number of processes may
- * start at the same time, and a process that dies in between leaves no half migration.
+ * Applies migrations: SQL files `migrations/NNNN_name.sql`, each once, in the order of their numbers. Each runs in its own transaction
+ * together with its record, under an advisory lock that ends with the transaction. So any number of processes may start at the same
+ * time, and a process that dies in between leaves no half migration.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -106,7 +106,7 @@ export async function readApplied(client: pg.ClientBase): Promise<AppliedMigrati
   return rows;
 }
 
-/** Returns the same; an empty list for a database that was never migrated. */
+/** Does the same; returns an empty list for a database that was never migrated. */
 export async function readAppliedIfAny(client: pg.ClientBase): Promise<AppliedMigration[]> {
   const { rows } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",

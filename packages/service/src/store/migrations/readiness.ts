@@ -3,7 +3,7 @@ import type { StoreLog } from '../database/log.ts';
 import { defineStatement, text } from '../database/statement.ts';
 import { readMigrations } from './migrate.ts';
 
-/** How long the database may take to answer. */
+/** Time for an answer of the database. */
 const patienceMs = 2_000;
 
 const readApplied = defineStatement({
@@ -15,7 +15,7 @@ const readApplied = defineStatement({
 interface ReadinessDeps {
   readonly db: Database;
   readonly log: StoreLog;
-  /** Returns why the database of this process does not run; null: it runs, or it is not ours. */
+  /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
   databaseProblem(): string | null;
 }
 

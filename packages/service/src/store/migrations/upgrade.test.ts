@@ -9,7 +9,7 @@ const ids = Object.fromEntries(
   ['team', 'first', 'second', 'member', 'parent', 'child', 'schedule'].map((name) => [name, randomUUIDv7()]),
 );
 
-/** Punctuation separates words, also where PostgreSQL would take a URL, a path or a version for one word. */
+/** Punctuation separates words, even where PostgreSQL would read a URL, a path or a version as one word. */
 const prompt = 'See https://a.example/b?c=d&e=%20 /usr/lib/x-y_z.so v1.2.3 me@b.example [x] «über»—naïve… a\\b 語';
 
 /** Rows of an installation whose last migration is 0026. */
@@ -78,7 +78,7 @@ test('gives budgets, owners and secrets to an installation with data at 0026, on
     expect(await db.query('SELECT facet FROM run_facets')).toEqual([]);
     expect(await db.query('SELECT file_name FROM attachments')).toEqual([{ file_name: 'a' }]);
     expect(await db.query('SELECT user_uid FROM schedules')).toEqual([{ user_uid: null }]);
-    // A person who leaves the team leaves no credential in it.
+    // The credentials of a person who leaves the team are deleted from it.
     await db.query('DELETE FROM team_members WHERE user_id = $1', [ids.member]);
     expect(await db.query('SELECT id FROM code_host_credentials')).toEqual([]);
   } finally {

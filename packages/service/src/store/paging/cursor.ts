@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** Where a page ended: the sort value as the database writes it (times to the microsecond), then the id. */
+/** End of a page: the sort value as the database writes it (times to the microsecond), then the id. */
 export interface CursorPosition {
   readonly value: string | null;
   readonly id: string;
-  /** Pages of a search find what its first page found: the words, or words like them. */
+  /** The way in which the first page found its runs: by the exact words, or by similar ones. The other pages use the same way. */
   readonly isSimilar?: boolean;
 }
 
@@ -20,7 +20,7 @@ const purpose = 'cursor';
 export const listIdentity = (parts: unknown): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 
-/** Opaque to the client; signed, so that no one steers a query with it. */
+/** Opaque to the client; signed, so that nobody can change the query with it. */
 export function writeCursor(signer: CursorSigner, identity: string, position: CursorPosition): string {
   const text = Buffer.from(
     JSON.stringify([identity, position.value, position.id, position.isSimilar ?? false]),
@@ -28,7 +28,7 @@ export function writeCursor(signer: CursorSigner, identity: string, position: Cu
   return `${text}.${signer.sign(purpose, text)}`;
 }
 
-/** Why a cursor is refused: not ours, or of another sort, filter or team. */
+/** Reasons why a cursor is refused: it was not made here, or for another sort, filter or team. */
 export type CursorResult =
   | { readonly ok: true; readonly position: CursorPosition }
   | { readonly ok: false; readonly reason: 'malformed' | 'other_list' };

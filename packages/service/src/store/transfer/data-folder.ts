@@ -6,7 +6,7 @@ import { silentLog } from '../database/log.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
 import { exportDatabase, type TransferResult } from './export.ts';
 
-/** Where an installation keeps its data. */
+/** Places of the data of an installation. */
 export interface DataPlace {
   /** Absolute path of the data folder, which holds the blobs and the embedded database. */
   readonly dataFolder: string;

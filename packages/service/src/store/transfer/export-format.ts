@@ -60,9 +60,9 @@ function lengthPrefix(length: number): Buffer {
 }
 
 export interface ExportReader {
-  /** The next head. Throws at the end of the file. */
+  /** Returns the next head. Throws at the end of the file. */
   head(): Promise<Section>;
-  /** The body that follows; must be read to its end before the next head. Throws where it is damaged. */
+  /** Returns the body that follows; it must be read to its end before the next head. Throws if it is damaged. */
   body(): AsyncGenerator<Buffer>;
 }
 

@@ -14,7 +14,7 @@ import { readSequences, readTables } from './schema-objects.ts';
 export interface ExportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
-  /** A stream, which is ended; or a file, which appears when it is whole, readable by its owner only. */
+  /** A stream, which is ended; or a file, which is created when it is complete and which only its owner can read. */
   readonly to: Writable | string;
 }
 
@@ -25,8 +25,8 @@ export interface TransferResult {
 }
 
 /**
- * Writes everything to one file (`export-format.ts`), while the service runs: the tables as they were at one moment
- * (one REPEATABLE READ transaction), then the blobs. A blob that retention deletes in between is missing in the file.
+ * Writes everything to one file (`export-format.ts`), while the service runs: the tables as they were at one moment (one REPEATABLE
+ * READ transaction), then the blobs. A blob that retention deletes in between is missing in the file.
  */
 export async function exportDatabase({ db, blobs, to }: ExportOptions): Promise<TransferResult> {
   const result = { tables: 0, rows: 0, blobs: 0 };
@@ -55,7 +55,7 @@ interface Counts {
 }
 
 async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): AsyncGenerator<Uint8Array> {
-  // A generator cannot yield from inside a callback: the connection is held open by this promise instead.
+  // A generator cannot yield from inside a callback, so this promise keeps the connection open.
   const release = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<pg.Client>();
   const held = db.onOwnConnection(async (client) => {

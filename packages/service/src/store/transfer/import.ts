@@ -14,14 +14,14 @@ export interface ImportOptions {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly from: Readable | string;
-  /** Default: this Runyard's. */
+  /** Default: the migrations of this version. */
   readonly migrations?: string;
 }
 
 /**
- * Fills an empty database from an export, all or nothing: on any error no row and no blob of it stays. An export of an
- * older Runyard goes into a database without tables, which is brought to the export's migrations, filled, and then to
- * today's. Throws where a table has rows, and where the file is damaged, cut off, or of a newer Runyard.
+ * Fills an empty database from an export, all or nothing: after any error no row and no blob of it stays. An export of an older Runyard
+ * goes into a database without tables, which is migrated to the export's version, filled, and then migrated to the present one. Throws
+ * if a table has rows, and if the file is damaged, cut off, or of a newer Runyard.
  */
 export async function importDatabase({
   db,
@@ -83,7 +83,7 @@ async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): 
   }
 }
 
-/** The locks keep a service that runs on the same database from writing meanwhile. */
+/** The locks prevent that a service on the same database writes meanwhile. */
 async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Promise<void> {
   for (const { name } of tables) {
     const table = pg.escapeIdentifier(name);
@@ -94,7 +94,10 @@ async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Pro
   }
 }
 
-/** Tables refer to each other in both directions, so no order of filling would do; what is dropped here comes back in the same transaction. */
+/**
+ * Tables refer to each other in both directions, so no order of filling works. The constraints that are dropped here are created again
+ * in the same transaction.
+ */
 async function suspendRules(client: pg.Client, tables: readonly TableObject[]): Promise<ForeignKey[]> {
   const foreignKeys = await readForeignKeys(client);
   for (const { table, name } of foreignKeys) {

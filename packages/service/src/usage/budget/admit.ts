@@ -15,11 +15,11 @@ export interface BudgetedRequest {
   readonly requestId: string;
   readonly target: ModelTarget;
   readonly bytes: number;
-  /** Returns the tokens of the prompt as its text tells them. */
+  /** Returns an estimate of the tokens of the prompt from its text. */
   promptTokens(): number;
-  /** Aborts when the caller leaves. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** Returns false where the run has ended since the request came. */
+  /** Returns false if the run has ended since the request came. */
   isAtWork(): Promise<boolean>;
 }
 
@@ -55,7 +55,7 @@ const openRequest = defineStatement({
 
 const usd = (amount: number): string => `$${Number(amount.toFixed(6))}`;
 
-/** Says which budget is used up and what to do. */
+/** Returns which budget is used up and what to do. */
 function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): string {
   const whose = runId === ownRunId ? 'The run' : `The run ${runId}, which this one works for,`;
   switch (kind) {
@@ -70,7 +70,7 @@ function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): st
   }
 }
 
-/** Returns the refusal of a request; null: the decision is none. */
+/** Returns the refusal of a request; null: the decision is not a refusal. */
 function refusalOf(decision: BudgetDecision, holder: RunTokenHolder, { id }: ModelTarget): BudgetAdmission | null {
   if (decision.kind === 'over') {
     const code = decision.budget.kind === 'team_credits' ? 'insufficient_credits' : 'budget_exceeded';
@@ -80,7 +80,7 @@ function refusalOf(decision: BudgetDecision, holder: RunTokenHolder, { id }: Mod
   return { kind: 'over', code: 'budget_exceeded', message: unpricedMessage(id) };
 }
 
-/** Says why a model without a price cannot be used under a budget in dollars. */
+/** Returns why a model without a price cannot be used under a budget in dollars. */
 export const unpricedMessage = (modelId: string): string =>
   `The price of the model ${modelId} is not known, so a budget in dollars cannot be kept. Use another model, or have an administrator set RUNYARD_UNKNOWN_MODEL_PRICE.`;
 
@@ -105,7 +105,7 @@ export async function admitToBudgets(
   }
 }
 
-/** Returns the holder without what else the caller has, such as the run token. */
+/** Returns the holder without other members of the caller, such as the run token. */
 const storable = ({ runId, executionId, teamId, modelId, ancestorIds, creator, executor }: RunTokenHolder) => ({
   runId,
   executionId,

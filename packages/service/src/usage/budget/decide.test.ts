@@ -19,7 +19,7 @@ const alone = { mostUsd: 2, runHasOpenRequest: false };
 const second = { mostUsd: 2, runHasOpenRequest: true };
 
 describe('the decision about a request to a model', () => {
-  it('admits what no budget limits, also without a price', () => {
+  it('admits requests without a budget, even without a price', () => {
     expect(decide([], { mostUsd: null, runHasOpenRequest: true }).kind).toBe('admit');
   });
 

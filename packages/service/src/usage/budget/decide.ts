@@ -7,9 +7,9 @@ export interface Budget {
   readonly runId?: string;
   /** US dollars, or answers. */
   readonly limit: number;
-  /** Of the requests that are accounted for. */
+  /** Amount of the requests that are accounted for. */
   readonly used: number;
-  /** Of the open requests: the most that they can cost, or their number. */
+  /** Amount of the open requests: their largest cost, or their number. */
   readonly reserved: number;
 }
 

@@ -5,7 +5,7 @@ import { defineStatement, json, uuid } from '../../store/database/statement.ts';
 import type { RunTokenHolder } from '../model-usage.ts';
 import { recordUsageWithin } from '../record-usage.ts';
 
-/** A request, as it is known before its answer. */
+/** A request, with the facts that are known before its answer. */
 export interface KnownUsage {
   readonly holder: RunTokenHolder;
   readonly provider: ProviderName;
@@ -15,8 +15,8 @@ export interface KnownUsage {
 }
 
 /**
- * A service process without a sign of life for a minute has lost the connections to the providers. Requests that wait for the
- * budget wait longer than this (`admit.ts`), so none of them is refused because a process died.
+ * A service process without a heartbeat for a minute has lost the connections to the providers. Requests that wait for the budget wait
+ * longer than this (`admit.ts`), so none of them is refused because a process died.
  */
 const takeLost = defineStatement({
   name: 'take_lost_model_requests',
@@ -30,11 +30,11 @@ const takeLost = defineStatement({
   row: { id: uuid, known_usage: json<KnownUsage>() },
 });
 
-/** Most requests of one call. */
+/** Largest number of requests in one call. */
 const maxTaken = 1_000;
 
 /**
- * Accounts for requests whose service process died: with their prompts, because nobody knows how far their answers came. Returns
+ * Accounts for requests whose service process died: with their prompts only, because the length of their answers is unknown. Returns
  * their number.
  */
 export async function recordLostRequests(db: Database): Promise<number> {
@@ -52,7 +52,7 @@ async function recordLostRequest(db: Database): Promise<boolean> {
     await recordUsageWithin(tx, {
       ...known.holder,
       provider: known.provider,
-      // Not its own id: a process that was only stopped for a while reports the request itself, and its answer counts then.
+      // Skips its own id: a process that was only stopped for a while reports the request itself, and its answer counts then.
       requestId: randomUUID(),
       inputTokens: known.promptTokens,
       outputTokens: 0,

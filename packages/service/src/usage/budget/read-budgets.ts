@@ -3,7 +3,7 @@ import { boolean, defineStatement, float, integer, json, nullable, uuid } from '
 import type { RunTokenHolder } from '../model-usage.ts';
 import type { Budget } from './decide.ts';
 
-/** SQL: a number of the configuration `config`; NULL where it holds something else, which older services stored unread. */
+/** SQL: a number of the configuration `config`; NULL if it has another type of value, which earlier versions stored unchecked. */
 const numberOf = (config: string, member: string): string =>
   `CASE WHEN jsonb_typeof(${config}->'${member}') = 'number' THEN (${config}->>'${member}')::float8 END`;
 
@@ -63,7 +63,7 @@ const makeTeamRow = defineStatement({
   row: {},
 });
 
-/** Runs first, then the team, as `record-usage.ts` locks them. */
+/** Runs first, then the team, in the order in which `record-usage.ts` locks them. */
 const lockRuns = defineStatement({
   name: 'lock_run_spend',
   text: `SELECT run_id, spent_usd::float8 AS spent, answers FROM run_spend WHERE run_id = ANY($1::uuid[]) ORDER BY run_id FOR UPDATE`,
@@ -77,7 +77,7 @@ const lockTeam = defineStatement({
   row: { spent: float },
 });
 
-/** Runs after the locks, to see what committed before them. */
+/** Runs after the locks, to see earlier commits. */
 const readOpen = defineStatement({
   name: 'read_open_model_requests',
   text: `

@@ -18,7 +18,7 @@ const ask = (runToken: string, more?: object) => askModel(service.baseUrl, runTo
 const stream = { stream: true };
 const accounted = () => expect.poll(() => openRequests(service)).toBe(0);
 
-/** Asks one request after the other until one is refused. */
+/** Sends one request after the other until one is refused. */
 async function askUntilRefused(runToken: string, most = 20) {
   for (let asked = 0; asked < most; asked++) {
     const answer = await ask(runToken);
@@ -52,7 +52,7 @@ describe('max_cost_usd', () => {
       fake.misbehave({ kind: 'hold', afterPieces: 1 });
       const first = ask(runToken, stream);
       await fake.request(before + 1);
-      // The fake holds the first answer. A second one arrives only if it was admitted beside it.
+      // The fake delays the first answer. A second request arrives only if it was admitted at the same time.
       const second = ask(runToken, stream);
       if (areAdmitted) await second;
       else expect(await Promise.race([second.then(() => 'beside'), delay(700, 'waits')])).toBe('waits');
@@ -96,7 +96,7 @@ describe('max_cost_usd', () => {
     expect(problem.errors?.[0]?.path).toBe('config.max_cost_usd');
   });
 
-  it('ignores what an older service stored in its place', async () => {
+  it('ignores the value that an earlier version stored in its place', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     const config = JSON.stringify({ max_cost_usd: 'ten', max_turns: {}, max_duration_minutes: 'x' });
     await db.query('UPDATE runs SET config = config || $2::jsonb WHERE id = $1', [runId, config]);
@@ -111,7 +111,7 @@ describe('max_cost_usd', () => {
     expect(await recordLostRequests(db)).toBe(0);
     const stored = await db.query<{ text: string }>('SELECT known_usage::text AS text FROM open_model_requests');
     expect(stored[0]?.text).not.toContain(runToken);
-    // No process of the service has a row: none is alive.
+    // The table has no row of a service process, so none counts as alive.
     await db.query("UPDATE open_model_requests SET created_at = now() - interval '3 minutes'");
     expect(await recordLostRequests(db)).toBe(1);
     const [lost] = await db.query<{ spent: number }>(
@@ -193,7 +193,7 @@ describe('max_duration_minutes', () => {
     expect(row?.left).toBeLessThan(201);
   });
 
-  it('gives a child run at most what its parent has left', async () => {
+  it('gives a child run at most the rest of its parent', async () => {
     const parent = await orchestrator({ config: { max_duration_minutes: 10 } });
     await workFor(parent.executionId, 300);
     const child = await startChild(parent.runToken, { config: { max_duration_minutes: 60 } });

@@ -104,7 +104,7 @@ describe('the budget of a team', () => {
         if (status !== 200) return statuses;
       }
     };
-    // Each run asks through each process at the same time, twice.
+    // Each run sends two requests through each process at the same time.
     const asked = urls.flatMap((url) => tokens.flatMap((token) => [flood(url, token), flood(url, token)]));
     const statuses = (await Promise.all(asked)).flat();
     await expect.poll(() => openRequests(service)).toBe(0);

@@ -34,7 +34,7 @@ export async function readTeamBudget(db: Queryable, teamId: string): Promise<Tea
   };
 }
 
-/** Orders two changes of a budget, so that the audit log has what each of them changed. */
+/** Puts two changes of a budget in an order, so that the audit log has the change of each. */
 const lockBudget = defineStatement({
   name: 'lock_team_budget',
   text: 'SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE',
@@ -99,7 +99,7 @@ const readState = defineStatement({
   row: { is_month_spent: boolean, is_out_of_credits: boolean, is_limited: boolean },
 });
 
-/** Returns true if the team may spend nothing more on models now. */
+/** Returns true if the team may not spend anything more on models now. */
 export async function isTeamOutOfBudget(db: Queryable, teamId: string): Promise<boolean> {
   const [state] = await db.query(readState, [teamId]);
   return state !== undefined && (state.is_month_spent || state.is_out_of_credits);

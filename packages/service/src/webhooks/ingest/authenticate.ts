@@ -4,10 +4,10 @@ import { isSameSecret } from '../schemes/same-secret.ts';
 import { verifySignature } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
-/** Proofs of a sender, besides the body. */
+/** Credentials of a sender outside of the body. */
 export interface Credentials {
   readonly headers: IncomingHttpHeaders;
-  /** Segment of the path behind the UID; undefined: there is none. */
+  /** Segment of the path after the UID; undefined: there is none. */
   readonly urlToken: string | undefined;
 }
 
@@ -15,10 +15,10 @@ export interface Credentials {
 const bearer = /^bearer +([\x21-\x7e]{1,1000}) *$/i;
 
 const isOneOf = (given: string, secrets: readonly string[]): boolean =>
-  // All are compared, so that the time tells nothing.
+  // Compares all of them, so that the duration reveals nothing.
   secrets.map((secret) => isSameSecret(given, secret)).includes(true);
 
-/** Returns whether the sender has shown the token; undefined: the webhook has no token, the body decides. */
+/** Returns whether the sender sent the right token; undefined: the webhook has no token, and the body decides. */
 export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credentials): boolean | undefined {
   switch (webhook.authMode) {
     case 'token': {
@@ -32,7 +32,7 @@ export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credent
   }
 }
 
-/** Returns whether the sender is the one that the webhook is for. */
+/** Returns whether the sender is the one for which the webhook was made. */
 export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {
   const hasToken = checkToken(webhook, credentials);
   if (hasToken !== undefined) return hasToken;

@@ -80,7 +80,7 @@ test('an automation that is created later is reached at once, and one that was d
   const made = await service.request<Automation>('POST', `/factory/${factory.uid}/automations`, { body });
   expect((await send(webhook, { body: '2' })).status).toBe(202);
   expect(batches).toEqual([1]);
-  // A duplicate reaches none.
+  // A duplicate reaches no automation.
   expect((await send(webhook, { body: '2' })).status).toBe(202);
   expect(batches).toEqual([1]);
   await service.request('DELETE', `/factory/${factory.uid}/automations/${made.body.uid}`);

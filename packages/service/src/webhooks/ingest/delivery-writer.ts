@@ -1,20 +1,23 @@
-/** Writes deliveries that arrive together in one transaction: a commit, a lock and a round trip cost more than a row. */
+/** Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip cost more than a row. */
 import type { Database } from '../../store/database/database.ts';
 import { StoreUnavailable } from '../../store/database/unavailable.ts';
 import type { Gate } from './gate.ts';
 import type { StartAutomations } from './start-automations.ts';
 import { type CheckedDelivery, insertAll, type NotWritten, type Written, writeWithin } from './write-deliveries.ts';
 
-/** Writes a delivery; it is committed when the promise resolves. `busy`: too much waits already. */
+/** Writes a delivery; it is committed when the promise resolves. `busy`: too many deliveries wait already. */
 export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
 
-/** Batches of deliveries that start runs, which are written at a time: while one waits for the disk, the other uses the processors. */
+/**
+ * Batches of deliveries that start runs which are written at the same time: while one waits for the disk, the other uses the
+ * processors.
+ */
 const startingAtOnce = 2;
-/** Of the others one: two would find each other's webhooks locked. */
+/** Concurrent batches of the other deliveries: one, because two would find each other's webhooks locked. */
 const writingAtOnce = 1;
-/** Deliveries with which a batch begins beside another one. Two small batches need more time than one large one. */
+/** Deliveries that are enough for a second batch at the same time. Two small batches take longer than one large one. */
 const minBeside = 8;
-/** Deliveries of one transaction, and bytes of their bodies. */
+/** Largest number of deliveries in one transaction, and of bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
 /** Deliveries that wait for a batch: those of one team that start runs, or all others. */
@@ -39,8 +42,8 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
 }
 
 /**
- * Makes a queue whose deliveries are written in batches without a delay: a batch begins when `gate` has room, and takes what has come
- * until then. When one fails, its deliveries are written one by one, so that only the bad one fails.
+ * Creates a queue whose deliveries are written in batches without a delay: a batch begins when `gate` has room, and takes the
+ * deliveries that have arrived. If one fails, its deliveries are written one by one, so that only the bad one fails.
  */
 function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
@@ -62,7 +65,7 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
   };
   const drain = async (): Promise<void> => {
     while (waiting.length > 0 && (writing === 1 || waiting.length >= minBeside))
-      // The other batch may have taken all while this one waited for the gate.
+      // The other batch may have taken all deliveries while this one waited for the gate.
       if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
         for (const each of waiting.splice(0)) each.resolve('busy');
     writing -= 1;
@@ -83,8 +86,8 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
 }
 
 /**
- * Makes the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, take one statement. Those that may start
- * runs have a queue for each team, so that no team waits for the runs of another. `startingGate` bounds these below `gate`.
+ * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Those that may
+ * start runs have a queue for each team, so that no team waits for the runs of another. `startingGate` limits these below `gate`.
  */
 export function makeDeliveryWriter(
   db: Database,

@@ -1,4 +1,4 @@
-/** The enabled webhooks with their opened secrets, as this process knows them. */
+/** The enabled webhooks with their decrypted secrets, as this process knows them. */
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
@@ -33,16 +33,18 @@ export interface KnownWebhook {
   secrets(): readonly string[];
   /** Times in milliseconds until which the database has no room for another delivery or rejection. */
   readonly fullUntil: { deliveries: number; rejections: number };
-  /** `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this saves a statement. */
+  /**
+   * `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this hint saves a statement.
+   */
   readonly hints: { feedsAutomations: boolean };
 }
 
 export interface WebhookDirectory {
-  /** Returns an enabled webhook that the process has read lately; undefined: it has not. */
+  /** Returns an enabled webhook that the process has read recently; undefined: it has not. */
   known(uid: string): KnownWebhook | undefined;
-  /** Returns the enabled webhook; null: unknown, disabled or deleted, which takes the same statement each. */
+  /** Returns the enabled webhook; null: unknown, disabled or deleted. All of these need the same statements. */
   find(uid: string): Promise<KnownWebhook | null>;
-  /** Removes what is known of a webhook, because the database has another version of it. */
+  /** Removes the entry of a webhook, because the database has another version of it. */
   forget(uid: string): void;
   close(): void;
 }
@@ -72,7 +74,7 @@ const readEnabled = defineStatement({
   },
 });
 
-/** Returns the secret of the webhook, or the team's that it takes. */
+/** Returns the secret of the webhook, or the team's secret that it uses. */
 function currentSecrets(vault: Vault, row: RowOf<typeof readEnabled>): string[] {
   if (row.team_secret_id !== null && row.sealed_value !== null)
     return [vault.open(purposeOfSecret(row.team_secret_id), row.sealed_value)];
@@ -111,12 +113,12 @@ interface Entry {
 
 const maxKnown = 10_000;
 /**
- * How long an entry is used. Changes arrive by NOTIFY within milliseconds, and nothing is accepted by an old version; this limit
- * is for the 429 of a process whose listening connection died without a sign.
+ * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. This
+ * limit is for the 429 of a process whose listening connection was lost without an error.
  */
 const knownMs = 5_000;
 
-/** Opens the directory. It forgets a webhook that any process changes. `now` is in milliseconds. */
+/** Opens the directory. It removes a webhook that any process changes. `now` is in milliseconds. */
 export async function openWebhookDirectory(
   db: Database,
   vault: Vault,
@@ -124,7 +126,7 @@ export async function openWebhookDirectory(
 ): Promise<WebhookDirectory> {
   const known = new Map<string, Entry>();
   const reads = new Map<string, Promise<KnownWebhook | null>>();
-  // A row that was read before a change is not kept after it.
+  // Drops a row that was read before a change.
   let generation = 0;
   const forget = (uid?: string): void => {
     generation += 1;
@@ -138,7 +140,7 @@ export async function openWebhookDirectory(
     const before = generation;
     const [row] = await from.query(readEnabled, [uid]);
     if (!row) return null;
-    // An entry that is only old had the right hints.
+    // An entry that is only old still has the right hints.
     const webhook = toKnown(vault, row, now, known.get(uid)?.webhook.hints);
     if (before === generation) {
       if (known.size >= maxKnown) known.clear();

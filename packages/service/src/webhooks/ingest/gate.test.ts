@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeGate } from './gate.ts';
 
-test('runs as many works as it may, the others in order, and refuses what would wait behind too many', async () => {
+test('runs the allowed number of calls, the others in order, and refuses calls above the limit of waiting ones', async () => {
   const gate = makeGate({ concurrent: 2, waiting: 2 });
   const started: number[] = [];
   const ends: (() => void)[] = [];
@@ -24,7 +24,7 @@ test('runs as many works as it may, the others in order, and refuses what would 
   expect(await Promise.all(all)).toEqual([1, 2, 3, 4, 'busy']);
 });
 
-test('goes on after a work that failed', async () => {
+test('continues after failed work', async () => {
   const gate = makeGate({ concurrent: 1, waiting: 1 });
   const failed = gate(async () => Promise.reject(new Error('broken')));
   const next = gate(async () => 'done');

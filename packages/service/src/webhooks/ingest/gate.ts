@@ -1,16 +1,16 @@
-/** Bounds how much of the database the ingress uses, so that a flood of deliveries leaves connections to everything else. */
+/** Limits the connections to the database that the ingress uses, so that a flood of deliveries leaves some for all other work. */
 
-/** Runs work when there is room. `busy`: too much waits already. */
+/** Runs work when there is room. `busy`: too many calls wait already. */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T | 'busy'>;
 
-/** Makes a gate: `concurrent` works at a time, in the order of their calls, and at most `waiting` that wait. */
+/** Creates a gate: `concurrent` calls at a time, in their order, and at most `waiting` that wait. */
 export function makeGate({ concurrent, waiting }: { readonly concurrent: number; readonly waiting: number }): Gate {
   let running = 0;
   const queue: (() => void)[] = [];
   return async (work) => {
     if (running >= concurrent) {
       if (queue.length >= waiting) return 'busy';
-      // The place of the work that ends goes to the first one that waits.
+      // The first waiting call gets the place of the one that ends.
       await new Promise<void>((resolve) => queue.push(resolve));
     } else running += 1;
     try {

@@ -4,15 +4,15 @@ import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import { providerId } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
-/** Two deliveries of a webhook with the same identity are one. */
+/** Two deliveries of a webhook with the same identity count as one. */
 export interface Identity {
-  /** As the log shows it. */
+  /** The identity in the form of the log. */
   readonly text: string;
   /** 32 bytes. */
   readonly hash: Buffer;
 }
 
-/** Ids of senders that the log can show as they are; of others it shows the hash. */
+/** Ids of senders that the log can show unchanged. For others it shows the hash. */
 const shown = /^[\x21-\x7e]{1,200}$/;
 
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
@@ -40,7 +40,7 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
   return identityOf('body', `sha256:${sha256(body).toString('hex')}`);
 }
 
-/** Returns the provider's name of the event, which its header says; null: its deliveries have no such header. */
+/** Returns the provider's name of the event from its header; null: its deliveries have no such header. */
 export function eventOf({ scheme }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
   const header = scheme === null ? undefined : schemes[scheme].eventHeader;
   const event = header === undefined ? undefined : headers[header];

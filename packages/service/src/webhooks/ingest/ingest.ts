@@ -1,4 +1,4 @@
-/** Takes a delivery: the checks in the order of completions.md, and one transaction that writes it, alone or with others. */
+/** Accepts a delivery: does the checks in the order of completions.md, and writes it in one transaction, alone or with others. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';
@@ -20,7 +20,7 @@ export interface IngestDeps {
   readonly write: DeliveryWriter;
 }
 
-/** The result of reading a body. `too_slow`, `cut`: it did not come whole. `busy`: there is no room for it now. */
+/** The result of reading a body. `too_slow`, `cut`: it did not arrive completely. `busy`: there is no room for it now. */
 export type DeliveredBody =
   | { readonly kind: 'body'; readonly bytes: Buffer }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
@@ -28,13 +28,18 @@ export type DeliveredBody =
 /** A request of a sender. */
 export interface IngestRequest extends Credentials {
   readonly uid: string;
-  /** Bytes that the sender has announced; undefined: the body comes in chunks. */
+  /** Announced size in bytes; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
-  /** Reads the body, at most 256 KB of it. `owner` names whose room it takes; `isProved`: the sender has shown the token. */
+  /**
+   * Reads the body, at most 256 KB of it. `owner` names the owner of the room that it takes; `isProved`: the sender sent the right
+   * token.
+   */
   readBody(owner: string, isProved: boolean): Promise<DeliveredBody>;
 }
 
-/** `accepted`, `duplicate`: 202. `challenge`: 200 with the text, by which a provider checks the URL. All others are refusals. */
+/**
+ * `accepted`, `duplicate`: 202. `challenge`: 200 with the text that a provider expects when it checks the URL. All others are refusals.
+ */
 export type IngestOutcome =
   | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
   | { readonly kind: 'challenge'; readonly challenge: string }
@@ -53,10 +58,10 @@ export type IngestOutcome =
   /** 408 */
   | { readonly kind: 'too_slow' };
 
-/** Each change of the webhook while a delivery is checked makes one more round. */
+/** Each change of the webhook while a delivery is checked needs one more round. */
 const maxRounds = 5;
 
-/** Takes a delivery. Everything that it does is committed when it returns. */
+/** Accepts a delivery. All its changes are committed when it returns. */
 export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
   let body: DeliveredBody | undefined;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -67,7 +72,8 @@ export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: ()
     if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
     if (!body) {
       const hasToken = checkToken(webhook, request);
-      // Senders with the token have the room of the webhook. Those with a wrong one share another, and cannot keep the first out.
+      // Senders with the right token use the room of the webhook. Those with a wrong one share another room, so they cannot keep the
+      // others out.
       body = await request.readBody(hasToken === false ? 'unauthenticated' : webhook.uid, hasToken === true);
     }
     const outcome = await take(deps, webhook, request, body, nowMs);
@@ -112,7 +118,7 @@ async function take(
   return challenge === undefined ? { kind: written.kind, deliveryId: id } : { kind: 'challenge', challenge };
 }
 
-/** Bytes for the log. A body that came in chunks was not read to its end. */
+/** Number of bytes for the log. A body in chunks was not read to its end. */
 const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
   Math.min(announcedBytes, Number.MAX_SAFE_INTEGER);
 
@@ -136,7 +142,7 @@ function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'change
   return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
 }
 
-/** Returns the text by which a provider checks the URL; undefined: it is a delivery. */
+/** Returns the text that a provider expects when it checks the URL; undefined: the request is a delivery. */
 function challengeOf({ scheme }: KnownWebhook, payload: unknown): string | undefined {
   const type = scheme === null ? undefined : schemes[scheme].handshakeType;
   if (type === undefined || typeof payload !== 'object' || payload === null) return undefined;

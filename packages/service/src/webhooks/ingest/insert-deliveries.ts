@@ -1,27 +1,30 @@
-/** The statement that checks webhooks, takes from their budgets and writes deliveries, many at once. */
+/** The statement that checks webhooks, counts against their budgets and writes many deliveries at once. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { defineStatement, float, nullable, text } from '../../store/database/statement.ts';
 
 const perMinute = maxWebhookDeliveriesPerMinute;
 
 /**
- * SQL: whether an automation's trigger selects a webhook. The automation is `a`; `isGithub` says whether GitHub signs for the webhook.
- * A delivery that starts nothing needs no transaction besides this statement.
+ * SQL: whether a trigger of the automation selects a webhook. The automation is `a`; `isGithub` says whether GitHub signs for the
+ * webhook. A delivery that starts nothing needs no other transaction than this statement.
  */
 export const selectsWebhook = (webhookUid: string, isGithub: string): string => `
   EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE
     t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? ${webhookUid} OR t -> 'filter' -> 'webhook_ids' -> 'in' ? ${webhookUid})
     OR t ->> 'provider' = 'github' AND ${isGithub})`;
 
-/** `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a factory with a source. `CHANGED`: it has another version by now. `FULL`: its budget is used up. */
+/**
+ * `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a
+ * factory with a source. `CHANGED`: the webhook has another version now. `FULL`: its budget is used up.
+ */
 type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 
 /**
- * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions by which the deliveries were
+ * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions with which the deliveries were
  * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial
  * unique index decides which of several deliveries with one identity is accepted. `holds`: deliveries that may start something are not
- * written, unless they are duplicates, and those of a webhook that another transaction has locked are not either: that one may wait
- * long for the runs that it starts. One row for each delivery, in their order.
+ * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are not written either, because that
+ * transaction may wait long for its runs. Returns one row for each delivery, in their order.
  */
 const insertDeliveries = (name: string, holds: boolean) =>
   defineStatement({
@@ -75,7 +78,7 @@ const insertDeliveries = (name: string, holds: boolean) =>
     row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
   });
 
-/** Writes what needs no other transaction. */
+/** Writes only the deliveries that need no other transaction. */
 export const insertUnheld = insertDeliveries('insert_webhook_deliveries_that_start_nothing', true);
-/** Writes all. */
+/** Writes all deliveries. */
 export const insertEach = insertDeliveries('insert_webhook_deliveries', false);

@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import type { KnownWebhook } from './directory.ts';
 
-/** Headers by their names in small letters. */
+/** Headers by their names in lower case. */
 export type KeptHeaders = Readonly<Record<string, string>>;
 
-/** Values that are kept: printable ASCII, and short, so that all headers of a delivery stay small beside its payload. */
+/** Values that are stored: printable ASCII, and short, so that all headers of a delivery stay small compared with its payload. */
 const kept = /^[\x20-\x7e]{1,200}$/;
 
 /**
- * Returns the headers of a delivery that say which event it is. They are listed by name, so that no credential or signature of a
- * sender is stored.
+ * Returns the headers of a delivery that identify its event. They are listed by name, so that no credential or signature of a sender is
+ * stored.
  */
 export function headersToKeep(
   { scheme, deliveryIdHeader }: Pick<KnownWebhook, 'scheme' | 'deliveryIdHeader'>,

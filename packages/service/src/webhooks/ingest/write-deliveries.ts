@@ -1,4 +1,4 @@
-/** Writes deliveries that passed all checks but that of their identity, and starts what they start. */
+/** Writes deliveries that passed all checks except that of their identity, and starts their runs. */
 import type { Queryable } from '../../store/database/database.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
@@ -6,7 +6,7 @@ import { insertEach, insertUnheld } from './insert-deliveries.ts';
 import type { KeptHeaders } from './kept-headers.ts';
 import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
 
-/** A delivery that passed all checks but that of its identity. */
+/** A delivery that passed all checks except that of its identity. */
 export interface CheckedDelivery {
   readonly webhook: KnownWebhook;
   readonly id: string;
@@ -24,7 +24,7 @@ export interface CheckedDelivery {
 
 export type Written = { readonly kind: 'accepted' | 'duplicate' };
 
-/** `changed`: the webhook has another version by now. `full`: its budget is used up; `waitMs` until there is room again. */
+/** `changed`: the webhook has another version now. `full`: its budget is used up; `waitMs` until there is room again. */
 export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full'; readonly waitMs: number };
 
 /** `held`: the delivery needs a transaction of its own, because it may start something or its webhook is locked. */

@@ -1,4 +1,4 @@
-/** Writes deliveries that are refused to the log. One statement checks the webhook, takes from its budget and writes. */
+/** Writes refused deliveries to the log. One statement checks the webhook, counts against its budget and writes. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
 import type { Queryable } from '../../store/database/database.ts';
@@ -8,15 +8,15 @@ import type { NotWritten } from './write-deliveries.ts';
 
 const perMinute = maxWebhookDeliveriesPerMinute;
 
-/** SQL: whether fewer than the allowed number of times of the last minute are in the column. */
+/** SQL: whether the column has fewer than the allowed number of times of the last minute. */
 const hasRoom = (column: string): string =>
   `(cardinality(${column}) < ${perMinute} OR ${column}[cardinality(${column}) - ${perMinute - 1}] <= clock_timestamp() - interval '1 minute')`;
 
-/** SQL: the column with the present time, without those that do not count any more. */
+/** SQL: the column with the present time, without the times that do not count any more. */
 const withNow = (column: string): string =>
   `(${column} || clock_timestamp())[greatest(1, cardinality(${column}) - ${perMinute - 2}):]`;
 
-/** SQL: milliseconds until there is room; zero or less: there is. */
+/** SQL: milliseconds until there is room; zero or less: there is room now. */
 const waitMs = (column: string): string =>
   `CASE WHEN cardinality(${column}) < ${perMinute} THEN 0
     ELSE extract(epoch FROM ${column}[cardinality(${column}) - ${perMinute - 1}] + interval '1 minute' - clock_timestamp())::float8 * 1000 END`;
@@ -33,7 +33,7 @@ const insertInvalid = defineStatement({
   row: { id: uuid },
 });
 
-/** Of a sender that has not proved itself: it takes from another budget than deliveries, but is told when theirs is used up. */
+/** For an unverified sender: it counts against another budget than deliveries, but learns when theirs is used up. */
 const insertRejected = defineStatement({
   name: 'insert_rejected_webhook_delivery',
   text: `
@@ -54,7 +54,7 @@ const readRefusal = defineStatement({
   row: { is_current: boolean, deliveries_ms: nullable(float), rejections_ms: nullable(float) },
 });
 
-/** A delivery that is refused. */
+/** A refused delivery. */
 export interface RefusedDelivery {
   readonly id: string;
   readonly sizeBytes: number;
@@ -62,7 +62,7 @@ export interface RefusedDelivery {
 
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
 
-/** Finds out why nothing was written, and notes until when the process can answer without the database. */
+/** Finds out why nothing was written, and records until when the process can answer without the database. */
 async function explain(db: Queryable, webhook: Checked, of: 'delivery' | 'rejection'): Promise<NotWritten> {
   const [row] = await db.query(readRefusal, [webhook.uid, webhook.version]);
   if (!row?.is_current) return { kind: 'changed' };
@@ -74,7 +74,7 @@ async function explain(db: Queryable, webhook: Checked, of: 'delivery' | 'reject
   return { kind: 'full', waitMs: Math.max(deliveries, of === 'rejection' ? rejections : 0, 1) };
 }
 
-/** Writes a delivery that was refused; null: it is written. */
+/** Writes a refused delivery; null: it was written. */
 export async function writeRejection(
   db: Queryable,
   webhook: Checked,

@@ -12,7 +12,7 @@ const noteLater: Statement = {
     WHERE id = $1`,
 };
 
-/** Notes in the log what became of an automation that let the delivery wait. */
+/** Records in the log the later outcome of an automation for which the delivery had to wait. */
 export async function noteLaterOutcome(tx: Queryable, deliveryId: string, outcome: AutomationOutcome): Promise<void> {
   const { automation_id: automation, run_id: runId = null } = outcome;
   await tx.query(noteLater, [deliveryId, automation, runId, JSON.stringify(outcome)]);

@@ -9,7 +9,7 @@ import type { StartAutomations } from '../ingest/start-automations.ts';
 import { writeWithin } from '../ingest/write-deliveries.ts';
 import { readWebhookDelivery } from './deliveries.ts';
 
-/** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook takes no deliveries. */
+/** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook accepts no deliveries. */
 export type ReplayOutcome =
   | { readonly kind: 'replayed'; readonly delivery: WebhookDelivery }
   | { readonly kind: 'not_found' | 'no_payload' | 'disabled' }
@@ -34,7 +34,7 @@ export async function replayDelivery(
   if (!original.payload) return { kind: 'no_payload' };
   const payload = parsePayload(original.payload);
   if (!payload.ok) return { kind: 'no_payload' };
-  // Another process may have changed the webhook since this one read it; a second look reads it again.
+  // Another process may have changed the webhook after this one read it; a second try reads it again.
   for (const _ of ['known', 'read again']) {
     const webhook = await directory.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };

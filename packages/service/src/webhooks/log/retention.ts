@@ -9,7 +9,10 @@ const idAt = (ago: string): string =>
 /** interface.md, "Limits": at least 50 deliveries. */
 const keptDeliveries = 50;
 
-/** Rejected deliveries after 7 days; accepted ones and duplicates, whose identities they keep, after 30; never the latest 50. */
+/**
+ * Deletes rejected deliveries after 7 days. Deletes accepted ones and duplicates, which keep their identities reserved, after 30 days.
+ * Never deletes the latest 50.
+ */
 export const oldDeliveries: RowRule = {
   table: 'webhook_deliveries',
   isOver: `id < ${idAt('7 days')} AND (label LIKE 'REJECTED%' OR id < ${idAt('30 days')}) AND id < (
@@ -50,7 +53,7 @@ const trim = defineStatement({
   row: { count: integer },
 });
 
-/** Makes room in the logs that are above `maxBytes`, down to nine tenths of it. Returns the number of deleted payloads. */
+/** Deletes payloads from the logs that are above `maxBytes`, down to nine tenths of it. Returns the number of deleted payloads. */
 export async function trimPayloads(db: Database, maxBytes: number): Promise<number> {
   let trimmed = 0;
   for (const { uid } of await db.query(readLarge, [maxBytes])) {

@@ -118,12 +118,15 @@ test.each(signing)('%s refuses a body of which a byte was changed', (scheme, vec
 });
 
 const timed = all.filter(([scheme]) => schemes[scheme].maxAgeSeconds !== undefined);
-test.each(timed)('%s refuses what was signed more than five minutes ago, or for later', (scheme, vector) => {
-  const time = vector.at ?? now;
-  const at = (shift: number) => verify(scheme, { ...givenBy(vector), at: time + shift });
-  expect([-300, 300].map(at)).toEqual([true, true]);
-  expect([-301, 301].map(at)).toEqual([false, false]);
-});
+test.each(timed)(
+  '%s refuses deliveries that were signed more than five minutes ago, or for later',
+  (scheme, vector) => {
+    const time = vector.at ?? now;
+    const at = (shift: number) => verify(scheme, { ...givenBy(vector), at: time + shift });
+    expect([-300, 300].map(at)).toEqual([true, true]);
+    expect([-301, 301].map(at)).toEqual([false, false]);
+  },
+);
 
 describe('signatures of the libraries of the providers', () => {
   test('are accepted for Standard Webhooks under both names of the headers, among others and without whsec_', () => {

@@ -3,13 +3,13 @@ import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/signature
 import { signatureOf } from '@runyard/contract/signature-schemes/signature';
 import { isSameSecret } from './same-secret.ts';
 
-/** A rotation needs two; each costs a comparison. */
+/** A rotation needs two. Each further one costs a comparison. */
 const maxSignatures = 10;
 
 /** The parts of a delivery that a signature covers. */
 export interface SignedRequest {
   readonly headers: IncomingHttpHeaders;
-  /** The bytes as they came. */
+  /** The bytes as they arrived. */
   readonly body: Buffer;
 }
 

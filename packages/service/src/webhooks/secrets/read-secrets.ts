@@ -14,7 +14,7 @@ const readSealed = defineStatement({
 
 type Row = RowOf<typeof readSealed>;
 
-/** Returns the secrets of the webhooks of a factory, by UID; null: it has none, or none that can be opened. */
+/** Returns the secrets of the webhooks of a factory, by UID; null: it has none, or none that can be decrypted. */
 export async function readWebhookSecrets(
   db: Queryable,
   vault: Vault,

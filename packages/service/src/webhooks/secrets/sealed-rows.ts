@@ -13,7 +13,7 @@ export const sealedWebhooks: SealedRows = {
       WHERE sealed_secret IS NOT NULL AND vault_key_id <> $1 AND vault_key_id = ANY($2::text[]) LIMIT $3`,
     row: { id: text(), sealed: bytes, earlier: nullable(bytes) },
   }),
-  // The new version makes all processes forget what they opened with the old key.
+  // The new version makes all processes drop the secrets that they decrypted with the old key.
   write: defineStatement({
     name: 'seal_webhook_again',
     text: `

@@ -1,25 +1,25 @@
-/** Secrets of webhooks: how they are made, checked and kept. Only this file knows where a webhook's secret is stored. */
+/** Creates, checks and encrypts secrets of webhooks. Only this file knows where a webhook's secret is stored. */
 import { randomBytes } from 'node:crypto';
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import type { Vault } from '../../secrets/vault.ts';
 
-/** The members of a webhook that say how its senders prove themselves. */
+/** The members of a webhook that define how its senders authenticate. */
 export interface Authentication {
   readonly auth_mode: WebhookAuthMode;
   readonly signature_scheme?: SignatureSchemeName | undefined;
 }
 
 const minTokenLength = 16;
-/** RFC 3986, 2.3: characters that a URL may hold without an escape. */
+/** RFC 3986, 2.3: characters that a URL may contain without an escape. */
 const urlSafe = /^[A-Za-z0-9._~-]+$/;
-/** RFC 6750, 2.1 allows fewer; senders may use what a header can hold. */
+/** RFC 6750, 2.1 allows fewer; senders may use every character that a header can contain. */
 const printable = /^[\x21-\x7e]+$/;
 
-/** Returns whether the secret is made by the provider, so that it has to be given. */
+/** Returns whether the provider creates the secret, so that the request must contain it. */
 export const isMadeByProvider = ({ auth_mode, signature_scheme }: Authentication): boolean =>
   auth_mode === 'signature' && signature_scheme !== 'standard_webhooks';
 
-/** Makes a secret of 256 random bits in the form of the mode. */
+/** Creates a secret of 256 random bits in the form of the mode. */
 export const newWebhookSecret = ({ auth_mode }: Authentication): string =>
   auth_mode === 'signature' ? `whsec_${randomBytes(32).toString('base64')}` : randomBytes(32).toString('base64url');
 
@@ -41,14 +41,14 @@ export function secretFault({ auth_mode, signature_scheme }: Authentication, sec
   return urlSafe.test(secret) ? null : 'must be URL-safe: only characters of [A-Za-z0-9._~-]';
 }
 
-/** Purpose of a sealed secret: one that is copied to another webhook cannot be opened there. */
+/** Purpose of an encrypted secret: one that is copied to another webhook cannot be decrypted there. */
 export const sealPurpose = (uid: string): string => `webhook ${uid}`;
 
-/** Seals the secret of a webhook. */
+/** Encrypts the secret of a webhook. */
 export const sealWebhookSecret = (vault: Vault, uid: string, secret: string): Buffer =>
   vault.seal(sealPurpose(uid), secret);
 
-/** Opens the secret of a webhook. Throws where it was sealed with another key; the message names the webhook only. */
+/** Decrypts the secret of a webhook. Throws if it was encrypted with another key; the message names only the webhook. */
 export function openWebhookSecret(vault: Vault, uid: string, sealed: Buffer): string {
   try {
     return vault.open(sealPurpose(uid), sealed);

@@ -1,4 +1,4 @@
-/** Secrets of the team that webhooks take their secret from. */
+/** Secrets of the team that webhooks use. */
 
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import type { Vault } from '../../secrets/vault.ts';
@@ -7,20 +7,20 @@ import { defineStatement, nullable, text } from '../../store/database/statement.
 import { findUsableSecrets } from '../../stored-secrets/find-usable.ts';
 import { secretFault } from './secret.ts';
 
-/** A secret of the team that can be opened. */
+/** A secret of the team that can be decrypted. */
 export interface TeamSecret {
   readonly id: string;
   readonly value: string;
 }
 
-/** Finds a secret of the team. `unreadable`: it was sealed with a key that this service does not have. Null: there is none. */
+/** Finds a secret of the team. `unreadable`: it was encrypted with a key that this service does not have. Null: there is none. */
 export async function findTeamSecret(
   db: Queryable,
   vault: Vault,
   teamId: string,
   name: string,
 ): Promise<TeamSecret | 'unreadable' | null> {
-  // The actor is asked about only for personal secrets.
+  // The actor matters only for personal secrets.
   const actor = { kind: 'user', uid: '' } as const;
   const found = await findUsableSecrets(db, vault, { teamId, actor }, { ofRun: [], ofEnvironment: [{ name }] });
   if (found.kind === 'ok') return found.secrets[0] ?? null;
@@ -35,7 +35,7 @@ const readUsers = defineStatement({
   row: { name: text(), auth_mode: text<WebhookAuthMode>(), signature_scheme: nullable(text<SignatureSchemeName>()) },
 });
 
-/** Returns why a secret of the team cannot have the value: webhooks use it in another form. Null: it can. */
+/** Returns why a secret of the team cannot have the value: a webhook that uses it needs another form. Null: it can. */
 export async function faultOfWebhookSecret(
   db: Queryable,
   teamId: string,

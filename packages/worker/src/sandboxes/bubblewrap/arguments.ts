@@ -2,7 +2,7 @@ import type { SandboxFolders } from '../folders.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { insideUid } from './filesystem.ts';
 
-/** Where things are inside a sandbox. */
+/** Paths inside a sandbox. */
 export const inside = {
   workspace: '/workspace',
   home: '/home/agent',

@@ -22,8 +22,8 @@ export interface BubblewrapBackendOptions {
 }
 
 /**
- * Creates the backend. It keeps one prepared sandbox without any process of its own, and `warm` sandboxes in which an agent waits. All of
- * them have the worker's own limits. A run that asks for anything else gets a sandbox of its own making.
+ * Creates the backend. It keeps one prepared sandbox without any process of its own, and `warm` sandboxes in which an agent waits. All
+ * of them have the worker's own limits. A run with other needs gets a new sandbox.
  */
 export function bubblewrapBackend({ limits, level, make, warm, log }: BubblewrapBackendOptions): SandboxBackend {
   const prepared = openPool(() => make(limits, false), { size: 1, refillMs });
@@ -60,7 +60,7 @@ export function bubblewrapBackend({ limits, level, make, warm, log }: Bubblewrap
   };
 }
 
-/** Returns true if nothing but its task makes the sandbox differ from every other: an agent that waits has no hosts and no variables. */
+/** Returns true if a sandbox differs from every other only by its task: an agent that waits has no hosts and no variables. */
 function isPlain({ egress, variables = [] }: SandboxSpecification): boolean {
   return egress === undefined && variables.length === 0;
 }

@@ -50,7 +50,9 @@ function kindOf(backend: 'bubblewrap' | 'gvisor'): BackendKind {
   };
 }
 
-/** Removes leftover cgroups, also those around gVisor. Nothing else is left: gVisor keeps its state in the memory of the sandbox. */
+/**
+ * Removes leftover cgroups, including those around gVisor. Nothing else is left: gVisor keeps its state in the memory of the sandbox.
+ */
 async function sweep({ owner, kept, onSlow, log }: SweepRequest): Promise<number> {
   const cgroups = await findWorkerCgroups(owner);
   if (!cgroups.ok) return 0;
@@ -112,7 +114,7 @@ async function open(kind: 'bubblewrap' | 'gvisor', request: OpenRequest): Promis
     supervisors === undefined
       ? inThisProcess(ground, runtime, request)
       : await supervised(ground, runtime, request, supervisors);
-  // An agent that waits in gVisor would take more memory than the pool is meant to take.
+  // An agent that waits in gVisor would take more memory than the pool allows for.
   const warm = kind === 'bubblewrap' ? request.warmSandboxes : 0;
   const backend = bubblewrapBackend({ limits, level, make, warm, log });
   return {
@@ -142,14 +144,14 @@ function inThisProcess(
   };
 }
 
-/** Returns how to make sandboxes that go on when this process ends. */
+/** Returns how to make sandboxes that continue when this process ends. */
 async function supervised(
   { log: _, ...ground }: BubblewrapGround,
   runtime: string,
   { state, serviceRoot, cache }: OpenRequest,
   supervisors: SandboxSupervisors,
 ): Promise<MakeSandbox> {
-  // With the Node of the agents, it shares that one's code in memory.
+  // If it runs in the Node of the agents, it shares that program's code in memory.
   const program = await makeSupervisorProgram(state.folder, path.join(runtime, agentNode));
   return (limits, isWarm) => {
     const id = newSandboxId();

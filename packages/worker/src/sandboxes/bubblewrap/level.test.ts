@@ -10,7 +10,7 @@ function settings(sandbox: string): SandboxSettings {
   return parsed.settings;
 }
 
-test('says what to do where no container engine answers', async () => {
+test('names the remedy if no container engine answers', async () => {
   const elsewhere = { ...settings('docker'), RUNYARD_DOCKER_HOST: 'unix:///nowhere/docker.sock' };
   expect(await probeSandbox(elsewhere)).toMatchObject({
     ok: false,

@@ -8,7 +8,10 @@ import { insideUid } from './filesystem.ts';
 import type { BubblewrapGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
 
-/** Runs inside the sandbox and prints facts, one `name=value` a line. Each fact is tried out, because the options of bwrap prove nothing. */
+/**
+ * Runs inside the sandbox and prints facts, one `name=value` on each line. Each fact is tested, because the options of bwrap prove
+ * nothing.
+ */
 const probeScript = [
   'echo uid=$(id -u)',
   'n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo processes=$n',

@@ -29,7 +29,7 @@ import { type BubblewrapProcess, startBubblewrap } from './process.ts';
 const ownProcesses = 2;
 const megabyte = 1024 * 1024;
 
-/** Facts of a sandbox that its relay may tell. */
+/** Facts about a sandbox that its relay may return. */
 export interface SandboxOfRelay {
   /** Returns the token of the run, empty before its agent starts. */
   runToken(): string;
@@ -156,7 +156,7 @@ export async function prepareSandbox(
   const started = process;
   const egressSocket = path.join(hostFolders.top, 'egress.sock');
 
-  /** Starts the command. `text`: all that it reads from its descriptor; undefined: it gets that later. */
+  /** Starts the command. `text`: everything that it reads from its descriptor; undefined: it gets that later. */
   const begin = (command: readonly string[], env: Readonly<Record<string, string>>, text: string | undefined): void => {
     const view = {
       shared: ground.shared,
@@ -254,7 +254,7 @@ export async function prepareSandbox(
 const notPrepared = (cause: Error): SandboxError =>
   new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });
 
-/** Rejects if the promise needs longer. */
+/** Rejects if the promise takes longer. */
 function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`it took more than ${ms / 1000} s`)), ms);

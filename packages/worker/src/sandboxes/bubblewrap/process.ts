@@ -16,7 +16,7 @@ export interface BubblewrapProcess {
   release(options: readonly string[]): void;
   /** Resolves when the command has written to that descriptor; rejects when bwrap has ended before. */
   readonly spoke: () => Promise<void>;
-  /** Gives the command the text that it reads from `runTokenDescriptor`. Once; before or after `release`. */
+  /** Sends the command the text that it reads from `runTokenDescriptor`. Once; before or after `release`. */
   give(text: string): void;
   /** False when it has ended. */
   readonly isAlive: () => boolean;
@@ -27,7 +27,7 @@ export interface BubblewrapProcess {
 
 export interface BubblewrapStart {
   readonly program: string;
-  /** Name of the process. It marks whose sandbox it is, and the sandbox cannot change it. */
+  /** Name of the process. It shows which sandbox the process belongs to, and the sandbox cannot change it. */
   readonly label: string;
   /** The same for all sandboxes: differences are in the options of `release`. */
   readonly command: readonly string[];
@@ -37,10 +37,10 @@ export interface BubblewrapStart {
 }
 
 /**
- * Starts bwrap with an empty environment. It reads its options from descriptor 3 to the end before it does anything else. So it
- * can be put into its cgroup first, and it can be started ahead of time: the fork of a worker's memory takes
- * milliseconds (`bench/sandbox.md`). A worker that dies in between closes the pipe, and bwrap ends for want of options.
- * Must be called on the main thread: `--die-with-parent` follows the thread that started it.
+ * Starts bwrap with an empty environment. It reads its options from descriptor 3 to the end before it does anything else. So it can be
+ * put into its cgroup first, and it can be started ahead of time: the fork of a worker's memory takes milliseconds
+ * (`bench/sandbox.md`). If a worker dies in between, the pipe closes, and bwrap ends without options. Must be called on the main
+ * thread: `--die-with-parent` follows the thread that started it.
  */
 export async function startBubblewrap(start: BubblewrapStart): Promise<BubblewrapProcess> {
   const user = start.uid === undefined ? {} : { uid: start.uid, gid: start.uid };
@@ -110,7 +110,7 @@ function kill(child: ChildProcess, how: 'terminate' | 'kill'): void {
       try {
         process.kill(pid, 'SIGTERM');
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
     }
     return;

@@ -6,7 +6,7 @@ import type { CgroupHierarchy } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
-  /** Adds a process. It must start no other before this resolves. The kernel may take many milliseconds. */
+  /** Adds a process. It must not start another one before this resolves. The kernel may take many milliseconds. */
   add(pid: number): Promise<void>;
   /** Returns how many of its processes the kernel killed for lack of memory. */
   oomKills(): Promise<number>;
@@ -31,7 +31,7 @@ export async function openCgroup(
     const bytes = String(limits.memoryMb * 1024 * 1024);
     if (hierarchy.version === 2) {
       await writeFile(path.join(memory, 'memory.max'), bytes);
-      // Without swap the limit is the limit; the file is missing where the kernel does not account swap.
+      // Without swap, memory is limited to exactly this; the file is missing if the kernel does not account swap.
       await writeFile(path.join(memory, 'memory.swap.max'), '0').catch(() => {});
     } else {
       await writeFile(path.join(memory, 'memory.limit_in_bytes'), bytes);

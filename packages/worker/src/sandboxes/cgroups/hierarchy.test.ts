@@ -61,7 +61,7 @@ test('version 2 goes up to the first group that hands both controllers down, and
   expect(await readFile(path.join(folder, 'cgroup.subtree_control'), 'utf8')).toBe('+memory +pids');
 });
 
-test('version 2 without delegation says what to do', async () => {
+test('version 2 without delegation names the remedy', async () => {
   await group('.', 'cpu');
   const found = await findCgroups('runyard-x', { mounts: mount('cgroup2', '.', 'nsdelegate'), membership: '0::/\n' });
   expect(found).toMatchObject({ ok: false, reason: expect.stringContaining('Delegate=yes') });

@@ -1,6 +1,6 @@
 import type { EngineFacts } from '../engine/engine.ts';
 
-/** Tells a person which engine this is, and of it what no test of Runyard has covered. */
+/** Tells a person which engine this is, and which of its features no test of Runyard covers. */
 export function aboutEngine(facts: EngineFacts, runtime = facts.defaultRuntime): string[] {
   const { name, cgroupVersion } = facts;
   const untested = [

@@ -48,7 +48,7 @@ export function containerRequest(view: ContainerView): object {
     ReadOnly: readOnly,
     BindOptions: { Propagation: 'rprivate' },
   });
-  // A volume would be on the machine's disk, without a limit, and have files of the image. Nothing can be written to this.
+  // A volume would be on the machine's disk, without a limit, and contain files of the image. Nothing can be written to this mount.
   const emptyFolder = (target: string) => ({ Type: 'tmpfs', Target: target, ReadOnly: true });
   const memoryBytes = limits.memoryMb * megabyte;
   const limit = (Name: string, value: number) => ({ Name, Soft: value, Hard: value });
@@ -86,7 +86,7 @@ export function containerRequest(view: ContainerView): object {
       IpcMode: 'private',
       CgroupnsMode: 'private',
       Memory: memoryBytes,
-      // Without swap the limit is the limit.
+      // Without swap, memory is limited to exactly this.
       MemorySwap: memoryBytes,
       PidsLimit: limits.processes + ownProcesses,
       ShmSize: limits.tmpMb * megabyte,

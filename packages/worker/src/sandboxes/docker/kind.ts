@@ -78,7 +78,7 @@ async function makeGround(
   };
 }
 
-/** File that names the engine which may have containers of this data folder, whatever the settings are by then. */
+/** File that names the engine which may have containers of this data folder. The settings may name another one by now. */
 const engineFile = (stateRoot: string): string => path.join(stateRoot, 'engine.json');
 
 async function open(request: OpenRequest): Promise<SandboxBackend> {
@@ -130,7 +130,7 @@ function inThisProcess(
   return (order) => prepareContainer(ground, contents, { ...order, runtime });
 }
 
-/** Returns how to make sandboxes that go on when this process ends. */
+/** Returns how to make sandboxes that continue when this process ends. */
 async function supervised(
   { log: _, ...ground }: ContainerGround,
   runtime: string,

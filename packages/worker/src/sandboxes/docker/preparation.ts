@@ -8,7 +8,7 @@ export interface ContainerGround {
   readonly engine: EngineAddress;
   /** Container runtime; absent: the engine's own choice. */
   readonly runtime?: string;
-  /** True if the runtime cannot start a program that its user cannot read, as gVisor. */
+  /** True if the runtime cannot start a program that its user cannot read, as with gVisor. */
   readonly readsPrograms: boolean;
   readonly stateRoot: string;
   readonly owner: string;

@@ -95,7 +95,7 @@ export async function prepareContainer(
   }
   const hostFolders = folders;
 
-  /** Sends a signal to the container. SIGKILL is repeated while the engine fails, so that no container outlives its end for that. */
+  /** Sends a signal to the container. SIGKILL is repeated while the engine fails, so that no container survives because of that. */
   const send = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     for (let sent = false; !sent && !isOver; ) {
       sent = await engine.call('POST', `/containers/${name}/kill`, { query: { signal } }).then(
@@ -194,7 +194,7 @@ export async function prepareContainer(
       try {
         await run(agentCommand(launch.args, ground.readsPrograms), agentEnvironment(launch.env), launch.runToken);
       } catch (error) {
-        // Nothing runs in it.
+        // Nothing runs in the container.
         ended.resolve({ exitCode: 125, outOfMemory: false, outputTail: '' });
         throw error;
       }

@@ -11,7 +11,10 @@ import type { SandboxLimits } from '../limits.ts';
 import type { ContainerGround } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 
-/** Runs in the container, in the agent's own Node, and prints facts as JSON. Each fact is tried out, because the options of the engine prove nothing. */
+/**
+ * Runs in the container, in the agent's own Node, and prints facts as JSON. Each fact is tested, because the options of the engine
+ * prove nothing.
+ */
 const probeScript = `
 import fs from 'node:fs';
 import http from 'node:http';
@@ -182,7 +185,7 @@ function engineFault(facts: EngineFacts, runtime: string | undefined): string | 
   return undefined;
 }
 
-/** Returns what to do where containers of another runtime than the engine's own do not work. */
+/** Returns what to do if containers of another runtime than the engine's own do not work. */
 const adviceFor = (runtime: string | undefined): string =>
   runtime === undefined
     ? ''

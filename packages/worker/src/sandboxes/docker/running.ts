@@ -28,7 +28,7 @@ interface State {
   };
 }
 
-/** Pause between two questions to an engine that does not answer, such as one that is being upgraded. */
+/** Pause between two requests to an engine that does not answer, such as one that is being upgraded. */
 const askAgainMs = 500;
 
 /** Starts a container that was made, and gives `input` to its standard input. Rejects with the engine's reason if it does not start. */
@@ -55,7 +55,7 @@ export async function startContainer(engine: Engine, name: string, input: string
     return lastOomKills;
   };
 
-  /** Waits until the engine says that it has ended, however often it is restarted meanwhile. */
+  /** Waits until the engine reports that the container has ended, however often the engine is restarted meanwhile. */
   const untilEnded = async (): Promise<State['State'] | undefined> => {
     for (;;) {
       try {
@@ -63,7 +63,7 @@ export async function startContainer(engine: Engine, name: string, input: string
         const { State } = await inspect();
         if (State.Status === 'exited' || State.Status === 'dead') return State;
       } catch (error) {
-        // Someone has removed it, which ends it first.
+        // The container was removed, which ends it first.
         if (error instanceof EngineError && error.status === 404) return undefined;
       }
       await sleep(askAgainMs);
@@ -73,7 +73,7 @@ export async function startContainer(engine: Engine, name: string, input: string
   const ended = (async (): Promise<ContainerEnd> => {
     const state = await untilEnded();
     tail.close();
-    // The rest of the output; the engine closes the connection when it has sent all.
+    // The rest of the output; the engine closes the connection after it has sent everything.
     await Promise.race([closed, sleep(2000)]);
     socket.destroy();
     const killed = state?.OOMKilled === true || lastOomKills > 0;

@@ -4,7 +4,10 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { http } from '@runyard/contract/node-http';
 
-/** Newest version of the API that this code was written for. An engine that knows only older ones is asked in its own newest. */
+/**
+ * Newest version of the API that this code was written for. An engine that supports only older ones gets requests in its own newest
+ * version.
+ */
 const newestVersion = '1.47';
 /** Oldest version with everything that is used here: engine 20.10. */
 const oldestVersion = '1.41';

@@ -3,7 +3,7 @@ import { type Engine, EngineError } from './engine.ts';
 
 const ownerLabel = 'runyard.owner';
 
-/** Returns the name of a sandbox's container. Only we name containers so, while an image may have any label. */
+/** Returns the name of a sandbox's container. Only this worker gives containers such names, while an image may have any label. */
 export const containerName = (owner: string, id: string): string => `runyard-${owner}-${id}`;
 
 /** Returns the labels of a container. */

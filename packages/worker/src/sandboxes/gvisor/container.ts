@@ -58,7 +58,7 @@ export function containerSpecification(view: ContainerView): object {
     RLIMIT_CORE: 0,
   };
   const asUser = ['/usr/bin/unshare', '--user', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
-  // A namespace whose map contains root needs this capability (user_namespaces(7)); it is gone once the namespace is there.
+  // A namespace whose map contains root needs this capability (user_namespaces(7)); it is lost once the namespace exists.
   const mapping = ['CAP_SETFCAP'];
   return {
     ociVersion: '1.0.2',

@@ -4,7 +4,7 @@ import { access, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-/** How gVisor takes over the system calls of a program. Older versions have only `ptrace`. */
+/** The ways in which gVisor intercepts the system calls of a program. Older versions have only `ptrace`. */
 type Platform = 'systrap' | 'ptrace';
 
 /** The gVisor of this machine. */
@@ -14,7 +14,7 @@ export interface Gvisor {
   readonly platform: Platform;
 }
 
-/** Folders after those of `PATH`: services often have a short one. */
+/** Folders after those of `PATH`, because the `PATH` of services is often short. */
 const places = ['/usr/local/bin', '/usr/bin'];
 
 /** Returns the path of runsc, the first one on `PATH`; `undefined` if it is not installed. */

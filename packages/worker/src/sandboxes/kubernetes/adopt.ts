@@ -27,7 +27,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
       await cluster.deleteJob(name, uid);
       continue;
     }
-    // It was being ended: no agent works in it that anyone waits for.
+    // It was about to end: no agent works in it any more.
     if (deletionTimestamp !== undefined) continue;
     const image = job.spec?.template.spec?.containers[0]?.image ?? '';
     const pod = pods.find(({ metadata }) => isMadeBy(metadata?.ownerReferences, uid));
@@ -39,7 +39,7 @@ export async function adoptJobs(ground: KubernetesGround): Promise<AdoptableSand
         ...record,
         spawn_ms: startedAt === undefined ? 0 : Math.max(0, startedAt.getTime() - record.assigned_at),
       },
-      // A pod that has not started yet does so later, and its agent says so itself.
+      // A pod that has not started yet does so later, and its agent reports that itself.
       lives: startedAt !== undefined,
       sandbox: {
         id,

@@ -25,7 +25,7 @@ export interface KubernetesGround extends PodGround {
 export interface BackendRequest {
   readonly level: SandboxLevel;
   readonly agentServiceRoot: string;
-  /** Makes the network policy what it should be: the addresses of the service may have changed. */
+  /** Updates the network policy, because the addresses of the service may have changed. */
   readonly renewPolicy: () => Promise<void>;
 }
 

@@ -26,7 +26,7 @@ export interface ClusterAddress {
 export interface Cluster {
   readonly namespace: string;
   version(): Promise<string>;
-  /** Returns why this worker may not do what it must; empty: it may. */
+  /** Returns which needed rights this worker does not have; empty: it has all. */
   missingRights(): Promise<string[]>;
   /** `dryRun`: the cluster checks the Job and makes none. */
   createJob(job: V1Job, dryRun?: boolean): Promise<V1Job>;
@@ -35,8 +35,8 @@ export interface Cluster {
   listJobs(selector: string): Promise<V1Job[]>;
   listPods(selector: string): Promise<V1Pod[]>;
   /**
-   * Deletes a Job with its pods and Secret; a pod has the time of its specification to end, unless `deletePod` gave it less. The Job is
-   * there until its pods are gone. Does nothing if there is no such Job.
+   * Deletes a Job with its pods and Secret. A pod has the time of its specification to end, unless `deletePod` gave it less. The Job
+   * exists until its pods are gone. Does nothing if there is no such Job.
    */
   deleteJob(name: string, uid: string | undefined): Promise<void>;
   /** Asks a pod to end within this time. */
@@ -54,7 +54,7 @@ export interface Cluster {
 /** The cluster refused a request, or did not answer. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
-  /** Of the answer; absent: there was none. */
+  /** Status of the answer; absent: there was none. */
   readonly status: number | undefined;
 
   constructor(message: string, status: number | undefined, options?: ErrorOptions) {
@@ -64,7 +64,7 @@ export class ClusterError extends Error {
 }
 
 const longestAnswerMs = 30_000;
-/** A connection is used this long: certificates in files change. */
+/** A connection is used for this time, because certificates in files change. */
 const connectionMs = 10 * 60_000;
 const logLines = 200;
 const logBytes = 1024 * 1024;
@@ -196,7 +196,10 @@ function persistent(config: KubeConfig, server: string): Configuration {
   });
 }
 
-/** Waits for an answer. Rejects with a `ClusterError` that a person can read: the library's own errors hold whole answers, with headers. */
+/**
+ * Waits for an answer. Rejects with a `ClusterError` with a message for people: the library's own errors contain whole answers, with
+ * headers.
+ */
 async function ask<T>(request: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
@@ -224,7 +227,7 @@ function messageOf({ code, body }: ApiException<unknown>): string {
     const { message } = answer as { message?: unknown };
     if (typeof message === 'string') return `the cluster refused it (${code}): ${message}`;
   } catch {
-    // Not the cluster itself has answered.
+    // A proxy, not the cluster itself, has answered.
   }
   return `the cluster answered with status ${code}`;
 }

@@ -1,7 +1,7 @@
 import { imagesFeature, type SandboxLevel } from '@runyard/contract/worker-protocol';
 import type { PodGround } from './job.ts';
 
-/** Returns how well pods isolate, as far as the cluster promises it: a worker cannot see what a node does. */
+/** Returns how well pods isolate, as far as the cluster promises it, because a worker cannot see what a node does. */
 export function levelOf({ runtimeClass }: Pick<PodGround, 'runtimeClass'>): SandboxLevel {
   const features = [imagesFeature, 'no-new-privileges', 'seccomp', 'memory-limit', 'disk-limit', 'read-only-root'];
   const missing: SandboxLevel['missing'] = [

@@ -1,4 +1,4 @@
-/** Looks at the pods of a worker, at most once a second, for all sandboxes together. */
+/** Reads the pods of a worker, at most once a second, for all sandboxes together. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Cluster } from './cluster.ts';
@@ -22,7 +22,7 @@ const longestPauseMs = 15_000;
 
 type Watcher = { readonly uid: string; readonly see: (found: Found) => boolean; readonly done: () => void };
 
-/** Starts to look when something is waited for. `pause` is for tests. */
+/** Starts to read when a caller waits. `pause` is for tests. */
 export function openLook(
   cluster: Pick<Cluster, 'listJobs' | 'listPods'>,
   owner: string,
@@ -36,10 +36,10 @@ export function openLook(
   const loop = async (): Promise<void> => {
     let failures = 0;
     while (watchers.size > 0 && !closed) {
-      // One who begins to wait during the look has not been looked for.
+      // A caller that begins to wait during a read needs another one.
       const present = [...watchers];
       try {
-        // Jobs first: a pod that is missing afterwards was made by none of them, or is gone.
+        // Jobs first: a pod that is missing afterwards does not exist yet, or is gone.
         const jobs = await cluster.listJobs(ownedBy(owner));
         const pods = await cluster.listPods(ownedBy(owner));
         failures = 0;
@@ -78,6 +78,6 @@ export function openLook(
   };
 }
 
-/** Returns whether the Job with this id controls an object. Labels alone prove nothing: whoever makes a pod chooses them. */
+/** Returns whether the Job with this id controls an object. Labels alone prove nothing, because the creator of a pod chooses them. */
 export const isMadeBy = (owners: NonNullable<V1Pod['metadata']>['ownerReferences'], uid: string): boolean =>
   owners?.some((owner) => owner.controller === true && owner.kind === 'Job' && owner.uid === uid) === true;

@@ -87,7 +87,7 @@ function serviceRootOf(settings: KubernetesSettings, serviceRoot: string): strin
   return serviceRoot;
 }
 
-/** Makes a Job as a run would, without one, and returns the problems. */
+/** Asks the cluster to check a Job as a run would have it, without creating it, and returns the problems. */
 async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Promise<string[]> {
   const { cluster } = ground;
   const missing = await cluster.missingRights();
@@ -111,7 +111,7 @@ async function problemsOf(ground: KubernetesGround, limits: SandboxLimits): Prom
   );
 }
 
-/** Asks the cluster whether a worker with these settings could work. Makes nothing in it. */
+/** Asks the cluster whether a worker with these settings could work. Creates nothing in it. */
 export async function probeCluster(limits: SandboxLimits, settings: KubernetesSettings): Promise<ProbeResult> {
   const cluster = openCluster(addressOf(settings));
   const ground = groundOf({ cluster, secret: randomBytes(32).toString('hex'), settings, log: { warn: () => {} } });

@@ -16,7 +16,7 @@ test('takes a pod for ended only when the node says so', () => {
   });
 });
 
-test('tells memory, disk, eviction and deadline apart', () => {
+test('distinguishes memory, disk, eviction and deadline', () => {
   expect(read({ phase: 'Failed', containerStatuses: ended({ exitCode: 137, reason: 'OOMKilled' }) })).toMatchObject({
     outOfMemory: true,
   });

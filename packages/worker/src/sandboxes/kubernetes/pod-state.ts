@@ -3,7 +3,7 @@ import type { V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SandboxVerdict } from '../sandbox.ts';
 
 export type PodState =
-  /** Not started yet. `because`: the last word of the scheduler or the node. `never`: it will not start. */
+  /** Not started yet. `because`: the last message of the scheduler or the node. `never`: it will not start. */
   | { readonly phase: 'starting'; readonly because?: SandboxVerdict; readonly never?: boolean }
   | { readonly phase: 'running' }
   /** No process of it is left. `verdict`: the cluster ended it, or it never started. */
@@ -70,7 +70,7 @@ function faultOf(found: V1ContainerStatus | undefined, image: string): Fault | u
   return undefined;
 }
 
-/** Returns what a node's text about an image means. Nodes have no other sign; the texts are those of containerd and CRI-O. */
+/** Returns the meaning of a node's text about an image. Nodes give no other sign; the texts are those of containerd and CRI-O. */
 export function imageFault(image: string, reason: string, text: string): Fault {
   const fault = (name: string, why: string, never: boolean): Fault => ({
     reason: name,
@@ -100,7 +100,7 @@ export function imageFault(image: string, reason: string, text: string): Fault {
   return fault('image_not_pulled', 'the node tries again until the time for the start is over', false);
 }
 
-/** Returns why the cluster ended a pod, or why it never started; undefined: its agent has ended. */
+/** Returns why the cluster ended a pod, or why the pod never started; undefined: its agent has ended. */
 function verdictOf(
   { status = {} }: V1Pod,
   placer: V1ContainerStatus | undefined,

@@ -1,4 +1,4 @@
-/** The record of an execution at its Job, which tells the next worker what runs there. */
+/** The record of an execution in its Job, from which the next worker learns which execution runs there. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

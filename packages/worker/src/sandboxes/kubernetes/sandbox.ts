@@ -31,7 +31,9 @@ export interface RunningJob {
 
 /** Characters of the output that are kept, as for other backends. */
 const keptCharacters = 64 * 1024;
-/** Time of a pod between SIGTERM and SIGKILL: `terminate` and `kill`. A cluster that is asked for 0 forgets a pod that may still run. */
+/**
+ * Time of a pod between SIGTERM and SIGKILL: `terminate` and `kill`. If a cluster is asked for 0, it forgets a pod that may still run.
+ */
 const graceSeconds = { terminate: 10, kill: 1 } as const;
 const killAgainMs = 5000;
 
@@ -73,7 +75,7 @@ export function followJob(request: JobRequest): RunningJob {
           fail(late(request, 'the cluster made no pod: see `kubectl describe job`'));
         return false;
       }
-      // Nothing of it is left, or nothing of it ever was. A Job that is deleted goes after its pods.
+      // No pod is left, or none ever existed. A Job that is deleted ends after its pods.
       if (killedAt > 0 && found.job !== undefined) return retryKill();
       exit ??= { exitCode: 137, outOfMemory: false, ...(killedAt > 0 ? {} : { verdict: readLostJob(found.job) }) };
       return true;

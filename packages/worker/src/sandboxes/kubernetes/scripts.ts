@@ -21,8 +21,8 @@ export const placing = {
 } as const;
 
 /**
- * Starts the agent in the image of the run. It takes the token from its file and removes the file before anything of the run starts.
- * It is a file beside the agent, because no program of the image may run before that, its shell neither.
+ * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts.
+ * It is a file beside the agent, because no program of the image, not even its shell, may run earlier.
  */
 const starter = `
 import { openSync, unlinkSync } from 'node:fs';

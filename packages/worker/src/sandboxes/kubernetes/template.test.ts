@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readTemplate } from './template.ts';
 
-test('takes what the operator decides', () => {
+test('accepts the members that the operator decides', () => {
   const template = readTemplate(`
 metadata:
   labels: { team: agents }

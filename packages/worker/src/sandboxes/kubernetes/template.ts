@@ -1,4 +1,4 @@
-/** The operator's template of the pods: what it may say, and how it is merged. */
+/** The operator's template of the pods: the members that it may have, and how it is merged. */
 import type { V1Pod, V1PodTemplateSpec, V1ResourceRequirements } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import { reservedPrefixes } from './names.ts';
@@ -39,7 +39,7 @@ export const emptyTemplate: PodTemplate = {
 /** Resources that Runyard's own limits decide. */
 const ownResources = ['memory', 'ephemeral-storage'];
 
-/** Reads a template (YAML or JSON). Throws an error that names the member which Runyard must decide, or does not know. */
+/** Reads a template (YAML or JSON). Throws an error that names a member which Runyard must decide, or which is unknown. */
 export function readTemplate(text: string): PodTemplate {
   const given: unknown = parse(text);
   const template = objectAt('template', given) as V1PodTemplateSpec;

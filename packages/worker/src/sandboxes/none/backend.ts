@@ -42,7 +42,10 @@ export interface NoneGround {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** Creates the backend that runs agents as plain processes of the worker's user, without protection: for machines that are sandboxes themselves. */
+/**
+ * Creates the backend that runs agents as plain processes of the worker's user, without protection: for machines that are sandboxes
+ * themselves.
+ */
 export function noneBackend(ground: NoneGround): SandboxBackend {
   return {
     describe: () => noneLevel,
@@ -110,7 +113,7 @@ async function makeSandbox(ground: NoneGround, { limits }: SandboxSpecification)
       }
       started.on('error', () => {});
       const [, stdout, stderr, token] = started.stdio as unknown as [null, Readable, Readable, Writable];
-      // If the agent ends before it reads the token, its exit code says why.
+      // If the agent ends before it reads the token, its exit code gives the reason.
       token.on('error', () => {});
       token.end(launch.runToken);
       const tail = keepOutputTail([stdout, stderr]);

@@ -5,11 +5,11 @@ const Input = z.object({
   paths: z.array(z.string().min(1)).min(1).max(100).describe('Files of the workspace, relative to it or absolute.'),
 });
 
-/** Marks files for anyone who continues the work elsewhere. */
+/** Marks files for people or agents who continue the work elsewhere. */
 export const handoffTool = defineTool({
   name: 'handoff',
   description:
-    'Marks files of the workspace that somebody who goes on with this work elsewhere needs, beside the changes in git repositories, which are always kept. They are taken as they are when you end.',
+    'Marks files of the workspace for people who continue this work elsewhere, besides the changes in git repositories, which are always kept. They are taken as they are when you end.',
   kind: 'other',
   schema: Input,
   title: ({ paths }) => `Hand off ${paths.join(', ')}`,

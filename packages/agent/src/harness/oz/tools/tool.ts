@@ -19,7 +19,7 @@ export interface ToolContext {
   onOutput: (text: string) => void;
   backpressure: () => Promise<void> | undefined;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
-  /** Marks files of the workspace for anyone who continues the work elsewhere. */
+  /** Marks files of the workspace for people or agents who continue the work elsewhere. */
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   /** The runs around this one. */
   tree?: RunTree | undefined;
@@ -27,8 +27,8 @@ export interface ToolContext {
   mcpTools?: ReadonlyMap<string, BuiltinTool> | undefined;
   approvals: Pick<Approvals, 'policy' | 'ask'>;
   /**
-   * Runs work that may wait for a person, at most once in a call. The request takes `beforeAsked`. A call that is aborted
-   * meanwhile has done nothing.
+   * Runs work that may wait for a person, at most once in a call. The request gets `beforeAsked`. A call that is aborted meanwhile has
+   * had no effect.
    */
   waiting: <T>(work: (beforeAsked: NonNullable<ApprovalRequest['beforeAsked']>) => Promise<T>) => Promise<T>;
 }
@@ -46,7 +46,7 @@ interface ToolDefinition<I> {
   name: string;
   description: string;
   kind: ToolKind;
-  /** Set if the tool runs or changes something, so that the policy of the run may ask a person. */
+  /** Present if the tool runs or changes something, so the policy of the run may ask a person. */
   acts?: { category: ActionCategory };
   schema: z.ZodType<I>;
   /** One line for a person. */

@@ -1,6 +1,6 @@
 import type { TokenCounts } from '../../../models/price.ts';
 
-/** Runs of base64 are images and files: their size says nothing of their tokens. */
+/** Runs of base64 are images and files. Their size does not show their tokens. */
 const encoded = /[A-Za-z0-9+/=_-]{1000,}/g;
 const bytesPerToken = 4;
 
@@ -11,8 +11,8 @@ export function estimatedTokens(request: readonly Buffer[]): number {
 }
 
 /**
- * Returns `told` with estimates in place of what the provider had not told yet when its answer was broken off: the tokens
- * of the request, and that the answer has `passed` tokens at least.
+ * Returns `told`, with estimates for the counts that are missing because the answer broke off: the tokens of the request, and at least
+ * `passed` tokens for the answer.
  */
 export function usedAtLeast(told: TokenCounts, requestTokens: number, passed: number): TokenCounts {
   const isPromptTold = told.input + told.cacheRead + told.cacheWrite > 0;

@@ -1,6 +1,6 @@
 import type { TokenCounts } from '../../../models/price.ts';
 
-/** Nothing seen. */
+/** No tokens counted yet. */
 export const noTokens: TokenCounts = Object.freeze({
   input: 0,
   output: 0,
@@ -9,26 +9,29 @@ export const noTokens: TokenCounts = Object.freeze({
   cacheWriteLong: 0,
 });
 
-/** How a protocol tells of tokens. Both are pure and take anything: what they do not understand leaves `seen` as it is. */
+/**
+ * Reads the token counts of a protocol. Both functions are pure and accept any input: input that they do not understand leaves `seen`
+ * unchanged.
+ */
 export interface UsageReader {
-  /** One event of a streamed answer. */
+  /** Reads one event of a streamed answer. */
   readonly event: (seen: TokenCounts, event: unknown) => TokenCounts;
-  /** The body of an answer in one piece. */
+  /** Reads the body of an answer in one piece. */
   readonly body: (body: unknown) => TokenCounts;
 }
 
-/** The member `name` of an object that came from outside. */
+/** Returns the member `name` of an untrusted object. */
 export function member(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
   return (value as Record<string, unknown>)[name];
 }
 
-/** A number of tokens that came from outside; undefined where it is none. A database bigint holds each of them. */
+/** Returns an untrusted number of tokens; undefined if it is not a number. A database bigint can store each of them. */
 export function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Returns `all` minus `parts`, never below 0, whatever a provider reports. */
+/** Returns `all` minus `parts`, never below 0, even if a provider reports more. */
 export function rest(all: number, ...parts: number[]): number {
   return Math.max(
     0,

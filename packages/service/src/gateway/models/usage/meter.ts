@@ -1,20 +1,20 @@
 import type { TokenCounts } from '../../../models/price.ts';
 import { noTokens, type UsageReader } from './counts.ts';
 
-/** Counts the tokens of one answer while its bytes pass by. */
+/** Counts the tokens of one answer while its bytes are forwarded. */
 export interface UsageMeter {
   push(bytes: Uint8Array): void;
   /** Returns the counted tokens, of a cut answer too. Called once, after the last byte. */
   counts(): TokenCounts;
-  /** Tokens of the answer that have passed, at least: one in each event of a stream, one in eight bytes of a body. */
+  /** Lower limit of the tokens that were forwarded: one in each event of a stream, one in eight bytes of a body. */
   passedTokens(): number;
 }
 
-/** A line or a body that is longer is passed on but not read: the meter's memory is bounded whatever a provider sends. */
+/** A longer line or body is forwarded but not read, so the memory of the meter is bounded. */
 const maxBytes = 16 * 1024 * 1024;
 const newline = 10;
 
-/** Bytes up to a limit; beyond it they are forgotten, together with what was kept. */
+/** Collects bytes up to a limit; above it, drops all of them. */
 function pile(): { add(bytes: Uint8Array): void; take(): string } {
   let parts: Uint8Array[] = [];
   let size = 0;
@@ -41,7 +41,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Meter of server-sent events: one JSON document in each `data:` line, as all four protocols have it. */
+/** Meter of server-sent events: one JSON document in each `data:` line, as in all four protocols. */
 function streamMeter(reader: UsageReader): UsageMeter {
   let seen = noTokens;
   let events = 0;
@@ -88,7 +88,7 @@ function bodyMeter(reader: UsageReader): UsageMeter {
   };
 }
 
-/** A meter for an answer of this content type. */
+/** Returns a meter for an answer of this content type. */
 export function openMeter(reader: UsageReader, contentType: string | undefined): UsageMeter {
   return contentType?.startsWith('text/event-stream') ? streamMeter(reader) : bodyMeter(reader);
 }

@@ -1,7 +1,7 @@
 import type { TokenCounts } from '../../../models/price.ts';
 import { count, member, noTokens, rest, type UsageReader } from './counts.ts';
 
-/** `usage` of chat completions: `prompt_tokens` includes the cache. Some servers say all but the details. */
+/** `usage` of chat completions: `prompt_tokens` includes the cache. Some servers leave out the details. */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const all = count(member(usage, 'prompt_tokens'));
   if (all === undefined) return seen;
@@ -17,7 +17,10 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
   };
 }
 
-/** Chat completions: counted in the chunk after the last choice, where `stream_options.include_usage` asked for it; servers that count in each chunk give totals. */
+/**
+ * Chat completions: the chunk after the last choice has the counts if `stream_options.include_usage` asked for them; servers that count
+ * in each chunk give totals.
+ */
 export const openAiChatUsage: UsageReader = {
   event: (seen, event) => read(seen, member(event, 'usage')),
   body: (body) => read(noTokens, member(body, 'usage')),

@@ -1,7 +1,7 @@
 import type { TokenCounts } from '../../../models/price.ts';
 import { count, member, noTokens, rest, type UsageReader } from './counts.ts';
 
-/** `usage` of OpenAI Responses: `input_tokens` includes what was read from and written to the cache. */
+/** `usage` of OpenAI Responses: `input_tokens` includes the tokens that were read from and written to the cache. */
 function read(seen: TokenCounts, usage: unknown): TokenCounts {
   const all = count(member(usage, 'input_tokens'));
   if (all === undefined) return seen;
@@ -18,7 +18,7 @@ function read(seen: TokenCounts, usage: unknown): TokenCounts {
   };
 }
 
-/** OpenAI Responses: all is counted in the last event, whatever its kind (completed, incomplete, failed). */
+/** OpenAI Responses: the last event has all counts, whatever its kind (completed, incomplete, failed). */
 export const openAiResponsesUsage: UsageReader = {
   event: (seen, event) => read(seen, member(member(event, 'response'), 'usage')),
   body: (body) => read(noTokens, member(body, 'usage')),

@@ -7,7 +7,7 @@ import { SandboxError } from '../../sandbox.ts';
 export interface RegistryCredentials {
   /** Value of the header `X-Registry-Auth` (docs.docker.com/reference/api/engine, "Authentication"). */
   readonly header: string;
-  /** Texts that no message may have. */
+  /** Texts that no message may contain. */
   readonly secrets: readonly string[];
 }
 
@@ -26,8 +26,8 @@ const dockerHub = 'index.docker.io';
 const registryOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0] ?? '';
 
 /**
- * Returns the credentials for a registry; undefined: the file, or the setting, has none for it. Rejects with a `SandboxError` that names the
- * fault and nothing of the file's content.
+ * Returns the credentials for a registry; undefined: the file, or the setting, has none for it. Rejects with a `SandboxError` that
+ * names the fault, but no content of the file.
  */
 export async function readCredentials(
   file: string | undefined,

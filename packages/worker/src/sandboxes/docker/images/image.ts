@@ -3,7 +3,7 @@ import { inside } from '../../bubblewrap/arguments.ts';
 
 /** The image of a sandbox, as the engine knows it. */
 export interface ContainerImage {
-  /** Digest of its content, which is started whatever its name means by then. */
+  /** Digest of its content. The container is started by digest, even if the name means another image by then. */
   readonly id: string;
   /** `NAME=value` of its variables. */
   readonly env: readonly string[];
@@ -11,14 +11,14 @@ export interface ContainerImage {
   readonly volumes: readonly string[];
 }
 
-/** Folders of ours, in which an image may have no volume. */
+/** Our own folders, in which an image may have no volume. */
 export const ownFolders = ['/opt/runyard', '/run/runyard', inside.workspace, inside.home, harnessFolderInside];
 /** Folders of the kernel and of the engine. */
 const systemFolders = ['/', '/proc', '/sys', '/dev', '/etc', '/sbin', '/tmp'];
 
 const mostVolumes = 32;
 
-/** Returns why no sandbox is made of an image with these volumes; undefined: the volumes do no harm. */
+/** Returns why no sandbox is made of an image with these volumes; undefined: the volumes are harmless. */
 export function volumesFault(volumes: readonly string[]): string | undefined {
   if (volumes.length > mostVolumes)
     return `it asks for ${volumes.length} volumes, and at most ${mostVolumes} are allowed`;

@@ -61,7 +61,7 @@ const pullsSeen = async (count: number): Promise<void> => {
   while (pulls.length < count) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('pulls an image once for several runs, and goes on while one of them waits', async () => {
+test('pulls an image once for several runs, and continues while one of them waits', async () => {
   const images = open();
   const first = new AbortController();
   const one = images.provide(name, watcher(), first.signal);

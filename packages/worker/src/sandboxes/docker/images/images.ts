@@ -1,4 +1,4 @@
-/** The images of the sandboxes of a worker: finds them in the engine, pulls what is missing, refuses what does harm. */
+/** The images of the sandboxes of a worker: finds them in the engine, pulls missing ones, refuses harmful ones. */
 
 import { type ImageName, readImageName } from '@runyard/contract/image-names';
 import type { Engine, EngineFacts } from '../../engine/engine.ts';
@@ -32,7 +32,7 @@ export interface Images {
   provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<FoundImage>;
 }
 
-/** A pull that several runs may wait for. It goes on until the last of them has given up. */
+/** A pull that several runs may wait for. It continues until the last of them has given up. */
 interface Pull {
   readonly done: Promise<void>;
   readonly watchers: Set<PullWatcher>;
@@ -85,7 +85,7 @@ export function openImages(request: ImagesRequest): Images {
       signal.removeEventListener('abort', abort);
       current.watchers.delete(watcher);
       if (current.watchers.size === 0) {
-        // A run that comes now must not join a pull that ends.
+        // A new run must not join a pull that is about to end.
         forget(name, current);
         current.stop.abort(new Error('no run waits for it any more'));
       }

@@ -118,7 +118,7 @@ test('ignores the bytes that other programs write meanwhile, and stops when the 
   await closed;
 });
 
-test('sends credentials in their header, and removes them from what a registry says', async () => {
+test('sends credentials in their header, and removes them from messages of a registry', async () => {
   answer = (response) => response.end(line({ error: 'denied: hunter2 is wrong' }));
   const credentials = { header: 'SEALED', secrets: ['hunter2'] };
   await expect(pull(1000, undefined, { credentials })).rejects.toThrow(/denied: \[removed\] is wrong/);

@@ -5,10 +5,10 @@ import { SandboxError } from '../../sandbox.ts';
 import type { RegistryCredentials } from './credentials.ts';
 import { isNearlyFull, readSpace, type Space } from './space.ts';
 
-/** How far a pull is. */
+/** Progress of a pull. */
 export interface PullProgress {
   readonly downloadedBytes: number;
-  /** Of the parts whose size is known. */
+  /** Bytes of the parts whose size is known. */
   readonly totalBytes: number;
 }
 
@@ -21,7 +21,7 @@ export interface PullRequest {
   readonly rootFolder: string;
   readonly onProgress: (progress: PullProgress) => void;
   readonly signal: AbortSignal;
-  /** Of the operator, for the image's registry. */
+  /** The operator's credentials for the image's registry. */
   readonly credentials?: RegistryCredentials | undefined;
   /** Replaced in tests. */
   readonly spaceOf?: (folder: string) => Promise<Space | undefined>;
@@ -36,7 +36,10 @@ interface Line {
 }
 
 const spaceCheckMs = 500;
-/** Time without a word of the engine after which a pull has failed. It says something while bytes arrive and while it unpacks. */
+/**
+ * Time without a message of the engine after which a pull has failed. The engine sends messages while bytes arrive and while it
+ * unpacks.
+ */
 const silenceMs = 600_000;
 const longestLine = 1024 * 1024;
 
@@ -102,7 +105,9 @@ export const tooLarge = (name: ImageName, maxBytes: number): SandboxError =>
     `it is larger than the ${Math.round(maxBytes / 1024 / 1024)} MB of RUNYARD_DOCKER_IMAGE_MB; name a smaller image, or raise the setting of the worker`,
   );
 
-/** Returns what an engine's text about a pull means. Engines have no other sign: the status of the answer is 200 when a pull begins. */
+/**
+ * Returns the meaning of an engine's text about a pull. Engines give no other sign: the status of the answer is 200 when a pull begins.
+ */
 function refusal(name: ImageName, text: string): SandboxError {
   const said = text.trim().slice(0, 300);
   if (/no matching manifest|does not match the specified platform|image operating system/i.test(text))

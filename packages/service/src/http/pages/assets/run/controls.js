@@ -1,4 +1,4 @@
-/** The buttons and forms that act on the run. Those are shown that the run's state allows. */
+/** The buttons and forms that act on the run. Only those that the run's state allows are shown. */
 import { post, Refused, runId } from './api.js';
 import { announce, by, element } from './elements.js';
 import { isTerminal, shownRun } from './show-run.js';
@@ -18,7 +18,7 @@ const messageHints = {
   ended: 'The agent continues the run with it.',
 };
 
-/** Shows what can be done with the run now. */
+/** Shows the actions that the run allows now. */
 export function showControls(run) {
   const { state, blocked_on: asked } = run;
   const canInterrupt = state === 'INPROGRESS';
@@ -64,7 +64,7 @@ function showQuestion(asked) {
   announce(`${by('ask-heading').textContent}: ${asked.title}`);
 }
 
-/** Runs `act` with the buttons of `area` disabled, so that a double click acts once, and shows its refusal in `problem`. */
+/** Runs `act` with the buttons of `area` disabled, so that a double click acts once, and shows a refusal in `problem`. */
 async function acting(area, problem, act, done) {
   const buttons = [...by(area).querySelectorAll('button')];
   for (const button of buttons) button.disabled = true;
@@ -91,7 +91,7 @@ function respond(answer) {
     by('ask-text').focus();
     return;
   }
-  // The id makes sure that this answers what is shown here, not a later question.
+  // The id makes sure that the answer belongs to the question that is shown here, not to a later one.
   const body = { ...answer, request_id: asked.request_id, ...(note === '' ? {} : { message: note }) };
   const done = { approve: 'Approved.', deny: 'Denied.' }[answer.decision] ?? 'Answered.';
   acting('ask', 'ask-problem', () => post(`${path}/followups`, body), done);
@@ -133,7 +133,7 @@ function sendOnControlEnter(field, act) {
   });
 }
 
-/** Connects the buttons. `acted` reads and shows what the run is after an action. */
+/** Connects the buttons. `acted` reads and shows the run again after an action. */
 export function connectControls(acted) {
   onActed = acted;
   by('approve').addEventListener('click', () => respond({ decision: 'approve' }));

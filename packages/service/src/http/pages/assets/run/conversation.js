@@ -1,4 +1,4 @@
-/** The conversation, as it grows. What agents and people wrote becomes text or sanitized Markdown, never markup of its own. */
+/** Shows the conversation while it grows. Texts of agents and people become text or sanitized Markdown, never markup of their own. */
 import { by, element } from './elements.js';
 import { renderMarkdown } from './markdown.js';
 import { durationText } from './timeline.js';
@@ -70,7 +70,7 @@ function setActionState(action, state, text) {
 function beginAction(id, name, input) {
   const known = actions.get(id);
   if (known) {
-    // Reported again when more of its input is known.
+    // A call is reported again when more of its input is known.
     known.name.textContent = name;
     known.input.textContent = inputText(input) ?? '';
     return;
@@ -115,7 +115,7 @@ function askAbout(request) {
   );
 }
 
-/** Shows a decision. An approval by the policy is not shown: no person was asked. */
+/** Shows a decision. An approval by the policy is not shown, because no person was asked. */
 function showDecision({ decision, by: whose, message, title, action_id: actionId }) {
   if (decision === undefined || (whose === 'policy' && decision === 'approve')) return;
   const action = actions.get(actionId);

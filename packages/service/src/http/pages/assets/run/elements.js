@@ -8,7 +8,7 @@ export const element = (name, properties = {}, ...children) => {
   return made;
 };
 
-/** Says one sentence to screen readers. */
+/** Announces one sentence to screen readers. */
 export const announce = (text) => {
   by('announcer').textContent = text;
 };

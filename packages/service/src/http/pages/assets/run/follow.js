@@ -1,4 +1,4 @@
-/** Follows the run: by its live stream, and by reading everything again where a network holds streams back. */
+/** Follows the run with its live stream. If a network buffers streams, reads everything again at intervals. */
 import { call, Refused, read, runId } from './api.js';
 import { showControls } from './controls.js';
 import { applyAgentEvent, clearStory, setModel, showSteps } from './conversation.js';
@@ -13,7 +13,7 @@ const endedPollMs = 15_000;
 let wake = () => undefined;
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits, or until somebody acts in this page. */
+/** Waits for some time, or until somebody acts in this page. */
 const waitOrWake = (ms) =>
   new Promise((resolve) => {
     wake = resolve;
@@ -22,7 +22,7 @@ const waitOrWake = (ms) =>
 
 let reasonTimer;
 
-/** Reads and shows the run and its buttons; again while it waits, because the reason changes without an event. */
+/** Reads and shows the run and its buttons. Repeats this while the run waits, because the reason changes without an event. */
 export async function refreshRun() {
   const run = await read(`/agent/runs/${runId}`);
   showRun(run);
@@ -39,7 +39,7 @@ export async function refreshAfterAction() {
 }
 
 let isRefreshPlanned = false;
-/** Reads the run once for the events that come together. */
+/** Reads the run once for events that arrive together. */
 function refreshSoon() {
   if (isRefreshPlanned) return;
   isRefreshPlanned = true;
@@ -119,8 +119,8 @@ async function poll() {
 }
 
 /**
- * Returns when an ended run has changed: a message came. `seen` is the run as it was before its stream was read: what has
- * changed since then may not have been in the stream.
+ * Returns when an ended run has changed because a message came. `seen` is the run as it was before its stream was read: later changes
+ * may not have been in the stream.
  */
 async function untilChanged(seen, ended) {
   let now = ended;

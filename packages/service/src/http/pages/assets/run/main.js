@@ -1,4 +1,4 @@
-/** The page of a run: who may see it, and what it shows when it cannot be shown. */
+/** Starts the page of a run: signs in, and shows the run or why it cannot be shown. */
 import { call, dropKey, exchangeCode, hasKey, keepKey, Refused, signedInName } from './api.js';
 import { connectControls } from './controls.js';
 import { clearStory } from './conversation.js';
@@ -53,7 +53,7 @@ async function open() {
   }
 }
 
-/** Ends the session of a link; a key that was typed in is only forgotten. */
+/** Ends the session of a link; a key that was typed in is only removed from the tab. */
 async function forgetKey() {
   if (signedInName() !== null) await call('/browser-sessions/current', { method: 'DELETE' }).catch(() => undefined);
   dropKey();
@@ -80,9 +80,9 @@ by('other-key').addEventListener('click', () => forgetKey().then(() => askForKey
 connectControls(refreshAfterAction);
 
 const code = /^#sign-in=([\w-]+)$/.exec(location.hash)?.[1];
-// Out of the address bar and the history before anything else happens.
+// Removes the code from the address bar and the history before anything else happens.
 if (location.hash.startsWith('#sign-in=')) history.replaceState(null, '', location.pathname);
-// A tab that has a key keeps it: a link from elsewhere cannot change who acts in it.
+// A tab that has a key keeps it, so a link from elsewhere cannot change the person who acts in it.
 if (hasKey()) open();
 else if (code) signIn(code);
 else askForKey();

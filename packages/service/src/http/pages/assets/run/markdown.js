@@ -3,7 +3,7 @@ import DOMPurify from '/assets/dompurify.js';
 import { Marked } from '/assets/marked.js';
 import { element } from './elements.js';
 
-/** Longer texts are shown as they are: each new piece of a text renders the whole of it again. */
+/** Longer texts are shown without Markdown, because each new piece of a text renders the whole text again. */
 const maxLength = 100_000;
 
 const escapes = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -15,11 +15,11 @@ const marked = new Marked({
   renderer: {
     // Raw HTML is shown as text.
     html: ({ text }) => escapeHtml(text),
-    // An image would tell its server who reads the run: a link to it takes its place.
+    // An image would tell its server who reads the run, so a link replaces it.
     image({ href, text }) {
       return `<a href="${escapeHtml(href)}">${escapeHtml(text || 'image')}</a>`;
     },
-    // The page has its own headings of the levels 1 and 2.
+    // The page itself uses headings of the levels 1 and 2.
     heading({ tokens, depth }) {
       const level = Math.min(6, depth + 2);
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;

@@ -87,7 +87,7 @@ export async function showChildren() {
     ...runs.map((run) => {
       const state = element('span', { className: 'state', textContent: run.state });
       state.dataset.state = run.state;
-      // In this tab, because another tab does not have the key.
+      // Opens the link in this tab, because another tab does not have the key.
       const link = element('a', { href: `/runs/${encodeURIComponent(run.run_id)}`, textContent: run.title });
       return element('li', {}, link, ' ', state);
     }),
@@ -135,7 +135,7 @@ function artifactItem({ artifact_type: type, data }) {
 async function download(artifactUid) {
   try {
     const artifact = await read(`/agent/artifacts/${artifactUid}`);
-    // A signed URL of this artifact alone: the key stays out of addresses.
+    // Uses a signed URL of this artifact alone, so that the key is in no address.
     location.assign(artifact.data.download_url);
   } catch (error) {
     by('problem').textContent = error.message;

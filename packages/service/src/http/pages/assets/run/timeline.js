@@ -37,7 +37,7 @@ const pushDetails = ({ repository, branches = [] }) => [
   ...branches.map(({ branch, result, reason }) => [`${branch} ${result}`, reason].filter(Boolean).join(': ')),
 ];
 
-/** Returns the words for a timeline event; the wire's names speak of containers that need not exist. */
+/** Returns the words for a timeline event. The names in the API speak of containers, which a run may not have. */
 function describe({ event_type: type, payload = {} }) {
   const details = [];
   if (payload.backend) details.push(payload.backend === 'none' ? 'no isolation' : payload.backend);
