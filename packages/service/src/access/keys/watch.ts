@@ -25,9 +25,6 @@ export interface KeyWatch {
   close(): void;
 }
 
-/** A deletion arrives by NOTIFY. The check is for a process whose listening connection died without a sign. */
-const checkEveryMs = 5_000;
-
 const readEnds = defineStatement({
   name: 'read_ends_of_keys',
   text: `
@@ -45,8 +42,11 @@ interface Watched {
   endsAt: number;
 }
 
-/** Starts to watch keys in this process. */
-export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch> {
+/**
+ * Starts to watch keys in this process. A deletion arrives by NOTIFY; the check each `checkEveryMs` is for a process whose listening
+ * connection died without a sign.
+ */
+export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_000): Promise<KeyWatch> {
   const watched = new Map<string, Watched>();
   let timer: NodeJS.Timeout | undefined;
   let checkedAt = performance.now();
