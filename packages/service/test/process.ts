@@ -21,10 +21,10 @@ export interface TestProcess {
   close(): Promise<void>;
 }
 
-/** Starts a further service process on the database of `shared`. */
-export async function startTestProcess(shared: ServiceDeps): Promise<TestProcess> {
+/** Starts a further service process on the database of `shared`. `checkKeysEveryMs`: how often it looks at keys without a notice. */
+export async function startTestProcess(shared: ServiceDeps, checkKeysEveryMs?: number): Promise<TestProcess> {
   const keys = await openKeyDirectory(shared.db, shared.log);
-  const keyWatch = await openKeyWatch(shared.db, shared.log);
+  const keyWatch = await openKeyWatch(shared.db, shared.log, checkKeysEveryMs);
   const serviceInstanceId = randomUUIDv7();
   const deps: ServiceDeps = { ...shared, keys, keyWatch, serviceInstanceId };
   const app = await buildApp(deps, domainsWithoutWorkers(deps));

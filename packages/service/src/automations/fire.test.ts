@@ -49,7 +49,7 @@ describe('a time of an automation', () => {
 
   test('starts one run whatever the number of processes, and once for all times that were missed', async () => {
     const uids = await Promise.all(
-      Array.from({ length: 5 }, async () => (await create([at({ cron: '*/5 * * * *' })])).uid),
+      Array.from({ length: 5 }, async () => (await create([at({ cron: '@every 5m' })])).uid),
     );
     for (const uid of uids) await makeDue(uid, 3600);
     await Promise.all(Array.from({ length: 4 }, () => fireDueSchedules(deps)));

@@ -28,7 +28,7 @@ export interface PolicyOptions {
   readonly log: PolicyLog;
   /** Bearer token for the classifier. */
   readonly key: string | undefined;
-  /** Time for the patterns of one check, milliseconds. Default: 5,000. */
+  /** Processor time for the patterns of one check, milliseconds. Default: 5,000. */
   readonly limitMs?: number;
 }
 

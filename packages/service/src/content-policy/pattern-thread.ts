@@ -1,6 +1,7 @@
-/** The thread that searches for patterns, one check after the other, each within a time limit. */
+/** The thread that searches for patterns, one check after the other, each within a limit of processor time. */
 import { Worker } from 'node:worker_threads';
 import type { PolicyRule, TextKind } from './policy-file.ts';
+import { untilUsedUp } from './processor-limit.ts';
 
 export interface PolicyText {
   readonly kind: TextKind;
@@ -18,7 +19,10 @@ export type FromPatternThread =
   /** `rule`: its index. */
   | { readonly kind: 'searching' | 'found'; readonly rule: number };
 
-/** `rule`: index of the rule. `too_slow`: the search for it did not end in time. `busy`: too many checks wait. */
+/**
+ * `rule`: index of the rule. `too_slow`: the search for it took too much processor time. `busy`: too many checks wait, or the machine
+ * gives the thread no processor time.
+ */
 export type PatternResult =
   | { readonly kind: 'none' }
   | { readonly kind: 'busy' }
@@ -33,7 +37,10 @@ export interface PatternThread {
 const maxWaiting = 500;
 const maxHeapMb = 256;
 
-/** Starts the thread at the first search. `limitMs` is the time for one check, without the start of the thread. */
+/**
+ * Starts the thread at the first search. `limitMs` is the processor time for one check, without the start of the thread: how busy the
+ * machine is decides about no text.
+ */
 export function openPatternThread(rules: PatternThreadData['rules'], limitMs: number): PatternThread {
   let current: Worker | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -62,11 +69,12 @@ export function openPatternThread(rules: PatternThreadData['rules'], limitMs: nu
     const worker = await started();
     let rule = 0;
     const result = await new Promise<PatternResult>((resolve) => {
-      const timer = setTimeout(() => resolve({ kind: 'too_slow', rule }), limitMs);
+      const stopped = new AbortController();
       const end = (outcome: PatternResult): void => {
-        clearTimeout(timer);
+        stopped.abort();
         resolve(outcome);
       };
+      void untilUsedUp(worker, limitMs, stopped.signal).then((kind) => kind !== 'stopped' && end({ kind, rule }));
       worker.removeAllListeners('message');
       worker.removeAllListeners('exit');
       worker.on('message', (message: FromPatternThread) => {
@@ -78,7 +86,7 @@ export function openPatternThread(rules: PatternThreadData['rules'], limitMs: nu
       worker.once('exit', () => end({ kind: 'too_slow', rule }));
       worker.postMessage({ texts } satisfies ToPatternThread);
     });
-    if (result.kind === 'too_slow') {
+    if (result.kind === 'too_slow' || result.kind === 'busy') {
       current = undefined;
       await worker.terminate();
     }

@@ -9,14 +9,14 @@ import { followStream } from '../../test/stream.ts';
 const service = await openTestService();
 let processes: TestProcess[] = [];
 beforeAll(async () => {
-  processes = [await startTestProcess(service.deps), await startTestProcess(service.deps)];
+  processes = [await startTestProcess(service.deps, checkEveryMs), await startTestProcess(service.deps, checkEveryMs)];
 });
 afterAll(async () => {
   for (const process of processes) await process.close();
 });
 
-/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
-const soonMs = 4_000;
+/** The processes look at keys without a notice after the tests only. */
+const checkEveryMs = 3_600_000;
 
 /** Sockets and streams of the key on all processes; returns when each of them ended, as `performance.now()`. */
 async function openAll(key: string): Promise<Promise<number>[]> {
@@ -28,7 +28,7 @@ async function openAll(key: string): Promise<Promise<number>[]> {
     await worker.roundTrip();
     ends.push(
       vi.waitFor(() => worker.closedAt() ?? Promise.reject(new Error('the socket is open')), {
-        timeout: 15_000,
+        timeout: 60_000,
         interval: 10,
       }),
     );
@@ -53,9 +53,8 @@ describe('ends the sockets and streams of a key at once on every process', () =>
     const others = await openAll(await service.newKey());
     const ends = await openAll(key);
     const gone = await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
-    const deletedAt = performance.now();
     expect(gone.status, gone.text).toBeLessThan(300);
-    for (const endedAt of await Promise.all(ends)) expect(endedAt - deletedAt).toBeLessThan(soonMs);
+    await Promise.all(ends);
     const first = await Promise.race([...others, service.request('GET', '/keys').then(() => 'they are open')]);
     expect(first, 'those of another key go on').toBe('they are open');
     for (const process of processes) await expect(acceptedWorker(process.baseUrl, key, 'box')).rejects.toThrow('401');
@@ -65,18 +64,15 @@ describe('ends the sockets and streams of a key at once on every process', () =>
   });
 
   test('after the key expired', async () => {
-    const key = await service.newKey({ expiresIn: '4 seconds' });
+    const key = await service.newKey({ expiresIn: '1 hour' });
     const ends = await openAll(key);
-    const [row] = await service.deps.db.query<{ remainingMs: number }>(
-      `SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
-       FROM api_keys WHERE last_four = $1`,
+    const setAt = performance.now();
+    await service.deps.db.query(
+      `WITH ending AS (UPDATE api_keys SET expires_at = clock_timestamp() + interval '2 seconds' WHERE last_four = $1)
+       SELECT pg_notify('runyard_keys', '')`,
       [key.slice(-4)],
     );
-    const expiresAt = performance.now() + (row?.remainingMs ?? 0);
-    for (const endedAt of await Promise.all(ends)) {
-      expect(endedAt - expiresAt).toBeLessThan(soonMs);
-      expect(endedAt - expiresAt).toBeGreaterThan(-500);
-    }
+    for (const endedAt of await Promise.all(ends)) expect(endedAt - setAt).toBeGreaterThan(1_900);
   });
 });
 
@@ -99,7 +95,7 @@ describe('ends the worker of a person on every process', () => {
     const changed = await change(`/teams/${team}/members/${person.uid}`);
     expect(changed.status, changed.text).toBe(200);
     const areClosed = () => workers.every((worker) => worker.closedAt() !== null);
-    await expect.poll(areClosed, { timeout: soonMs, interval: 20 }).toBe(true);
+    await expect.poll(areClosed).toBe(true);
     for (const { baseUrl } of processes)
       await expect(acceptedWorker(baseUrl, person.key, 'own')).rejects.toThrow('401');
   });
@@ -117,8 +113,9 @@ test('cuts off a worker that does not answer the close frame', async () => {
   const closed = new Promise<number>((resolve) => socket.on('close', () => resolve(performance.now())));
   socket.resume();
   const isThere = () => service.deps.db.query("SELECT FROM worker_connections WHERE worker_id = 'mute'");
-  await vi.waitFor(async () => expect(await isThere()).toHaveLength(1), { timeout: 15_000 });
+  await vi.waitFor(async () => expect(await isThere()).toHaveLength(1), { timeout: 60_000 });
   await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
   const deletedAt = performance.now();
-  expect((await closed) - deletedAt).toBeLessThan(soonMs);
+  // `ws` itself waits 30 s for the other side.
+  expect((await closed) - deletedAt).toBeLessThan(25_000);
 });

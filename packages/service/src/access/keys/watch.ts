@@ -25,12 +25,6 @@ export interface KeyWatch {
   close(): void;
 }
 
-/**
- * A notice reports a deletion within milliseconds. This check is for a process whose listening connection was lost
- * without an error.
- */
-const checkEveryMs = 5_000;
-
 const readEnds = defineStatement({
   name: 'read_ends_of_keys',
   text: `
@@ -48,8 +42,11 @@ interface Watched {
   endsAt: number;
 }
 
-/** Starts to watch keys in this process. */
-export async function openKeyWatch(db: Database, log: Logger): Promise<KeyWatch> {
+/**
+ * Starts to watch keys in this process. A deletion arrives by NOTIFY; the check each `checkEveryMs` is for a process whose listening
+ * connection died without a sign.
+ */
+export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_000): Promise<KeyWatch> {
   const watched = new Map<string, Watched>();
   let timer: NodeJS.Timeout | undefined;
   let checkedAt = performance.now();

@@ -111,8 +111,15 @@ describe('the directory of keys', () => {
 
   test('refuses a cached key as soon as it expires', async () => {
     let now = Date.now();
-    const keys = await openKeyDirectory(service.deps.db, service.deps.log, () => now);
-    const key = await service.newKey({ expiresIn: '2 seconds' });
+    const { db, log } = service.deps;
+    /** Keys end in two seconds, as the database says it. */
+    const ending = {
+      ...db,
+      query: async (...args: Parameters<typeof db.query>) =>
+        (await db.query(...args)).map((row) => ({ ...row, remaining_ms: 2_000 })),
+    } as typeof db;
+    const keys = await openKeyDirectory(ending, log, () => now);
+    const key = await service.newKey({ expiresIn: '1 hour' });
     expect(await keys.authenticate(key)).not.toBeNull();
     now += 2_500;
     expect(await keys.authenticate(key)).toBeNull();

@@ -17,7 +17,7 @@ describe('the budget', () => {
     for (const sent of [{}, { token: 'wrong' }, { body: tooLarge }]) {
       const { status, headers } = await send(webhook, sent);
       expect(status).toBe(429);
-      expect(Number(headers.get('retry-after'))).toBeGreaterThan(40);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
       expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60);
     }
     expect(await labels(webhook)).toHaveLength(60);

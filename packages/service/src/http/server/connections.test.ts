@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import { defaultTimeouts } from './make-app.ts';
 
 let service: TestService;
 afterEach(() => service.close());
@@ -45,17 +46,81 @@ describe('a slow client', () => {
   });
 });
 
-describe('a client', () => {
-  beforeEach(async () => {
-    service = await startTestService({ timeouts: { headersMs: 2_000, requestMs: 2_000, checkEveryMs: 50 } });
+describe('a client that is refused before its body is read', () => {
+  const head = (path: string, length: number) =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const create = '/api/v1/agent/runs';
+
+  test.each([
+    [401, create],
+    [404, '/api/v1/nothing'],
+  ])('gets %i and the end at once, although it may take minutes for its body', async (status, path) => {
+    service = await startTestService();
+    const { received, livedMs } = await sendAndWait(`${head(path, 60_000_000)}{`);
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(received).toMatch(/^connection: close$/im);
+    expect(livedMs).toBeLessThan(atOnceMs);
   });
 
-  test('without a key is refused before its body is read', async () => {
-    const { received, livedMs } = await sendAndWait(
-      `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 60000000\r\n\r\n{`,
-    );
-    expect(received).toMatch(/^HTTP\/1\.1 401/);
-    expect(livedMs).toBeLessThan(atOnceMs);
+  test('reads the answer behind all that it sent, each time', async () => {
+    service = await startTestService();
+    const megabytes = 'x'.repeat(8_000_000);
+    for (let i = 0; i < 20; i += 1) {
+      const { received } = await sendAndWait(head(create, 60_000_000) + megabytes);
+      expect(received).toMatch(/^HTTP\/1\.1 401 .*"error_code"/s);
+    }
+  });
+
+  /** Connects a client that keeps its end open; the second socket is the service's. */
+  async function connectHalfOpen() {
+    const accepted = once(service.app.server, 'connection') as Promise<[Socket]>;
+    const { port } = new URL(service.baseUrl);
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).resume();
+    const [serverSide] = await accepted;
+    return [socket, once(serverSide, 'close')] as const;
+  }
+
+  test('is cut off when it keeps its end open, after the time for the rest of the body', async () => {
+    service = await startTestService({ timeouts: { ...defaultTimeouts, drainMs: 100 } });
+    const [socket, closed] = await connectHalfOpen();
+    socket.write(head(create, 60_000_000));
+    await once(socket, 'end');
+    await closed;
+    socket.destroy();
+  });
+
+  test('has no effect with a request that it sends behind the body', async () => {
+    service = await startTestService();
+    const run = `/agent/runs/${await service.newRun()}`;
+    const cancel = `POST /api/v1${run}/cancel HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Length: 0\r\n\r\n`;
+    const [socket, closed] = await connectHalfOpen();
+    socket.write(`${head(create, 10)}{`);
+    await once(socket, 'end');
+    socket.write(`${'x'.repeat(9)}${cancel}`);
+    await closed;
+    socket.destroy();
+    // Requests that come later and do the same are done.
+    for (let i = 0; i < 5; i += 1) {
+      const other = `/agent/runs/${await service.newRun()}`;
+      expect((await service.request('POST', `${other}/cancel`)).status).toBe(200);
+    }
+    expect((await service.request<{ state: string }>('GET', run)).body.state).toBe('QUEUED');
+  });
+
+  test('keeps its connection when its body came with its headers', async () => {
+    service = await startTestService();
+    const { port } = new URL(service.baseUrl);
+    const socket = connect(Number(port), '127.0.0.1');
+    let received = '';
+    socket.on('data', (data) => {
+      received += data;
+    });
+    for (const count of [1, 2]) {
+      socket.write(`${head(create, 2)}{}`);
+      await expect.poll(() => received.match(/HTTP\/1\.1 401 /g)).toHaveLength(count);
+    }
+    socket.destroy();
   });
 });
 

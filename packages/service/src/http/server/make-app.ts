@@ -19,6 +19,7 @@ import { refusalOf, refuse, sendRefusal, unavailable } from './problem.ts';
 import { refuseByHeaders } from './refuse-by-headers.ts';
 import { logRequests } from './request-log.ts';
 import { requestId, traceOf } from './trace.ts';
+import { endConnectionsOfUnreadBodies } from './unread-body.ts';
 import { answerUnreadable } from './unreadable-request.ts';
 
 /** Time limits for a client, milliseconds. */
@@ -29,6 +30,8 @@ export interface ClientTimeouts {
   readonly requestMs: number;
   /** Time between two checks of both. */
   readonly checkEveryMs: number;
+  /** For the rest of a body behind the answer, which nobody reads. Default: 5,000. */
+  readonly drainMs?: number;
 }
 
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
@@ -42,10 +45,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-const announcesBody = ({ headers }: FastifyRequest): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-
-/** Compilers for fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
+/** The compilers of fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
 const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
 };
@@ -112,17 +112,14 @@ export function makeApp(
 
   app.decorate('watchDelivery', watchDeliveries(app, deps));
 
+  endConnectionsOfUnreadBodies(app, timeouts.drainMs ?? 5_000);
   const methods = collectMethods(app);
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
-    if (request.is404) {
-      // Node would wait for the rest of a body that no route accepts, and keep the connection of a sender open for that time.
-      if (announcesBody(request)) reply.header('connection', 'close');
-      throw methods.refusalOf(request);
-    }
-    // An empty body has no type: wget --post-data= and curl --data '' declare it as a form.
+    if (request.is404) throw methods.refusalOf(request);
+    // An empty body has no type: wget --post-data= and curl --data '' call it a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));

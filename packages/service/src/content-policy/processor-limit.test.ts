@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { untilUsedUp } from './processor-limit.ts';
+
+/** A thread that gets `shareOf(n)` of a processor from the n-th look to the next one. */
+function fakeThread(shareOf: (look: number) => number) {
+  let usedMs = 0;
+  let look = 0;
+  let lookedAt = performance.now();
+  return {
+    cpuUsage: async (before?: NodeJS.CpuUsage) => {
+      const now = performance.now();
+      usedMs += (now - lookedAt) * shareOf(look);
+      look += 1;
+      lookedAt = now;
+      return { user: usedMs * 1000 - (before?.user ?? 0), system: 0 };
+    },
+    usedMs: () => usedMs,
+  };
+}
+const open = new AbortController().signal;
+
+it('ends after the processor time, however long the thread waits for it', async () => {
+  const thread = fakeThread((look) => (look < 4 ? 0.2 : 1));
+  const startedAt = performance.now();
+  expect(await untilUsedUp(thread, 100, open)).toBe('too_slow');
+  expect(thread.usedMs()).toBeGreaterThanOrEqual(100);
+  expect(performance.now() - startedAt).toBeGreaterThan(150);
+});
+
+it('gives up on a thread that gets hardly any processor time', async () => {
+  const thread = fakeThread(() => 0.01);
+  expect(await untilUsedUp(thread, 40, open)).toBe('busy');
+  expect(thread.usedMs()).toBeLessThan(40);
+});
+
+it('stops with the search, and with the thread', async () => {
+  const stopping = new AbortController();
+  const waiting = untilUsedUp(
+    fakeThread(() => 1),
+    60_000,
+    stopping.signal,
+  );
+  stopping.abort();
+  expect(await waiting).toBe('stopped');
+  const ended = { cpuUsage: () => Promise.reject(new Error('the thread has ended')) };
+  expect(await untilUsedUp(ended, 10, open)).toBe('stopped');
+});

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
+
+/** A thread that gets less than this part of a processor is not waited for. */
+const leastShare = 1 / 20;
+/** Shortest pause between two looks, milliseconds. */
+const shortestPauseMs = 20;
+
+/**
+ * Waits until a thread has used `limitMs` of processor time from now on (`too_slow`), or has not got that much in twenty times as long
+ * (`busy`), or `stopped` aborts or the thread ends (`stopped`).
+ */
+export async function untilUsedUp(
+  thread: Pick<Worker, 'cpuUsage'>,
+  limitMs: number,
+  stopped: AbortSignal,
+): Promise<'too_slow' | 'busy' | 'stopped'> {
+  const giveUpAt = performance.now() + limitMs / leastShare;
+  try {
+    const before = await thread.cpuUsage();
+    let pauseMs = limitMs;
+    while (performance.now() < giveUpAt) {
+      await sleep(pauseMs, undefined, { signal: stopped });
+      // Microseconds.
+      const { user, system } = await thread.cpuUsage(before);
+      const leftMs = limitMs - (user + system) / 1000;
+      if (leftMs <= 0) return 'too_slow';
+      pauseMs = Math.max(leftMs, shortestPauseMs);
+    }
+    return 'busy';
+  } catch {
+    return 'stopped';
+  }
+}

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+
+/** Sockets that are being ended; their clients get no further answer. */
+const ending = new WeakSet<Socket>();
+
+/**
+ * Ends the connection of a request that is answered before its body has come, such as one without a valid key. Node would read the rest
+ * of the body for as long as a request may take. With `Connection: close` it would close the socket at once, and where a part of the
+ * body is unread then, TCP resets the connection and the client may lose the answer (RFC 9112, 9.6). So the sending side is closed after
+ * the answer, and what still comes is thrown away until the body or the connection ends, or `drainMs` have passed.
+ */
+export function endConnectionsOfUnreadBodies(app: FastifyInstance, drainMs: number): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!ending.has(request.raw.socket)) return;
+    // It came behind the unread body. Nobody reads its answer, so it must have no effect.
+    reply.hijack();
+    request.raw.socket.destroy();
+  });
+  app.addHook('onSend', async (request, reply, payload) => {
+    const isUnread = () => announcesBody(request) && !request.raw.complete;
+    // A body that came in one piece with its headers is read in this turn of the event loop.
+    if (isUnread()) await setImmediate();
+    if (isUnread()) {
+      reply.header('connection', 'close');
+      endAfterAnswer(request.raw, drainMs);
+    }
+    return payload;
+  });
+}
+
+const announcesBody = ({ headers }: FastifyRequest): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+function endAfterAnswer(request: IncomingMessage, drainMs: number): void {
+  const { socket } = request;
+  if (ending.has(socket)) return;
+  ending.add(socket);
+  // Node calls this when the answer to a request with `Connection: close` is written.
+  socket.destroySoon = () => {
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), drainMs);
+    socket.once('close', () => clearTimeout(timer));
+    request.once('end', () => socket.destroy());
+    request.once('error', () => socket.destroy());
+    request.resume();
+  };
+}
