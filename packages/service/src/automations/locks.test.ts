@@ -119,7 +119,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   const go = Promise.withResolvers<void>();
   /** Stops between the locks of a delivery: it has read the automations, which keeps them from being deleted, and locks them next. */
   const start = startAutomationsWith(deps);
-  const startSlowly: typeof start = (tx, accepted) =>
+  const startSlowly: typeof start = (tx, accepted, rows) =>
     start(
       {
         query: async <Row extends object>(
@@ -134,6 +134,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
         },
       } as Queryable,
       accepted,
+      rows,
     );
   const known = await deps.webhooks.find(webhook.uid);
   if (!known) throw new Error('the webhook is not known');
