@@ -124,7 +124,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
    * next.
    */
   const start = startAutomationsWith(deps);
-  const startSlowly: typeof start = (tx, accepted) =>
+  const startSlowly: typeof start = (tx, accepted, rows) =>
     start(
       {
         query: async <Row extends object>(
@@ -139,6 +139,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
         },
       } as Queryable,
       accepted,
+      rows,
     );
   const known = await deps.webhooks.find(webhook.uid);
   if (!known) throw new Error('the webhook is not known');

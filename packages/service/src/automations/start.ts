@@ -45,20 +45,20 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
 
 /** Returns the function that starts the runs of deliveries, all of them in its transaction. */
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
-  return async (tx, deliveries) => {
+  return async (tx, deliveries, rows) => {
     const fed = await readFedBy(tx, deliveries);
     if (fed.length === 0) return deliveries.map(() => false);
     const matched = deliveries.map((delivery) => matchAll(delivery, fed));
     const all = matched.flat().filter(({ mismatch }) => mismatch === undefined);
     const exclusive = all.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
     if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
-    const batch = makeStartBatch(tx);
+    const batch = makeStartBatch(tx, rows);
     const known = new Map(fed.map((row) => [row.uid, { mayStart: row.may_start, agent: row.agent_of_run }]));
     const nothing = { mayStart: false, agent: null };
     const spawnBatch = { runs: batch.runs, known: ({ uid }: AutomationRow) => known.get(uid) ?? nothing };
     const spawn = await spawner(deps, readingOnce(tx), [], spawnBatch);
     const settled = await settleAll(tx, matched.flat(), batch, spawn);
-    await batch.flush(
+    await batch.finish(
       matched.flatMap((each, index) => {
         const id = deliveries[index]?.deliveryId;
         const outcomes = each.flatMap((one) => settled.get(one)?.outcome ?? []);

@@ -35,8 +35,8 @@ export function pushOf({
 /** Returns the function that starts the runs of deliveries, and makes the source of a factory due where one reports a push. */
 export const noticePushes =
   (start: StartAutomations): StartAutomations =>
-  async (tx, deliveries) => {
-    const started = await start(tx, deliveries);
+  async (tx, deliveries, rows) => {
+    const started = await start(tx, deliveries, rows);
     const pushes = deliveries.flatMap((delivery) => {
       const push = pushOf(delivery);
       return push ? [{ factoryUid: delivery.factoryUid, push }] : [];

@@ -1,3 +1,4 @@
+import { bytesArray } from '../../store/database/bytes-array.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import type { StoredAttachment } from './store.ts';
@@ -23,7 +24,7 @@ interface FilesOfRequest {
 }
 
 /** Returns the parameters of `insertAttachmentsOf`: the rows, and the bytes of those that are in their row. */
-export function attachmentParameters(requests: readonly FilesOfRequest[]): [string, (Buffer | null)[]] {
+export function attachmentParameters(requests: readonly FilesOfRequest[]): [rows: string, contents: Buffer] {
   const placed = requests.flatMap(({ runId, followupId, attachments }) =>
     attachments.map((file, position) => ({ runId, followupId, position, file })),
   );
@@ -39,7 +40,7 @@ export function attachmentParameters(requests: readonly FilesOfRequest[]): [stri
     sha256: file.sha256.toString('hex'),
     blob_key: file.blobKey,
   }));
-  return [JSON.stringify(rows), placed.map(({ file }) => file.content)];
+  return [JSON.stringify(rows), bytesArray(placed.map(({ file }) => file.content))];
 }
 
 /** Writes the rows of the attachments of a run's request, or of one of its follow-ups. The bytes of large ones are stored already. */

@@ -5,19 +5,15 @@ import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { newUid } from '../../access/teams/uid.ts';
 import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.ts';
-import { noteOutcomes } from '../../webhooks/log/note-outcomes.ts';
 
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;
 const service = await openTestService({
-  startAutomations: async (tx, deliveries) => {
+  startAutomations: async (_tx, deliveries, rows) => {
     started.push(...deliveries);
     if (failure) throw failure;
     const outcomes = [{ automation_id: 'a', matched: true, run_id: 'run-1' }];
-    await noteOutcomes(
-      tx,
-      deliveries.map(({ deliveryId: id }) => ({ id, runs: ['run-1'], outcomes })),
-    );
+    rows.note(deliveries.map(({ deliveryId: id }) => ({ id, runs: ['run-1'], outcomes })));
     return deliveries.map(() => true);
   },
 });

@@ -12,16 +12,19 @@ import { defineStatement } from '../../store/database/statement.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
 import type { NewRun } from './new-run.ts';
 
+/** Common table expressions that write the files of runs, whose parameters are the last two of `parametersOfRuns`. */
+const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
+    )`;
+
 /**
- * Defines a statement for all runs of a batch: the runs, their first executions, events and files, deliveries to subscribers, the
- * notice to the queue. `more`: common table expressions of a caller that writes rows of its own, with their commas; its parameters come
- * after those of `parametersOfRuns`.
+ * Defines a statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of
+ * the queue. `more`: further common table expressions. Each table that a statement names takes time, even if no row goes there.
  */
-export const defineInsertRuns = (name: string, more = '') =>
+const defineInsert = (name: string, more: string) =>
   defineStatement({
     name,
     text: `
-    WITH ${more}input AS (
+    WITH input AS (
       SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
@@ -39,13 +42,19 @@ export const defineInsertRuns = (name: string, more = '') =>
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
-    ), attachment AS (${insertAttachmentsOf('$2', '$3')}
-    ), ${recordFirstAnswers('input')}
+    ), ${more}
     SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
     row: {},
   });
 
-const insertBatch = defineInsertRuns('insert_runs');
+/**
+ * Defines a statement that writes runs with their files. `more`: common table expressions of a caller that writes rows of its own; its
+ * parameters are behind those of `parametersOfRuns`.
+ */
+export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
+
+const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
+const insertWithAnswers = defineInsert('insert_runs_and_answers', recordFirstAnswers('input'));
 
 const toRow = (run: NewRun) => ({
   id: run.id,
@@ -104,7 +113,7 @@ export const parametersOfRuns = (runs: readonly NewRun[]): unknown[] => [
 
 /** Writes the runs, each with its first execution queued and the rows of its attachments, in one statement. */
 export async function insertRuns(tx: Queryable, runs: readonly NewRun[]): Promise<void> {
-  if (runs.length > 0) await tx.query(insertBatch, parametersOfRuns(runs));
+  if (runs.length > 0) await tx.query(insertWithFiles, parametersOfRuns(runs));
 }
 
 /**
@@ -117,5 +126,5 @@ export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Prom
 }
 
 const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {
-  await deps.db.query(insertBatch, [JSON.stringify(items.map(toRowOfBatch)), ...attachmentParameters([])]);
+  await deps.db.query(insertWithAnswers, [JSON.stringify(items.map(toRowOfBatch))]);
 });

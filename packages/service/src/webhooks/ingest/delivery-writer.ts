@@ -94,11 +94,10 @@ export function makeDeliveryWriter(
   startAutomations: StartAutomations | undefined,
   { gate, startingGate }: { readonly gate: Gate; readonly startingGate: Gate },
 ): DeliveryWriter {
-  const holds = startAutomations !== undefined;
   const writeOnly = makeQueue(
     gate,
     writingAtOnce,
-    (deliveries) => insertAll(db, deliveries, holds),
+    (deliveries) => insertAll(db, deliveries),
     () => undefined,
   );
   const starting = new Map<string, DeliveryWriter>();

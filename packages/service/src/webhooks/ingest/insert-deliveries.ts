@@ -1,4 +1,4 @@
-/** The statement that checks webhooks, counts against their budgets and writes many deliveries at once. */
+/** The statement that writes deliveries that start nothing, many at once: it checks their webhooks and takes from the budgets. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { defineStatement, float, nullable, text } from '../../store/database/statement.ts';
 
@@ -22,29 +22,28 @@ type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
 /**
  * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions with which the deliveries were
  * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial
- * unique index decides which of several deliveries with one identity is accepted. `holds`: deliveries that may start something are not
- * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are not written either, because that
- * transaction may wait long for its runs. Returns one row for each delivery, in their order.
+ * unique index decides which of several deliveries with one identity is accepted. Deliveries that may start something are not written,
+ * unless they are duplicates. Those of a webhook that another transaction has locked are not either, because that one may wait long for
+ * the runs that it starts. One row for each delivery, in their order.
  */
-const insertDeliveries = (name: string, holds: boolean) =>
-  defineStatement({
-    name,
-    text: `
+export const insertUnheld = defineStatement({
+  name: 'insert_webhook_deliveries_that_start_nothing',
+  text: `
     WITH input AS (
       SELECT * FROM unnest($1::text[], $2::integer[], $3::uuid[], $4::bigint[], $5::text[], $6::bytea[], $7::uuid[], $8::bytea[],
           $9::text[], $10::boolean[], $11::jsonb[]) WITH ORDINALITY
         AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, headers, n)
     ), locked AS (
       SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ($1)
-      ORDER BY uid FOR NO KEY UPDATE ${holds ? 'SKIP LOCKED' : ''}
+      ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED
     ), webhook AS (
       SELECT *, (SELECT count(*) FROM unnest(recent) t WHERE t > clock_timestamp() - interval '1 minute') AS used,
-        ${holds} AND (SELECT true FROM automations a WHERE a.factory_uid = locked.factory_uid
+        (SELECT true FROM automations a WHERE a.factory_uid = locked.factory_uid
           AND ${selectsWebhook('locked.uid', "locked.signature_scheme = 'github'")} LIMIT 1) IS TRUE AS feeds,
-        ${holds} AND signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
+        signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
       FROM locked
     ), checked AS (
-      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, ${holds} AND w.uid IS NULL AS is_missing,
+      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, w.uid IS NULL AS is_missing,
         (w.feeds OR w.has_source AND i.event = 'push') AND NOT i.starts_nothing AND (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid
           AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AS is_held
       FROM input i LEFT JOIN webhook w ON w.uid = i.webhook_uid
@@ -75,10 +74,5 @@ const insertDeliveries = (name: string, holds: boolean) =>
         + interval '1 minute' - clock_timestamp())::float8 * 1000 AS wait_ms
     FROM placed p LEFT JOIN accepted a ON a.id = p.id LEFT JOIN budget b ON b.webhook_uid = p.webhook_uid
     ORDER BY p.n`,
-    row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
-  });
-
-/** Writes only the deliveries that need no other transaction. */
-export const insertUnheld = insertDeliveries('insert_webhook_deliveries_that_start_nothing', true);
-/** Writes all deliveries. */
-export const insertEach = insertDeliveries('insert_webhook_deliveries', false);
+  row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
+});

@@ -1,7 +1,8 @@
 import type { SignatureSchemeName } from '@runyard/contract/webhooks';
 import type { Queryable } from '../../store/database/database.ts';
+import type { DeliveryRows } from './delivery-rows.ts';
 
-/** A delivery that was accepted, and whose entry in the log the transaction has just written. */
+/** A delivery that the transaction accepts. */
 export interface AcceptedDelivery {
   readonly deliveryId: string;
   readonly webhookUid: string;
@@ -18,8 +19,13 @@ export interface AcceptedDelivery {
 }
 
 /**
- * Starts the runs of the automations that deliveries of one team match, and records the outcomes in their entries, all in the
- * transaction. Returns for each delivery whether an automation selects its webhook. It may be called again for the same deliveries
- * after the transaction was rolled back. An error rolls the deliveries back, and their senders get an error.
+ * Starts the runs of the automations that deliveries of one team match, all in the transaction, and returns for each delivery whether an
+ * automation selects its webhook. It notes the outcomes in `rows`, and may write these rows together with the runs. It may be called
+ * again for the same deliveries after the transaction was rolled back. What it throws rolls the deliveries back, and their senders get
+ * an error.
  */
-export type StartAutomations = (tx: Queryable, deliveries: readonly AcceptedDelivery[]) => Promise<readonly boolean[]>;
+export type StartAutomations = (
+  tx: Queryable,
+  deliveries: readonly AcceptedDelivery[],
+  rows: DeliveryRows,
+) => Promise<readonly boolean[]>;

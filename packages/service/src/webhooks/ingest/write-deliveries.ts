@@ -1,10 +1,14 @@
-/** Writes deliveries that passed all checks except that of their identity, and starts their runs. */
+/** Writes deliveries that passed all checks but that of their identity, and starts what they start. */
+import { bytesArray } from '../../store/database/bytes-array.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import { makeDeliveryRows } from './delivery-rows.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
-import { insertEach, insertUnheld } from './insert-deliveries.ts';
+import { insertUnheld } from './insert-deliveries.ts';
 import type { KeptHeaders } from './kept-headers.ts';
 import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
+import { takeDeliveries } from './take-deliveries.ts';
+import { explainRefusal } from './write-rejection.ts';
 
 /** A delivery that passed all checks except that of its identity. */
 export interface CheckedDelivery {
@@ -30,22 +34,18 @@ export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full';
 /** `held`: the delivery needs a transaction of its own, because it may start something or its webhook is locked. */
 type Inserted = Written | NotWritten | { readonly kind: 'held' };
 
-/** Writes deliveries in one statement. With `holds`, those that may start something are not written. */
-export async function insertAll(
-  db: Queryable,
-  deliveries: readonly CheckedDelivery[],
-  holds: boolean,
-): Promise<Inserted[]> {
+/** Writes deliveries in one statement, except those that may start something. */
+export async function insertAll(db: Queryable, deliveries: readonly CheckedDelivery[]): Promise<Inserted[]> {
   const column = <T>(of: (delivery: CheckedDelivery) => T): T[] => deliveries.map(of);
-  const rows = await db.query(holds ? insertUnheld : insertEach, [
+  const rows = await db.query(insertUnheld, [
     column(({ webhook }) => webhook.uid),
     column(({ webhook }) => webhook.version),
     column(({ id }) => id),
     column(({ body }) => body.length),
     column(({ identity }) => identity.text),
-    column(({ identity }) => identity.hash),
+    bytesArray(column(({ identity }) => identity.hash)),
     column(({ replayOf = null }) => replayOf),
-    column(({ body }) => body),
+    bytesArray(column(({ body }) => body)),
     column(({ event }) => event),
     column(({ startsNothing = false }) => startsNothing),
     column(({ headers }) => JSON.stringify(headers)),
@@ -77,15 +77,28 @@ export async function writeWithin(
   startAutomations: StartAutomations | undefined,
   deliveries: readonly CheckedDelivery[],
 ): Promise<(Written | NotWritten)[]> {
-  const written = (await insertAll(tx, deliveries, false)).map((each) => {
-    if (each.kind === 'held') throw new Error('a delivery was held back in the transaction that starts its runs');
-    return each;
+  const kinds = await takeDeliveries(tx, deliveries);
+  const taken = deliveries.flatMap((delivery, index) => {
+    const label = kinds[index];
+    return label === 'ACCEPTED' || label === 'DUPLICATE' ? [{ delivery, label }] : [];
   });
-  if (startAutomations) {
-    const starting = deliveries.filter((each, index) => written[index]?.kind === 'accepted' && !each.startsNothing);
-    await start(tx, startAutomations, starting);
-  }
-  return written;
+  const { rows, writeRest } = makeDeliveryRows(taken);
+  const starting = taken.flatMap(({ delivery, label }) =>
+    label === 'ACCEPTED' && !delivery.startsNothing ? [delivery] : [],
+  );
+  const reached =
+    startAutomations && starting.length > 0 ? await startAutomations(tx, starting.map(toAccepted), rows) : [];
+  for (const [index, { webhook }] of starting.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
+  await writeRest(tx);
+  const refusals = new Map<KnownWebhook, NotWritten>();
+  for (const [index, { webhook }] of deliveries.entries())
+    if (kinds[index] === 'full' && !refusals.has(webhook))
+      refusals.set(webhook, await explainRefusal(tx, webhook, 'delivery'));
+  return deliveries.map(({ webhook }, index) => {
+    if (kinds[index] === 'ACCEPTED') return { kind: 'accepted' };
+    if (kinds[index] === 'DUPLICATE') return { kind: 'duplicate' };
+    return (kinds[index] === 'full' ? refusals.get(webhook) : undefined) ?? { kind: 'changed' };
+  });
 }
 
 const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): AcceptedDelivery => ({
@@ -99,13 +112,3 @@ const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): Acc
   body,
   payload,
 });
-
-async function start(
-  tx: Queryable,
-  startAutomations: StartAutomations,
-  deliveries: readonly CheckedDelivery[],
-): Promise<void> {
-  if (deliveries.length === 0) return;
-  const reached = await startAutomations(tx, deliveries.map(toAccepted));
-  for (const [index, { webhook }] of deliveries.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
-}

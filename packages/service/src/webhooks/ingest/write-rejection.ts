@@ -62,8 +62,12 @@ export interface RefusedDelivery {
 
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
 
-/** Finds out why nothing was written, and records until when the process can answer without the database. */
-async function explain(db: Queryable, webhook: Checked, of: 'delivery' | 'rejection'): Promise<NotWritten> {
+/** Finds out why nothing was written, and notes until when the process can answer without the database. */
+export async function explainRefusal(
+  db: Queryable,
+  webhook: Checked,
+  of: 'delivery' | 'rejection',
+): Promise<NotWritten> {
   const [row] = await db.query(readRefusal, [webhook.uid, webhook.version]);
   if (!row?.is_current) return { kind: 'changed' };
   const deliveries = row.deliveries_ms ?? 0;
@@ -87,5 +91,5 @@ export async function writeRejection(
       : await db.query(insertRejected, [webhook.uid, webhook.version, id, sizeBytes, label]);
   return rows.length > 0
     ? null
-    : await explain(db, webhook, label === 'REJECTED_INVALID_JSON' ? 'delivery' : 'rejection');
+    : await explainRefusal(db, webhook, label === 'REJECTED_INVALID_JSON' ? 'delivery' : 'rejection');
 }
