@@ -9,7 +9,6 @@ export interface SupervisorProgram {
   readonly node: string;
   /** Bundle of `supervisor/main.ts`. */
   readonly entry: string;
-  readonly compileCache: string;
 }
 
 /** Facts by which everything is found that a sandbox has on the machine, besides its supervisor. */
