@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleProgram, keepCodeVariable, writeBundle } from './bundle.ts';
+import { openParts } from './parts-loader.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -54,6 +55,14 @@ test('uses the code that is there, and replaces code of another version', async 
   await writeFile(cache('main.cjs'), 'other');
   expect(run(keep)).toEqual(output);
   expect((await stat(cache('main.cjs'))).size).toBeGreaterThan(100);
+});
+
+test('runs each part once', async () => {
+  const names = await readdir(path.join(folder, 'program/parts'));
+  const late = names.find((name) => name.startsWith('late-'));
+  const { load } = openParts(path.join(folder, 'program'));
+  expect(Object.keys(load(`./${late}`))).toEqual(['name']);
+  expect(load(`./${late}`)).toBe(load(`./${late}`));
 });
 
 test('works where the code cannot be kept', async () => {
