@@ -2,7 +2,7 @@
  * Measures the parts of the agent's start: in sandboxes of the bubblewrap backend, from the moment at which the worker has an
  * assignment, through the relay, with a replacement for the service; with the compiled code that the rehearsal left, and without.
  */
-import { readdir } from 'node:fs/promises';
+import { cp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openUpstream, type Upstream } from '../packages/worker/src/relay/relay.ts';
@@ -12,6 +12,7 @@ import { bubblewrapBackend } from '../packages/worker/src/sandboxes/bubblewrap/b
 import { agentContents } from '../packages/worker/src/sandboxes/bubblewrap/contents.ts';
 import { prepareSandbox } from '../packages/worker/src/sandboxes/bubblewrap/prepare.ts';
 import { noneLevel } from '../packages/worker/src/sandboxes/none/backend.ts';
+import type { SandboxBackend } from '../packages/worker/src/sandboxes/sandbox.ts';
 import { startFakeHarnessSupport } from '../test/fakes/harness-support.ts';
 import { timeOf } from './programs.ts';
 import { report } from './report.ts';
@@ -21,12 +22,14 @@ import { inTurns, spread, spreadColumns } from './turns.ts';
 const rounds = Number(process.env.BENCH_ROUNDS ?? 30);
 /** After an assignment the backend prepares the next sandbox, which must not happen during a measurement. */
 const restMs = 300;
-const withoutCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
 
 const place = await openGround();
 const undo: (() => Promise<unknown>)[] = [() => place.close()];
 try {
   const runtime = await makeAgentRuntime(place.ground);
+  const withoutCode = `${runtime}-without-code`;
+  await cp(runtime, withoutCode, { recursive: true });
+  await rm(path.join(withoutCode, 'agent/cache'), { recursive: true });
   let upstream: Upstream | undefined;
   const contents = agentContents(runtime, {
     request: (target, message) => {
@@ -36,17 +39,21 @@ try {
     basePath: '',
     close: () => {},
   });
-  const backend = bubblewrapBackend({
-    limits: place.ground.limits,
-    level: noneLevel,
-    make: () => prepareSandbox(place.ground, contents),
-    warm: 0,
-    log: console,
-  });
-  undo.push(() => backend.close());
+  const backendOf = (folder: string): SandboxBackend => {
+    const backend = bubblewrapBackend({
+      limits: place.ground.limits,
+      level: noneLevel,
+      make: () => prepareSandbox(place.ground, { ...contents, runtime: folder }),
+      warm: 0,
+      log: console,
+    });
+    undo.push(() => backend.close());
+    return backend;
+  };
+  const [cached, plain] = [backendOf(runtime), backendOf(withoutCode)];
 
-  /** Returns the milliseconds from the assignment to the agent's first request, to its report that it has started, and to its end. */
-  async function playRun(env: Record<string, string>): Promise<{ asked: number; started: number; ended: number }> {
+  /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */
+  async function playRun(backend: SandboxBackend): Promise<{ asked: number; started: number; ended: number }> {
     const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
     upstream = openUpstream(fake.url);
     await delay(restMs);
@@ -59,7 +66,7 @@ try {
     };
     const sandbox = await backend.create(specify(place.ground), new AbortController().signal);
     const args = ['agent', 'run', '--task-id', 'run-1', '--sandboxed', '--server-root-url', fake.url];
-    await sandbox.spawn({ args, env: { TASK_ID: 'run-1', ...env }, runToken: fake.token });
+    await sandbox.spawn({ args, env: { TASK_ID: 'run-1' }, runToken: fake.token });
     const { exitCode, outputTail } = await sandbox.ended;
     const end = performance.now() - at;
     if (exitCode !== 0 || Number.isNaN(times.started))
@@ -71,29 +78,26 @@ try {
   }
 
   /** Milliseconds from the options that a sandbox waits for to its end. */
-  async function inSandbox(args: readonly string[], env: Record<string, string>): Promise<number> {
-    const sandbox = await prepareSandbox(place.ground, { runtime });
+  async function inSandbox(args: readonly string[], folder = runtime): Promise<number> {
+    const sandbox = await prepareSandbox(place.ground, { runtime: folder });
     try {
       // bwrap itself has been started at that time.
       await delay(restMs / 10);
       const at = performance.now();
-      const end = await sandbox.run([`${inside.runtime}/node`, ...args], agentEnvironment(env)).ended;
+      const end = await sandbox.run([`${inside.runtime}/node`, ...args], agentEnvironment({})).ended;
       if (end.exitCode !== 0) throw new Error(end.outputTail);
       return performance.now() - at;
     } finally {
       await sandbox.dispose();
     }
   }
-  const chunks = (await readdir(path.join(runtime, 'agent/chunks'))).map(
-    (name) => `${inside.runtime}/agent/chunks/${name}`,
-  );
+  const parts = (await readdir(path.join(runtime, 'agent/parts'))).filter((name) => name !== 'main.cjs');
   const load = (names: readonly string[]) => [
-    '--input-type=module',
     '--eval',
-    names.map((name) => `await import(${JSON.stringify(name)});`).join('\n'),
+    `const { load } = require('${inside.runtime}/agent/main.cjs');${names.map((name) => `load('./${name}');`).join('')}`,
   ];
-  const loop = chunks.filter((name) => path.basename(name).startsWith('loop-'));
-  if (loop.length !== 1) throw new Error('the model loop is no chunk of its own any more');
+  const loop = parts.filter((name) => name.startsWith('loop-'));
+  if (loop.length !== 1) throw new Error('the model loop is no part of its own any more');
 
   const runs = {
     cached: [] as Awaited<ReturnType<typeof playRun>>[],
@@ -102,13 +106,13 @@ try {
   const samples = await inTurns(
     {
       node: () => timeOf({ command: process.execPath, args: ['-e', '0'] }),
-      sandboxed: () => inSandbox(['-e', '0'], {}),
-      allPlain: () => inSandbox(load(chunks), withoutCache),
-      allCached: () => inSandbox(load(chunks), {}),
-      loopPlain: () => inSandbox(load(loop), withoutCache),
-      loopCached: () => inSandbox(load(loop), {}),
-      runPlain: async () => runs.plain.push(await playRun(withoutCache)),
-      runCached: async () => runs.cached.push(await playRun({})),
+      sandboxed: () => inSandbox(['-e', '0']),
+      allPlain: () => inSandbox(load(parts), withoutCode),
+      allCached: () => inSandbox(load(parts)),
+      loopPlain: () => inSandbox(load(loop), withoutCode),
+      loopCached: () => inSandbox(load(loop)),
+      runPlain: async () => runs.plain.push(await playRun(plain)),
+      runCached: async () => runs.cached.push(await playRun(cached)),
     },
     rounds,
   );

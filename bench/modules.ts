@@ -5,7 +5,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { bundleAgent, writeBundle } from '../packages/worker/src/runtime/bundle.ts';
+import { bundleProgram, keepCodeVariable, writeBundle } from '../packages/worker/src/runtime/bundle.ts';
 import { run } from './programs.ts';
 import { percentile, report } from './report.ts';
 import { inTurns } from './turns.ts';
@@ -53,16 +53,18 @@ async function prepare(code: string, place: string): Promise<() => Promise<{ wal
   await writeFile(
     entry,
     `performance.now(), process.cpuUsage(); // Loaded by their first use.
+void (async () => {
 const [wall, cpu] = [performance.now(), process.cpuUsage()];
 ${code};
 const [end, used] = [performance.now(), process.cpuUsage(cpu)];
-process.stdout.write(JSON.stringify({ wall: end - wall, cpu: (used.user + used.system) / 1000 }));`,
+process.stdout.write(JSON.stringify({ wall: end - wall, cpu: (used.user + used.system) / 1000 }));
+})();`,
   );
-  await writeBundle(await bundleAgent(entry), path.join(place, 'bundle'));
+  await writeBundle(await bundleProgram(entry), path.join(place, 'bundle'));
   const program = {
     command: process.execPath,
-    args: [path.join(place, 'bundle/main.mjs')],
-    env: { NODE_COMPILE_CACHE: path.join(place, 'cache') },
+    args: [path.join(place, 'bundle/main.cjs')],
+    env: { [keepCodeVariable]: '1' },
   };
   return async () => JSON.parse(await run(program)) as { wall: number; cpu: number };
 }

@@ -90,7 +90,6 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
         'USER',
         'LANG',
         'TERM',
-        'NODE_COMPILE_CACHE',
         'RUNYARD_RELAY_SOCKET',
         'RUNYARD_RUN_FOLDERS',
         'RUNYARD_RUN_TOKEN_FD',
@@ -191,7 +190,7 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
 
   test('cannot write to the agent program that other runs use', async () => {
     const seen = await attempt(
-      'for f in node agent/main.mjs bin/node agent/cache/x new; do echo x >>/opt/runyard/$f && echo GAINED; done; rm -rf /opt/runyard/bin && echo GAINED; chmod 777 /opt/runyard && echo GAINED; find /opt/runyard -writable',
+      'for f in node agent/main.cjs bin/node agent/cache/x new; do echo x >>/opt/runyard/$f && echo GAINED; done; rm -rf /opt/runyard/bin && echo GAINED; chmod 777 /opt/runyard && echo GAINED; find /opt/runyard -writable',
     );
     expect(seen).not.toContain('GAINED');
     expect(seen.match(/Read-only file system/g)?.length).toBeGreaterThanOrEqual(5);

@@ -91,7 +91,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
   test('runs the agent in docker mode, in an image without libraries, and hides the run token', async () => {
     const look = 'for p in /proc/[0-9]*; do (tr "\\0" "\\n" <$p/environ; tr "\\0" " " <$p/cmdline; echo) || true; done';
     const printed = await play(
-      `pwd; echo "$HOME"; ls -A ~ | wc -l; echo 42 >answer.txt; report-artifact answer.txt; ls /lib /usr 2>&1 || true; (${look}) | grep -a -e RUNYARD -e entrypoint -e main.mjs`,
+      `pwd; echo "$HOME"; ls -A ~ | wc -l; echo 42 >answer.txt; report-artifact answer.txt; ls /lib /usr 2>&1 || true; (${look}) | grep -a -e RUNYARD -e entrypoint -e main.cjs`,
       { image: 'box:1', volume: 'exported', backend: 'docker' },
     );
     expect(printed).toMatch(/^\/workspace\n\/tmp\/run\.\w{6}\n0\n/);
@@ -100,7 +100,7 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
     expect(fake.workspaces).toHaveLength(1);
     // The script read entry point and agent.
     expect(printed).toContain('/agent/entrypoint.sh agent run');
-    expect(printed).toContain('/agent/program/main.mjs agent run');
+    expect(printed).toContain('/agent/program/main.cjs agent run');
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(printed).not.toContain(fake.token);
   });

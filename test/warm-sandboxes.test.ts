@@ -19,7 +19,7 @@ const asRoot = process.getuid?.() === 0;
 
 /** Agents that wait in sandboxes of a state folder, by the paths that their processes have mounted. */
 async function waitingAgents(stateRoot: string): Promise<number[]> {
-  const agents = await findProcesses('cmdline', '/opt/runyard/agent/main.mjs');
+  const agents = await findProcesses('cmdline', '/opt/runyard/agent/main.cjs');
   return agents.filter((pid) => {
     try {
       const isWaiting = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0agent\0wait\0');

@@ -15,7 +15,7 @@ const said = (stream, text) => new Promise((resolve) => {
 await said(victim.stdout, 'ready');
 const processes = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
 const commandOf = (pid) => fs.readFileSync('/proc/' + pid + '/cmdline', 'utf8').replaceAll('\0', ' ');
-const agent = processes.find((pid) => /^(\/opt\/runyard\/\S*node .*main.mjs )?agent run/.test(commandOf(pid)));
+const agent = processes.find((pid) => /^(\/opt\/runyard\/\S*node .*main.cjs )?agent run/.test(commandOf(pid)));
 `;
 
 const lookForSecrets = String.raw`

@@ -51,7 +51,6 @@ const ownVariables = [
   'RUNYARD_EGRESS_SOCKET',
   'RUNYARD_RUN_FOLDERS',
   'RUNYARD_AGENT_HOME',
-  'NODE_COMPILE_CACHE',
   'NODE_OPTIONS',
 ] as const;
 
@@ -156,5 +155,7 @@ async function reportFault(
   return 1;
 }
 
-// Exits without waiting for idle connections and background pipes, because everything is reported.
-process.exit(await main(process.argv.slice(2)));
+// The exit code of Node for a program whose promise never settles (nodejs.org/api/process.html#exit-codes).
+process.exitCode = 13;
+// Exits without waiting for idle connections and background pipes: everything is reported.
+void main(process.argv.slice(2)).then((code) => process.exit(code));

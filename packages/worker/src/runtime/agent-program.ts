@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { startFile } from './bundle.ts';
 
 /** File of the agent's own Node in a runtime. */
 export const agentNode = 'agent/node';
@@ -12,7 +13,7 @@ export const agentNode = 'agent/node';
  * keeps SIGUSR1 from opening Node's inspector, which evaluates whatever a client sends.
  */
 export function agentProgram(runtime: string): string[] {
-  return [path.join(runtime, agentNode), '--disable-sigusr1', path.join(runtime, 'agent/main.mjs')];
+  return [path.join(runtime, agentNode), '--disable-sigusr1', path.join(runtime, 'agent', startFile)];
 }
 
 /** Returns the command with a readable Node, so that the worker can find the agent by its environment. For the backend `none`, where commands could read the worker itself anyway. */

@@ -4,54 +4,92 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isPart, joinParts } from './join-parts.ts';
 
-/** The agent as one program: file names below `agent/` and their contents. */
+/** A program: the names of its files and their contents. */
 export interface Bundle {
   readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[];
   /** Source files of the bundle, absolute. */
   readonly inputs: readonly string[];
 }
 
-/**
- * Node's ESM has no `require`. Packages in CommonJS call it for Node's own modules, and for optional packages, which are not in the
- * bundle. `createRequire` of `node:module` would cost each start 3.5 ms.
- */
-const requireShim = [
-  'const require=(name)=>{const found=process.getBuiltinModule(name);if(found!==undefined)return found;',
-  `throw Object.assign(new Error("Cannot find module '"+name+"'"),{code:"MODULE_NOT_FOUND"})};`,
-].join('');
+/** File of a bundle that starts the program. */
+export const startFile = 'main.cjs';
+
+/** Variable with which a program keeps its compiled code when it ends. */
+export const keepCodeVariable = 'RUNYARD_KEEP_CODE';
+
+/** The program of `startFile`. Another program may load it instead of starting it, to load single parts. */
+const startSource = `
+import { openParts } from './parts-loader.ts';
+export const { load, keepCode } = openParts(__dirname);
+export const start = () => load('./main.cjs');
+if (process.env.${keepCodeVariable}) process.once('exit', () => {
+  // Without the code, the next start only takes longer.
+  try { keepCode(); } catch {}
+});
+delete process.env.${keepCodeVariable};
+if (require.main === module) start();
+`;
+
+const common = {
+  platform: 'node',
+  target: 'node24',
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  logLevel: 'silent',
+} as const;
 
 /**
- * Bundles the agent's entry file with everything that it imports. Each dynamic import becomes a chunk, which is read only when it is
- * needed; the modules of every run become few chunks. esbuild is loaded only here, because the bundle usually exists already.
+ * Bundles a program: its entry file with everything that it imports. Each dynamic import becomes a part, which is read only when it is
+ * needed; the modules of every run become few parts. No module may wait at its top level, because parts are scripts. esbuild is loaded
+ * here, because mostly the bundle exists already.
  */
-export async function bundleAgent(entry: string): Promise<Bundle> {
+export async function bundleProgram(entry: string): Promise<Bundle> {
   const esbuild = await import('esbuild');
   try {
-    const result = await esbuild.build({
+    const split = await esbuild.build({
+      ...common,
       entryPoints: { main: entry },
       bundle: true,
+      // Only the format of ECMAScript modules can be split.
       splitting: true,
+      format: 'esm',
       write: false,
       metafile: true,
-      platform: 'node',
-      target: 'node24',
-      format: 'esm',
-      outdir: '/agent',
-      outExtension: { '.js': '.mjs' },
-      chunkNames: 'chunks/[name]-[hash]',
-      minifyWhitespace: true,
-      minifySyntax: true,
-      legalComments: 'none',
-      banner: { js: requireShim },
+      outdir: '/parts',
+      outExtension: { '.js': '.cjs' },
+      chunkNames: '[name]-[hash]',
       absWorkingDir: path.dirname(entry),
       plugins: [joinParts(entry)],
-      logLevel: 'silent',
+    });
+    const parts = split.outputFiles.map(async ({ path: file, text }) => {
+      const { code } = await esbuild.transform(text, {
+        ...common,
+        format: 'cjs',
+        supported: { 'dynamic-import': false },
+        banner: '(function(exports,require,module){"use strict";',
+        footer: '})',
+      });
+      return { name: `parts/${path.basename(file)}`, bytes: Buffer.from(code) };
+    });
+    const start = await esbuild.build({
+      ...common,
+      stdin: { contents: startSource, resolveDir: import.meta.dirname },
+      bundle: true,
+      format: 'cjs',
+      write: false,
     });
     return {
-      files: result.outputFiles.map((file) => ({ name: path.relative('/agent', file.path), bytes: file.contents })),
-      inputs: Object.keys(result.metafile.inputs)
-        .filter((input) => !isPart(input))
-        .map((input) => path.resolve(path.dirname(entry), input)),
+      files: [
+        ...start.outputFiles.map(({ contents }) => ({ name: startFile, bytes: contents })),
+        ...(await Promise.all(parts)),
+      ],
+      inputs: [
+        ...Object.keys(split.metafile.inputs)
+          .filter((input) => !isPart(input))
+          .map((input) => path.resolve(path.dirname(entry), input)),
+        path.join(import.meta.dirname, 'parts-loader.ts'),
+      ],
     };
   } finally {
     // Otherwise esbuild's helper process stays until the worker ends.

@@ -1,21 +1,22 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { bundleAgent } from './bundle.ts';
+import { bundleProgram } from './bundle.ts';
 
 test('loads the modules of every run from few files, and little for the commands of programs', async () => {
-  const { files, inputs } = await bundleAgent(path.resolve(import.meta.dirname, '../../../agent/src/main.ts'));
+  const { files, inputs } = await bundleProgram(path.resolve(import.meta.dirname, '../../../agent/src/main.ts'));
   const texts = new Map(files.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()]));
   /** Returns the file and the files that it loads at once. */
   const loadedBy = (name: string, found = new Set<string>()): Set<string> => {
     if (found.has(name)) return found;
     found.add(name);
-    for (const [, other] of (texts.get(name) ?? '').matchAll(/(?:import|from)"(\.[^"]+)"/g))
+    const atOnce = (texts.get(name) ?? '').replaceAll(/\.then\(\(\)=>(?:\w+\()?require\("[^"]+"\)/g, '');
+    for (const [, other] of atOnce.matchAll(/require\("(\.[^"]+)"\)/g))
       loadedBy(path.join(path.dirname(name), other ?? ''), found);
     return found;
   };
-  const part = (name: string) => [...texts.keys()].find((file) => file.startsWith(`chunks/${name}-`)) ?? '';
+  const part = (name: string) => [...texts.keys()].find((file) => file.startsWith(`parts/${name}-`)) ?? '';
   const bytes = (names: Set<string>) => [...names].reduce((sum, name) => sum + (texts.get(name)?.length ?? 0), 0);
-  const waiting = loadedBy(part('wait'), loadedBy('main.mjs'));
+  const waiting = loadedBy(part('wait'), loadedBy('parts/main.cjs'));
   expect(bytes(waiting)).toBeGreaterThan(100_000);
   expect(waiting.size).toBeLessThanOrEqual(8);
   expect(bytes(loadedBy(part('report-artifact')))).toBeLessThan(30_000);

@@ -14,7 +14,7 @@ beforeEach(async () => {
   await mkdir(path.join(stateRoot, 'source'));
   entry = path.join(stateRoot, 'source/main.ts');
   await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'lazy';\n`);
-  await writeFile(entry, `const { lazy } = await import('./lazy.ts');\nconsole.log(lazy, ...process.argv.slice(2));\n`);
+  await writeFile(entry, `void import('./lazy.ts').then(({ lazy }) => console.log(lazy, ...process.argv.slice(2)));\n`);
 });
 afterEach(() => rm(stateRoot, { recursive: true }));
 
@@ -23,18 +23,18 @@ test('the agent runs from its bundle alone, and report-artifact leads to it', as
   await rm(path.join(stateRoot, 'source'), { recursive: true });
   const run = (program: string, ...args: string[]): string =>
     execFileSync(path.join(folder, program), args, { encoding: 'utf8', env: {} });
-  expect(run('bin/node', path.join(folder, 'agent/main.mjs'), 'a')).toBe('lazy a\n');
+  expect(run('bin/node', path.join(folder, 'agent/main.cjs'), 'a')).toBe('lazy a\n');
   expect(run('bin/report-artifact', 'a file')).toBe('lazy report-artifact a file\n');
 });
 
 test('an existing runtime is used again without bundling, and made again when a source changed', async () => {
   const first = await makeRuntime({ stateRoot, entry, log });
-  const { mtimeMs } = await stat(path.join(first, 'agent/main.mjs'));
+  const { mtimeMs } = await stat(path.join(first, 'agent/main.cjs'));
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
   // Touched but equal: bundled again, same contents, same folder.
   await utimes(path.join(stateRoot, 'source/lazy.ts'), 1, 1);
   expect(await makeRuntime({ stateRoot, entry, log })).toBe(first);
-  expect((await stat(path.join(first, 'agent/main.mjs'))).mtimeMs).toBe(mtimeMs);
+  expect((await stat(path.join(first, 'agent/main.cjs'))).mtimeMs).toBe(mtimeMs);
   await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'other';\n`);
   const second = await makeRuntime({ stateRoot, entry, log });
   expect(second).not.toBe(first);
@@ -71,7 +71,7 @@ test('makes the runtime writable for its owner only, and readable for everyone',
   for (const name of [
     '',
     'agent',
-    'agent/main.mjs',
+    'agent/main.cjs',
     'agent/cache',
     'agent/cache/entry',
     'bin',
@@ -90,7 +90,7 @@ test("makes the agent's Node unreadable, so that its process cannot be traced", 
   expect((await stat(process.execPath)).mode & 0o005).toBe(0o005);
 });
 
-test('works without a compile cache if the rehearsal fails', async () => {
+test('works without compiled code if the rehearsal fails', async () => {
   const folder = await makeRuntime({ stateRoot, entry, rehearse: () => Promise.reject(new Error('no')), log });
   expect(await readdir(path.join(folder, 'agent/cache'))).toEqual([]);
 });

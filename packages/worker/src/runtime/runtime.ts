@@ -17,7 +17,7 @@ import {
 } from 'node:fs/promises';
 import path from 'node:path';
 import { agentNode } from './agent-program.ts';
-import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
+import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStamp } from './bundle.ts';
 import { placePortableNode } from './portable-node.ts';
 
 /** Request for the runtime: the folder that sandboxes see as /opt/runyard. */
@@ -26,20 +26,20 @@ export interface RuntimeRequest {
   /** The agent's `main.ts`. */
   readonly entry: string;
   /**
-   * Runs the agent once inside a sandbox, where `agent/cache` of the given folder may be written: it fills Node's compile cache,
-   * whose entries are valid only for the paths and the user inside. If it rejects, the runtime has no compile cache.
+   * Runs the agent once inside a sandbox, where `agent/cache` of the given folder may be written: it keeps the code that
+   * V8 compiled. If it rejects, the runtime has no compiled code.
    */
   readonly rehearse?: (folder: string) => Promise<void>;
   /** Folder that containers see the runtime as; its Node then needs no library of an image. Absent: it runs on this machine's libraries. */
   readonly portableIn?: string;
   /** True if other processes use the folder without a lock. Runtimes used in the last 30 days are then kept. */
   readonly shared?: boolean;
-  /** Runtimes of sandboxes that an earlier worker left: their agents load chunks late. */
+  /** Runtimes of sandboxes that an earlier worker left: their agents load parts late. */
   readonly inUse?: readonly string[];
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** Age at which a shared runtime is removed: an agent of another worker may run for days and load chunks late. */
+/** Age at which a shared runtime is removed: an agent of another worker may run for days and load parts late. */
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands for shells and scripts inside. */
@@ -47,10 +47,10 @@ export const agentCommands = ['report-artifact', 'child-run', 'pull-request'] as
 
 /** Returns a script that finds the runtime from its own path. */
 const commandScript = (name: string): string =>
-  `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/main.mjs" ${name} "$@"\n`;
+  `#!/bin/sh\nexec "\${0%/*}/../node" "\${0%/*}/../agent/${startFile}" ${name} "$@"\n`;
 
 /**
- * Returns the folder with `node`, `agent/node`, `agent/main.mjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
+ * Returns the folder with `node`, `agent/node`, `agent/main.cjs`, `agent/cache` and `bin/`, made once for each content of the agent and each
  * Node. It is made in a temporary folder, which is renamed when it is complete. It belongs to the worker's user and is read-only in
  * every sandbox, so no run can change what another one reads. Removes older runtimes: unless the folder is shared, the caller holds
  * the lock of the data folder, so no agent uses them.
@@ -69,7 +69,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
     return path.join(all, known);
   }
 
-  const bundle = await bundleAgent(request.entry).catch((error: Error) => {
+  const bundle = await bundleProgram(request.entry).catch((error: Error) => {
     throw new Error(`the agent (${request.entry}) cannot be bundled: ${error.message}`, { cause: error });
   });
   const hash = bundleHash(bundle, salt);
@@ -118,7 +118,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
 
 async function isWhole(folder: string): Promise<boolean> {
   const executable = ['node', agentNode].map((name) => access(path.join(folder, name), constants.X_OK));
-  return Promise.all([access(path.join(folder, 'agent/main.mjs')), ...executable]).then(
+  return Promise.all([access(path.join(folder, 'agent', startFile)), ...executable]).then(
     () => true,
     () => false,
   );

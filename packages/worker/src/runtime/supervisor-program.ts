@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
-import { bundleAgent, bundleHash, readStamp, writeBundle, writeStamp } from './bundle.ts';
+import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStamp } from './bundle.ts';
 
 const entry = fileURLToPath(new URL('../supervisor/main.ts', import.meta.url));
 
@@ -15,18 +15,13 @@ export async function makeSupervisorProgram(stateRoot: string, node: string): Pr
   await mkdir(all, { recursive: true, mode: 0o700 });
   const stampFile = path.join(all, 'stamp.json');
   const known = await readStamp(stampFile, entry, process.version);
-  if (known !== undefined) return { node, ...programIn(all, known) };
-  const bundle = await bundleAgent(entry);
+  if (known !== undefined) return { node, entry: path.join(all, known, startFile) };
+  const bundle = await bundleProgram(entry);
   const hash = bundleHash(bundle, process.version);
   const making = path.join(all, 'making');
   for (const name of await readdir(all)) await rm(path.join(all, name), { recursive: true, force: true });
   await writeBundle(bundle, making);
   await rename(making, path.join(all, hash));
   await writeStamp(stampFile, entry, process.version, hash, bundle);
-  return { node, ...programIn(all, hash) };
+  return { node, entry: path.join(all, hash, startFile) };
 }
-
-const programIn = (all: string, hash: string): Omit<SupervisorProgram, 'node'> => ({
-  entry: path.join(all, hash, 'main.mjs'),
-  compileCache: path.join(all, hash, 'cache'),
-});

@@ -9,7 +9,6 @@ export interface SupervisorProgram {
   readonly node: string;
   /** Bundle of `supervisor/main.ts`. */
   readonly entry: string;
-  readonly compileCache: string;
 }
 
 /** Facts by which all parts of a sandbox on the machine are found, besides its supervisor. */

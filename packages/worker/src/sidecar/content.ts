@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { bundleAgent } from '../runtime/bundle.ts';
+import { bundleProgram } from '../runtime/bundle.ts';
 import { placeOneNode } from '../runtime/portable-node.ts';
 import { agentCommands } from '../runtime/runtime.ts';
 import type { TarEntry } from './tar.ts';
@@ -22,7 +22,7 @@ export interface ContentRequest {
 /** Returns the files, sorted, so that equal checkouts have equal images. */
 export async function sidecarContent({ root, busybox, readableNode }: ContentRequest): Promise<TarEntry[]> {
   const entry = path.join(root, 'packages/agent/src/main.ts');
-  const bundle = await bundleAgent(entry);
+  const bundle = await bundleProgram(entry);
   const files: TarEntry[] = [];
   const add = (name: string, bytes: Uint8Array, mode = 0o644): void => {
     files.push({ name, mode, content: { bytes } });
@@ -53,7 +53,7 @@ export async function sidecarContent({ root, busybox, readableNode }: ContentReq
 const foldersOf = (name: string): string[] => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index + 1));
 
 const commandScript = (name: string): string =>
-  `#!${mountedAt}/bin/busybox sh\nexec ${mountedAt}/node ${mountedAt}/program/main.mjs ${name} "$@"\n`;
+  `#!${mountedAt}/bin/busybox sh\nexec ${mountedAt}/node ${mountedAt}/program/main.cjs ${name} "$@"\n`;
 
 /** Returns Node and its libraries, which need no file of an image. */
 async function portableNode(): Promise<[string, Buffer][]> {

@@ -35,7 +35,7 @@ elif [ -z "$(/agent/bin/busybox ls -A .)" ]; then
 fi
 
 PATH=/agent/commands:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin} LANG=${LANG:-C.UTF-8} TERM=dumb \
-  /agent/node --disable-sigusr1 /agent/program/main.mjs "$@" </dev/null &
+  /agent/node --disable-sigusr1 /agent/program/main.cjs "$@" </dev/null &
 agent=$!
 exec 4<&-
 

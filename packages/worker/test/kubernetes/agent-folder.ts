@@ -16,7 +16,7 @@ export async function makeAgentFolder(parent: string, entry: string): Promise<st
   const ofAgent = (source: string) => !['node', 'cache'].includes(path.relative(path.join(runtime, 'agent'), source));
   await cp(path.join(runtime, 'agent'), path.join(folder, 'program'), { recursive: true, filter: ofAgent });
   for (const name of ['report-artifact', 'child-run', 'pull-request']) {
-    const script = `#!/bin/sh\nexec /agent/node /agent/program/main.mjs ${name} "$@"\n`;
+    const script = `#!/bin/sh\nexec /agent/node /agent/program/main.cjs ${name} "$@"\n`;
     await writeFile(path.join(folder, 'commands', name), script, { mode: 0o755 });
   }
   return folder;

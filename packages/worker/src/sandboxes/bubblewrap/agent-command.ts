@@ -17,7 +17,6 @@ export function agentCommand(args: readonly string[], gvisor: Gvisor | undefined
 export function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
-    NODE_COMPILE_CACHE: `${inside.runtime}/agent/cache`,
     RUNYARD_RELAY_SOCKET: inside.relaySocket,
     RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),
     ...madeForRun,

@@ -20,7 +20,7 @@ export interface SandboxView {
   readonly egressSocket?: string;
   /** Host folder that is /opt/runyard. */
   readonly runtime?: string;
-  /** Set only during the rehearsal, which writes the compile cache. */
+  /** Set only during the rehearsal, which writes the compiled code. */
   readonly writableCache?: { readonly from: string; readonly to: string };
   readonly limits: SandboxLimits;
   readonly env: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { lstat, mkdir, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
 
-/** Uid inside every sandbox. It is fixed because Node's compile cache is per uid. */
+/** Uid inside every sandbox. */
 export const insideUid = 1000;
 
 const etcFiles: Readonly<Record<string, string>> = {

@@ -58,7 +58,7 @@ export interface RawSandbox extends Sandbox {
    * Starts an agent that knows nothing of a run but the address of the service. `spawn` then gives it its run instead of starting one.
    * Resolves when it waits. If it ends before, this rejects and the sandbox must be disposed of.
    */
-  startWaiting(serviceRoot: string): Promise<void>;
+  startWaiting(serviceRoot: string, env?: Readonly<Record<string, string>>): Promise<void>;
 }
 
 /** Longest time until an agent waits. */
@@ -234,9 +234,9 @@ export async function prepareSandbox(
     },
     isAlive: started.isAlive,
     gone: started.ended,
-    async startWaiting(serviceRoot) {
+    async startWaiting(serviceRoot, env = {}) {
       isWaiting = true;
-      begin(agentCommand(['agent', 'wait', serviceRoot], gvisor), agentEnvironment({}), undefined);
+      begin(agentCommand(['agent', 'wait', serviceRoot], gvisor), agentEnvironment(env), undefined);
       await inTime(started.spoke(), longestStartMs).catch((error: Error) => {
         throw notPrepared(error);
       });

@@ -1,47 +1,47 @@
 import { chown, lchown, readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { keepCodeVariable, startFile } from '../../runtime/bundle.ts';
 import { openRehearsalService } from '../../runtime/rehearsal-service.ts';
-import { agentCommand, agentEnvironment } from './agent-command.ts';
+import { agentEnvironment } from './agent-command.ts';
 import { inside } from './arguments.ts';
 import type { BubblewrapGround } from './ground.ts';
-import { prepareSandbox } from './prepare.ts';
+import { prepareSandbox, type RawSandbox } from './prepare.ts';
 
 const longestMs = 20_000;
 const agentInside = `${inside.runtime}/agent`;
+const keepCode = { [keepCodeVariable]: '1' };
 
-/** Script that loads every chunk of the bundle that the agent loads late, such as the model SDKs (`bench/agent-start.md`). */
+/** Script that loads every part that the agent loads late, such as the model SDKs (`bench/agent-start.md`). */
 const loadAllParts = `
-import { existsSync, readdirSync } from 'node:fs';
-import { flushCompileCache } from 'node:module';
-const chunks = '${agentInside}/chunks';
-for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
-  await import(chunks + '/' + name).catch(() => {});
-  flushCompileCache();
-}
+const { load } = require('${agentInside}/${startFile}');
+// The first part starts the agent.
+for (const name of fs.readdirSync('${agentInside}/parts').filter((name) => name !== 'main.cjs')) load('./' + name);
 process.exit(0);
 `;
 
 /**
- * Runs the agent of `runtime` once with its compile cache writable, on a task that does nothing, then loads the parts that this
- * run did not need. Node writes the cache when it exits; the entries are valid only for the paths and the user inside the
- * sandbox. Rejects if the agent does not exit with code 0.
+ * Runs the agent of `runtime` once, on a task that does nothing, then loads the parts that this run did not need. Both programs keep
+ * their compiled code when they exit. Rejects if the agent does not exit with code 0.
  */
 export async function rehearseAgent(ground: BubblewrapGround, runtime: string): Promise<void> {
   const id = '00000000-0000-7000-8000-000000000001';
   const root = 'http://localhost';
-  const args = ['run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
+  const args = ['agent', 'run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
   const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
-  await runOnce(ground, runtime, agentCommand(['agent', ...args], ground.gvisor), agentEnvironment(env), 'rehearsal');
-  const node = [`${inside.runtime}/node`, '--input-type=module', '--eval', loadAllParts];
-  await runOnce(ground, runtime, node, agentEnvironment({}));
+  await runOnce(ground, runtime, async (sandbox) => {
+    // An agent that waits runs all that a run needs, and its own rehearsal.
+    if (ground.gvisor === undefined) await sandbox.startWaiting(root, keepCode);
+    await sandbox.spawn({ args, env: { ...env, ...keepCode }, runToken: 'rehearsal' });
+  });
+  await runOnce(ground, runtime, async (sandbox) => {
+    sandbox.run([`${inside.runtime}/node`, '--eval', loadAllParts], agentEnvironment(keepCode));
+  });
 }
 
 async function runOnce(
   ground: BubblewrapGround,
   runtime: string,
-  command: readonly string[],
-  env: Readonly<Record<string, string>>,
-  runToken?: string,
+  start: (sandbox: RawSandbox) => Promise<void>,
 ): Promise<void> {
   const cache = path.join(runtime, 'agent/cache');
   const sandbox = await prepareSandbox(ground, {
@@ -52,13 +52,13 @@ async function runOnce(
       return openRehearsalService(socketPath, uid);
     },
   });
+  const tooLong = setTimeout(() => sandbox.kill('kill'), longestMs);
   try {
-    const running = sandbox.run(command, env, runToken);
-    const tooLong = setTimeout(() => running.kill('kill'), longestMs);
-    const end = await running.ended;
-    clearTimeout(tooLong);
+    await start(sandbox);
+    const end = await sandbox.ended;
     if (end.exitCode !== 0) throw new Error(`exit code ${end.exitCode}: ${end.outputTail.trim().slice(-500)}`);
   } finally {
+    clearTimeout(tooLong);
     await sandbox.dispose();
   }
 }

@@ -31,7 +31,8 @@ process.env.PATH = ['${places.agent}/commands', process.env.PATH || '/usr/local/
 const file = '${places.token}/token';
 process.env.RUNYARD_RUN_TOKEN_FD = String(openSync(file, 'r'));
 unlinkSync(file);
-await import('./program/main.mjs');
+const { default: program } = await import('./program/main.cjs');
+program.start();
 `;
 
 /**
@@ -43,7 +44,7 @@ export const placeAgent = (isReadable: boolean): string => `
 const fs = require('node:fs');
 const from = '${places.agent}';
 const to = '${placing.target}';
-for (const name of ['node', 'program/main.mjs']) {
+for (const name of ['node', 'program/main.cjs']) {
   if (fs.existsSync(from + '/' + name)) continue;
   console.error('the image of the agent has no ' + from + '/' + name);
   process.exit(3);

@@ -1,0 +1,71 @@
+/** The beginning of each bundled program. It runs before everything else, so it uses only modules that Node has loaded by then. */
+import type { Script } from 'node:vm';
+
+const fs = process.getBuiltinModule('node:fs');
+const vm = process.getBuiltinModule('node:vm');
+
+/** Function that a part consists of: the body of a CommonJS module. */
+type Body = (exports: object, require: (name: string) => unknown, module: { exports: object }) => void;
+
+/** The parts of a bundled program. */
+export interface Parts {
+  /** Runs a part, once, and returns its exports. `name` is `./` and the name of its file. */
+  load(name: string): object;
+  /** Writes the compiled code of the parts that ran without any, each whole or not at all. */
+  keepCode(): void;
+}
+
+/**
+ * Opens the parts of a program in `folder`: their sources are in `parts/`, their compiled code is in `cache/`. V8 compiles a function on
+ * its first call, and the code that is kept here was taken after such calls. Node's own compile cache takes it before them, so each start
+ * would compile most functions again (`docs/decisions/agent-bundle.md` has the times). V8 ignores the code of another version of itself.
+ */
+export function openParts(folder: string): Parts {
+  const loaded = new Map<string, { exports: object }>();
+  const withoutCode = new Map<string, Script>();
+
+  const load: Parts['load'] = (name) => {
+    const known = loaded.get(name);
+    if (known !== undefined) return known.exports;
+    const filename = `${folder}/parts/${name.slice(2)}`;
+    const code = readIfThere(`${folder}/cache/${name.slice(2)}`);
+    // esbuild writes ASCII, so no byte has to be decoded.
+    const source = fs.readFileSync(filename, 'latin1');
+    const script = new vm.Script(source, { filename, ...(code === undefined ? {} : { cachedData: code }) });
+    if (script.cachedDataRejected !== false) withoutCode.set(name, script);
+    const module = { exports: {} };
+    loaded.set(name, module);
+    const body: Body = script.runInThisContext();
+    body(module.exports, require, module);
+    return module.exports;
+  };
+
+  const require = (name: string): unknown => {
+    if (name.startsWith('./')) return load(name);
+    const builtin = process.getBuiltinModule(name);
+    if (builtin !== undefined) return builtin;
+    // As Node says it: packages look for optional packages in this way.
+    throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
+  };
+
+  return {
+    load,
+    keepCode() {
+      fs.mkdirSync(`${folder}/cache`, { recursive: true });
+      for (const [name, script] of withoutCode) {
+        const file = `${folder}/cache/${name.slice(2)}`;
+        fs.writeFileSync(`${file}.${process.pid}`, script.createCachedData());
+        fs.renameSync(`${file}.${process.pid}`, file);
+      }
+      withoutCode.clear();
+    },
+  };
+}
+
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return fs.readFileSync(file);
+  } catch {
+    return undefined;
+  }
+}
