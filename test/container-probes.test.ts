@@ -127,6 +127,9 @@ describe.skipIf(typeof started === 'string')(
         reasons: [expect.stringMatching(/no runtime absent \(RUNYARD_DOCKER_RUNTIME\), only .*runc/)],
       });
       expect(about?.[0]).toMatch(/^engine \d+\.\d+\.\S+, runtime absent, cgroup version [12]$/);
+      expect(about?.at(-1)).toMatch(
+        /^images of the engine: \d+ with \d+ MB, .* keeps 51200 MB \(RUNYARD_DOCKER_PULLED_MB\)$/,
+      );
     });
 
     test.runIf(hasGvisor)('gets a kernel of its own by the runtime runsc', async () => {

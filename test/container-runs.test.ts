@@ -48,6 +48,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
         RUNYARD_DOCKER_REGISTRIES: `docker.io,${registry.address},${closedRegistry.address}`,
         RUNYARD_DOCKER_CONFIG: config,
         RUNYARD_DOCKER_IMAGE_MB: '16',
+        RUNYARD_DOCKER_PULLED_MB: '1',
         RUNYARD_SANDBOX_DISK_MB: '64',
       },
     });
@@ -117,7 +118,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(seen).toContain('42');
   });
 
-  test('pulls an image once for two runs, and shows it in the timeline', async () => {
+  test('pulls an image once for two runs, shows it in the timeline, and removes it after them', async () => {
     const image = `${registry.address}/team/box:1`;
     const runs = [
       await create(sh('echo pulled'), { docker_image: image }),
@@ -136,6 +137,10 @@ describe.skipIf(typeof started === 'string')(name, () => {
       { event_type: 'setup_step_finished', payload: { name: image, bytes: expect.any(Number) } },
     ]);
     expect(registry.layerRequests).toHaveLength(1);
+    const names = async (): Promise<(string | undefined)[]> =>
+      (await engine.engine.call<{ RepoTags: string[] }[]>('GET', '/images/json')).flatMap(({ RepoTags }) => RepoTags);
+    await eventually('removal of the image that was pulled', async () => !(await names()).includes(image));
+    expect(await names(), 'an image that the engine had').toContain('box:1');
   });
 
   test('pulls a private image with the credentials of the operator, which no run and no log shows', async () => {

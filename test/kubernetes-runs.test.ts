@@ -1,6 +1,4 @@
-/**
- * Runs of a whole system in pods. The node replaces a real one, and starts the real agent; `test-cluster.ts` describes the API server.
- */
+/** Runs of a whole system in pods, with the real agent. `test-cluster.ts` says which API server and node they have. */
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +28,7 @@ describe.skipIf(problem !== null)(name, () => {
         RUNYARD_SANDBOX: 'kubernetes',
         RUNYARD_KUBERNETES_CONFIG: scenario.config,
         RUNYARD_KUBERNETES_AGENT_IMAGE: 'ghcr.io/test/agent:1',
-        RUNYARD_KUBERNETES_SERVICE_URL: system.baseUrl(),
+        RUNYARD_KUBERNETES_SERVICE_URL: await cluster.reach(system.baseUrl()),
         RUNYARD_SANDBOX_MEMORY_MB: '512',
       }),
     );

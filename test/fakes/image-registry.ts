@@ -9,6 +9,8 @@ export interface RegistryImage {
   /** Tar archive of its files. */
   readonly layer: Buffer;
   readonly architecture?: string;
+  /** Program of its containers, with arguments. */
+  readonly command?: readonly string[];
   /** Answers 401 for it. */
   readonly needsCredentials?: true;
   /** Sends its layer only after this. */
@@ -44,13 +46,13 @@ export async function startFakeImageRegistry(
     return digest;
   };
   for (const [name, image] of Object.entries(images)) {
-    const { layer, architecture = 'amd64', release } = image;
+    const { layer, architecture = 'amd64', command, release } = image;
     const packed = gzipSync(layer);
     const config = Buffer.from(
       JSON.stringify({
         architecture,
         os: 'linux',
-        config: {},
+        config: command === undefined ? {} : { Cmd: command },
         rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
       }),
     );
@@ -77,7 +79,8 @@ export async function startFakeImageRegistry(
     const platform = { architecture, os: 'linux' };
     const entry = { mediaType: manifestType, size: content.length, digest, platform };
     const list = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: listType, manifests: [entry] }));
-    manifests.set(name, { content: list, type: listType });
+    for (const reference of [name, `${name.split(':')[0]}:${digestOf(list)}`])
+      manifests.set(reference, { content: list, type: listType });
     if (image.needsCredentials) closed.add(name.split(':')[0] ?? '');
   }
 
@@ -87,7 +90,8 @@ export async function startFakeImageRegistry(
     response.writeHead(status, headers).end(JSON.stringify({ errors: [{ code, message: code.toLowerCase() }] }));
   };
   const server = createServer(async (request, response) => {
-    const url = request.url ?? '';
+    // Mirrors are asked with the name of the registry in the query.
+    const [url = ''] = (request.url ?? '').split('?');
     const wanted = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`;
     if (wanted !== undefined && request.headers.authorization !== wanted) return refuse(response, 401, 'UNAUTHORIZED');
     if (url === '/v2/') return void response.writeHead(200).end('{}');

@@ -116,10 +116,7 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
     async makeRoot() {
       roots += 1;
       const root = path.join(folder, `root-${roots}`);
-      await mkdir(path.join(root, 'bin'), { recursive: true });
-      await cp(shell, path.join(root, 'bin/busybox'));
-      for (const name of execFileSync(shell, ['--list'], { encoding: 'utf8' }).trim().split('\n'))
-        if (name !== 'busybox') await symlink('busybox', path.join(root, 'bin', name));
+      await makeShellRoot(root);
       return root;
     },
     async containers() {
@@ -128,6 +125,14 @@ export async function startTestEngine(bridge?: string): Promise<TestEngine | str
     },
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Makes a root folder with a shell and the usual commands, and nothing else. */
+export async function makeShellRoot(root: string): Promise<void> {
+  await mkdir(path.join(root, 'bin'), { recursive: true });
+  await cp(shell, path.join(root, 'bin/busybox'));
+  for (const name of execFileSync(shell, ['--list'], { encoding: 'utf8' }).trim().split('\n'))
+    if (name !== 'busybox') await symlink('busybox', path.join(root, 'bin', name));
 }
 
 /** Puts the libraries of musl into a root, and nothing of glibc. */

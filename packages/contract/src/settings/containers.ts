@@ -46,6 +46,13 @@ export const containerSettings = {
     description: 'Largest size of an image, packed and unpacked.',
     usedBy: ['worker'],
   },
+  RUNYARD_DOCKER_PULLED_MB: {
+    read: whole(0, 104857600),
+    default: '51200',
+    description:
+      'Size of the images together that the worker has pulled. Above it, the worker removes those that were not used for longest, never one in use, and never one that the engine had before. 0: it removes none.',
+    usedBy: ['worker', 'cli'],
+  },
   RUNYARD_SIDECAR_IMAGE: {
     read: imageName,
     description:

@@ -27,6 +27,7 @@ export type DockerSettings = Pick<
   | 'RUNYARD_DOCKER_RUNTIME'
   | 'RUNYARD_DOCKER_REGISTRIES'
   | 'RUNYARD_DOCKER_IMAGE_MB'
+  | 'RUNYARD_DOCKER_PULLED_MB'
 >;
 
 /** Settings of the backend `kubernetes`. */

@@ -13,6 +13,8 @@ export const mountedAt = '/agent';
 export interface ContentRequest {
   /** The checkout. */
   readonly root: string;
+  /** Program of the agent; absent: the checkout's. Tests have one of their own. */
+  readonly entry?: string;
   /** A BusyBox without libraries: the shell for images that have none, and the `tar` by which workers copy the image. */
   readonly busybox: string;
   /** True: users may read Node, which gVisor needs to start it for users other than root. Commands of such users can then read the agent's memory. */
@@ -20,9 +22,9 @@ export interface ContentRequest {
 }
 
 /** Returns the files, sorted, so that equal checkouts have equal images. */
-export async function sidecarContent({ root, busybox, readableNode }: ContentRequest): Promise<TarEntry[]> {
-  const entry = path.join(root, 'packages/agent/src/main.ts');
-  const bundle = await bundleProgram(entry);
+export async function sidecarContent(request: ContentRequest): Promise<TarEntry[]> {
+  const { root, entry = path.join(root, 'packages/agent/src/main.ts'), busybox, readableNode } = request;
+  const bundle = await bundleAgent(entry);
   const files: TarEntry[] = [];
   const add = (name: string, bytes: Uint8Array, mode = 0o644): void => {
     files.push({ name, mode, content: { bytes } });

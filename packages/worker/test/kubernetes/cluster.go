@@ -1,13 +1,15 @@
-// Command cluster runs one of the programs of a control plane.
+// Command cluster runs one of the programs of a cluster.
 package main
 
 import (
+	"context"
 	"os"
 
 	"k8s.io/component-base/cli"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 func main() {
@@ -20,6 +22,8 @@ func main() {
 		os.Exit(cli.Run(controllers.NewControllerManagerCommand()))
 	case "scheduler":
 		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
+	case "kubelet":
+		os.Exit(cli.Run(kubelet.NewKubeletCommand(context.Background())))
 	}
 	os.Exit(2)
 }

@@ -1,10 +1,10 @@
 /**
- * Replaces the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
- * commands that the pod names, and writes their states through the API as a kubelet does. It has no images: a container sees the
- * programs of this machine, and `/agent` of the agent's image. It enforces no limits and no network policies.
+ * Stands in for the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
+ * commands that the pod names, and writes their states through the API as a kubelet does. The root of the first container is the agent's
+ * image. It has no other images: the second one sees the programs of this machine. It keeps no limits and no network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer as createPlainServer, type RequestListener } from 'node:http';
 import { createServer } from 'node:https';
@@ -33,8 +33,35 @@ const pullFaults: Readonly<Record<string, string>> = {
 };
 
 export interface Kubelet extends AsyncDisposable {
-  /** Processes of containers that were started, by pod name. */
+  /** Pod of each container that was started. */
   readonly starts: readonly string[];
+  /** Address by which pods reach this machine. */
+  readonly address: string;
+}
+
+/** Returns the mounts of a container with the programs of this machine. */
+const programsOfMachine = (): string[] =>
+  ['usr', 'bin', 'lib', 'lib64', 'sbin'].flatMap((each) =>
+    existsSync(`/${each}`) ? ['--ro-bind', `/${each}`, `/${each}`] : [],
+  );
+
+/** Folder in the container with the program that changes its user, and the start of the command that runs it. */
+const helper = '/.stand-in';
+const loaded = [`${helper}/ld.so`, '--library-path', helper, `${helper}/setpriv`];
+
+/** Returns the mounts of a container whose root has the files of `folder`. */
+function programsOfImage(folder: string): string[] {
+  const setpriv = execFileSync('/bin/sh', ['-c', 'command -v setpriv'], { encoding: 'utf8' }).trim();
+  const libraries = execFileSync('ldd', [setpriv], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
+  const nameOf = (file: string): string => (/\/ld-linux/.test(file) ? 'ld.so' : path.basename(file));
+  return [
+    ...readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+      entry.isSymbolicLink()
+        ? ['--symlink', readlinkSync(path.join(folder, entry.name)), `/${entry.name}`]
+        : ['--ro-bind', path.join(folder, entry.name), `/${entry.name}`],
+    ),
+    ...[setpriv, ...libraries].flatMap((file) => ['--ro-bind', file, `${helper}/${nameOf(file)}`]),
+  ];
 }
 
 /** The API server of the kubelet, and a folder for its files. `server.key` and `server.crt` in it are its certificate; absent: it uses plain HTTP. */
@@ -43,7 +70,7 @@ export interface KubeletGround {
   readonly folder: string;
 }
 
-/** Starts the node. `agentFolder` is `/agent` of the agent's image. */
+/** Starts the node. `agentFolder` has the files of the agent's image. */
 export async function startKubelet({ admin, folder }: KubeletGround, agentFolder: string): Promise<Kubelet> {
   const core = admin.makeApiClient(CoreV1Api);
   const starts: string[] = [];
@@ -125,9 +152,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
     });
     const uid = of.securityContext?.runAsUser ?? pod.spec?.securityContext?.runAsUser ?? 0;
     const gid = of.securityContext?.runAsGroup ?? pod.spec?.securityContext?.runAsGroup ?? 0;
-    const folders = ['usr', 'bin', 'lib', 'lib64', 'sbin'].flatMap((each) =>
-      existsSync(`/${each}`) ? ['--ro-bind', `/${each}`, `/${each}`] : [],
-    );
+    const folders = agent === undefined ? programsOfMachine() : programsOfImage(agent);
     const env = [...(of.env ?? [])].flatMap(({ name: variable, value = '' }) => [
       '--setenv',
       variable,
@@ -139,12 +164,11 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
       ...folders,
       ...parents,
       ...['--proc', '/proc', '--dev', '/dev', '--unshare-pid', '--unshare-ipc', '--die-with-parent', '--new-session'],
-      ...(agent === undefined ? [] : ['--ro-bind', agent, '/agent']),
       ...mounts,
       ...['--remount-ro', '/', '--clearenv', '--setenv', 'PATH', '/usr/local/bin:/usr/bin:/bin', ...env],
       ...['--chdir', of.workingDir ?? '/', '--'],
       ...[
-        'setpriv',
+        ...(agent === undefined ? ['setpriv'] : loaded),
         `--reuid=${uid}`,
         `--regid=${gid}`,
         '--clear-groups',
@@ -171,7 +195,8 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
     for (const volume of pod.spec?.volumes ?? []) {
       const at = path.join(root, name, volume.name);
       await mkdir(at, { recursive: true });
-      await chmod(at, volume.secret === undefined ? 0o777 : 0o755);
+      const isInMemory = volume.emptyDir?.medium === 'Memory';
+      await chmod(at, volume.secret !== undefined ? 0o755 : isInMemory ? 0o1777 : 0o777);
       if (volume.secret === undefined) continue;
       const { data = {} } = await core.readNamespacedSecret({ name: volume.secret.secretName ?? '', namespace });
       for (const [key, value] of Object.entries(data)) {
@@ -271,6 +296,7 @@ export async function startKubelet({ admin, folder }: KubeletGround, agentFolder
 
   return {
     starts,
+    address: '127.0.0.1',
     async [Symbol.asyncDispose]() {
       closed = true;
       await loop;

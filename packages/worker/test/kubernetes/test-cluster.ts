@@ -1,7 +1,7 @@
-/**
- * The cluster of a test: a real control plane if `bin/test-kubernetes` runs it, else the fake one; and a node that replaces a real one.
- */
+/** The cluster of a test: a real control plane and node where `bin/test-kubernetes` runs it, else a fake API server and a stand-in for a node. */
+import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
@@ -9,10 +9,14 @@ import { type Exchange, startMemoryCluster } from '../../../../test/fakes/cluste
 import { makeAgentFolder } from './agent-folder.ts';
 import { kubeconfig, startControlPlane } from './control-plane.ts';
 import { type Kubelet, startKubelet } from './kubelet.ts';
+import { startNode } from './node.ts';
 import { startRecorder } from './recorder.ts';
 
 /** Folder with the programs of a real cluster; absent: there is none. */
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;
+
+/** True: a kernel keeps the limits of pods. */
+export const keepsLimits = programs !== undefined;
 
 export interface Scenario extends AsyncDisposable {
   /** All requests of the worker, with the answers. */
@@ -22,11 +26,11 @@ export interface Scenario extends AsyncDisposable {
 }
 
 export interface TestCluster extends AsyncDisposable {
-  /** False: the API server is the fake one. The node is never a real one. */
-  readonly isReal: boolean;
   /** Kubeconfig of a user who may do everything. */
   readonly admin: KubeConfig;
   readonly kubelet: Kubelet;
+  /** Returns the URL by which pods reach a server that listens on 127.0.0.1. */
+  reach(url: string): Promise<string>;
   /** Begins a conversation of a worker with the cluster. */
   begin(name: string): Promise<Scenario>;
 }
@@ -38,12 +42,26 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
   const plane = programs === undefined ? undefined : await startControlPlane(programs);
   const memory = plane === undefined ? await startMemoryCluster() : undefined;
   const admin = plane?.admin ?? adminOf(memory?.server ?? '');
-  const agentFolder = await makeAgentFolder(folder, agentEntry);
-  const kubelet = await startKubelet(plane ?? { admin, folder }, agentFolder);
+  const kubelet =
+    plane === undefined || programs === undefined
+      ? await startKubelet({ admin, folder }, await makeAgentFolder(folder, agentEntry))
+      : await startNode(plane, programs, agentEntry);
+  const forwarders: net.Server[] = [];
   return {
-    isReal: plane !== undefined,
     admin,
     kubelet,
+    async reach(url) {
+      const { hostname, port } = new URL(url);
+      if (kubelet.address === hostname) return url;
+      const forwarder = net.createServer((from) => {
+        const to = net.connect(Number(port), hostname);
+        from.on('error', () => to.destroy()).pipe(to);
+        to.on('error', () => from.destroy()).pipe(from);
+      });
+      forwarders.push(forwarder.listen(0, kubelet.address));
+      await once(forwarder, 'listening');
+      return `http://${kubelet.address}:${(forwarder.address() as net.AddressInfo).port}`;
+    },
     async begin(name) {
       const recorder = plane && (await startRecorder(plane));
       const config = path.join(folder, `${name}.config`);
@@ -57,6 +75,7 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
       };
     },
     async [Symbol.asyncDispose]() {
+      for (const forwarder of forwarders) forwarder.close();
       await kubelet[Symbol.asyncDispose]();
       await plane?.[Symbol.asyncDispose]();
       await memory?.[Symbol.asyncDispose]();

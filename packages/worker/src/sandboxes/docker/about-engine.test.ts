@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EngineFacts } from '../engine/engine.ts';
-import { aboutEngine } from './about-engine.ts';
+import { aboutEngine, limitsOfEngine } from './about-engine.ts';
 
 const facts: EngineFacts = {
   name: 'engine 28.0.1',
@@ -10,6 +10,8 @@ const facts: EngineFacts = {
   defaultRuntime: 'runc',
   hasMemoryLimit: true,
   hasProcessLimit: true,
+  hasSwapLimit: true,
+  hasProcessorLimit: true,
   cgroupVersion: '1',
   rootFolder: '/var/lib/docker',
 };
@@ -27,4 +29,14 @@ test('names version, runtime and cgroup version of the engine, and its untested 
 test('says that the facts of an engine are unknown if it does not report them', () => {
   const [engine] = aboutEngine({ ...facts, defaultRuntime: '', cgroupVersion: '' });
   expect(engine).toBe('engine 28.0.1, runtime unknown, cgroup version unknown');
+});
+
+test('names each limit that the engine does not have', () => {
+  expect(limitsOfEngine(facts).filter(({ holds }) => !holds)).toEqual([]);
+  const without = { hasProcessLimit: false, hasSwapLimit: false, hasProcessorLimit: false };
+  expect(limitsOfEngine({ ...facts, ...without })).toMatchObject([
+    { feature: 'cgroup', holds: false, reason: expect.stringMatching(/limit the number of processes on/) },
+    { feature: 'swap-limit', holds: false },
+    { feature: 'processor-limit', holds: false },
+  ]);
 });

@@ -12,3 +12,34 @@ export function aboutEngine(facts: EngineFacts, runtime = facts.defaultRuntime):
     `never tested: ${untested.join('; ')}`,
   ];
 }
+
+export interface EngineLimit {
+  readonly feature: string;
+  readonly holds: boolean;
+  /** Says what the engine cannot limit. */
+  readonly reason: string;
+}
+
+/** Returns the limits that need the kernel's cgroups, and whether the engine has them. Engines start containers without them too. */
+export function limitsOfEngine(facts: EngineFacts): EngineLimit[] {
+  const { hasMemoryLimit, hasProcessLimit, hasSwapLimit, hasProcessorLimit } = facts;
+  const absent = [...(hasMemoryLimit ? [] : ['memory']), ...(hasProcessLimit ? [] : ['the number of processes'])];
+  return [
+    {
+      feature: 'cgroup',
+      holds: absent.length === 0,
+      reason: `the engine cannot limit ${absent.join(' or ')} on this machine: a run can take all of the machine`,
+    },
+    {
+      feature: 'swap-limit',
+      holds: hasSwapLimit,
+      reason:
+        'the engine cannot limit swap on this machine: a run over its memory goes on in swap, if the machine has any',
+    },
+    {
+      feature: 'processor-limit',
+      holds: hasProcessorLimit,
+      reason: 'the engine cannot limit processors on this machine: runs whose instance_shape limits them fail',
+    },
+  ];
+}

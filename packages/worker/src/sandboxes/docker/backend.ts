@@ -29,20 +29,29 @@ export function dockerBackend(
       const { executionId, limits, vcpus } = specification;
       const named = specification.image ?? defaultImage;
       const image = await images.provide(named, watcherOf(named, specification.onImage), signal);
-      const sandbox = await make({
-        id: newSandboxId(),
-        executionId,
-        image: { id: image.id, env: image.env, volumes: image.volumes },
-        limits,
-        ...(vcpus === undefined ? {} : { vcpus }),
-      });
-      sandbox.assign?.(specification);
+      let sandbox: Awaited<ReturnType<MakeContainerSandbox>> | undefined;
       try {
+        sandbox = await make({
+          id: newSandboxId(),
+          executionId,
+          image: { id: image.id, env: image.env, volumes: image.volumes },
+          limits,
+          ...(vcpus === undefined ? {} : { vcpus }),
+        });
+        sandbox.assign?.(specification);
         if (specification.egress !== undefined) await sandbox.openEgress(specification.egress);
         signal.throwIfAborted();
-        return sandbox;
+        const { dispose } = sandbox;
+        return {
+          ...sandbox,
+          async dispose() {
+            await dispose();
+            image.release();
+          },
+        };
       } catch (error) {
-        await sandbox.dispose();
+        await sandbox?.dispose();
+        image.release();
         throw error;
       }
     },

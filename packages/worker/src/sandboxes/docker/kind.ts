@@ -23,6 +23,7 @@ import { aboutEngine } from './about-engine.ts';
 import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
 import { readCredentials } from './images/credentials.ts';
 import { openImages } from './images/images.ts';
+import { openPulledImages } from './images/pulled.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 import { probeContainers } from './probe.ts';
@@ -42,7 +43,10 @@ export const docker: BackendKind = {
       const state = { folder, owner: path.basename(folder), because: '' };
       const ground = await makeGround({ state, harnessDir: undefined, settings, log: { warn: () => {} } }, engine);
       const result = await probeContainers({ engine, facts, ground, limits, runtime });
-      return { ...result, about: aboutEngine(facts, settings.RUNYARD_DOCKER_RUNTIME) };
+      return {
+        ...result,
+        about: [...aboutEngine(facts, settings.RUNYARD_DOCKER_RUNTIME), await aboutImages(engine, settings)],
+      };
     } catch (error) {
       return unavailable('docker', (error as Error).message);
     } finally {
@@ -52,6 +56,17 @@ export const docker: BackendKind = {
   open,
   sweep,
 };
+
+/** Tells a person how much the images of the engine take, and how much of it the worker keeps. */
+async function aboutImages(engine: Engine, { RUNYARD_DOCKER_PULLED_MB: kept }: DockerSettings): Promise<string> {
+  const images = await engine.call<readonly { readonly Size?: number }[]>('GET', '/images/json');
+  const sizeMb = Math.ceil(images.reduce((sum, { Size = 0 }) => sum + Size, 0) / megabyte);
+  const rule =
+    kept === 0
+      ? 'the worker removes none (RUNYARD_DOCKER_PULLED_MB=0)'
+      : `of those that it pulled, the worker keeps ${kept} MB (RUNYARD_DOCKER_PULLED_MB)`;
+  return `images of the engine: ${images.length} with ${sizeMb} MB, layers of several images counted in each; ${rule}`;
+}
 
 type GroundRequest = Pick<OpenRequest, 'state' | 'harnessDir'> & {
   readonly settings: DockerSettings;
@@ -104,7 +119,16 @@ async function open(request: OpenRequest): Promise<SandboxBackend> {
   if (!ok) throw new Error(`no sandbox: ${reasons.join('; ')}`);
   log.info({ features: level.features, missing: level.missing.map(({ feature }) => feature) }, 'sandbox probed');
   let checks = 0;
+  const pulled = openPulledImages({
+    engine,
+    stateRoot: state.folder,
+    maxBytes: settings.RUNYARD_DOCKER_PULLED_MB * megabyte,
+    log,
+    now: Date.now,
+  });
+  void pulled.tidy();
   const images = openImages({
+    pulled,
     engine,
     facts,
     registries: settings.RUNYARD_DOCKER_REGISTRIES,

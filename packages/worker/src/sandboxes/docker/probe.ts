@@ -8,6 +8,7 @@ import { inside } from '../bubblewrap/arguments.ts';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import type { Engine, EngineFacts } from '../engine/engine.ts';
 import type { SandboxLimits } from '../limits.ts';
+import { limitsOfEngine } from './about-engine.ts';
 import type { ContainerGround } from './preparation.ts';
 import { prepareContainer } from './prepare.ts';
 
@@ -213,11 +214,7 @@ function levelOf(
     ground.ownUsers,
     'sandboxes share the worker’s user, because only root can give each one its own; run the worker as root',
   );
-  add(
-    'cgroup',
-    facts.hasMemoryLimit && facts.hasProcessLimit,
-    'the engine cannot limit memory or processes on this machine',
-  );
+  for (const { feature, holds, reason } of limitsOfEngine(facts)) add(feature, holds, reason);
   const { disks } = ground;
   add(
     'disk-quota',

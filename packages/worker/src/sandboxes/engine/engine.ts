@@ -163,6 +163,8 @@ export interface EngineFacts {
   readonly defaultRuntime: string;
   readonly hasMemoryLimit: boolean;
   readonly hasProcessLimit: boolean;
+  readonly hasSwapLimit: boolean;
+  readonly hasProcessorLimit: boolean;
   /** `1` or `2`; empty if the engine does not say. */
   readonly cgroupVersion: string;
   /** Folder of its images. */
@@ -200,6 +202,8 @@ export async function findEngine(socketPath: string): Promise<{ engine: Engine; 
       defaultRuntime: text('DefaultRuntime'),
       hasMemoryLimit: info.MemoryLimit === true,
       hasProcessLimit: info.PidsLimit === true,
+      hasSwapLimit: info.SwapLimit === true,
+      hasProcessorLimit: info.CpuCfsQuota === true,
       cgroupVersion: text('CgroupVersion'),
       rootFolder: text('DockerRootDir'),
     },

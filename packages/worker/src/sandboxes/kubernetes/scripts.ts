@@ -20,6 +20,10 @@ export const placing = {
   secret: '/secret',
 } as const;
 
+/** A folder of its own, because the kubelet makes volumes in memory with the sticky bit: only the owner of a file can remove it there. */
+const tokenFolder = 'once';
+const tokenFile = `${tokenFolder}/token`;
+
 /**
  * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts.
  * It is a file beside the agent, because no program of the image, not even its shell, may run earlier.
@@ -28,7 +32,7 @@ const starter = `
 import { openSync, unlinkSync } from 'node:fs';
 for (const name of Object.keys(process.env)) if (/^(?:LD_|NODE_|OPENSSL_|SSL_|GLIBC_|UV_)/.test(name)) delete process.env[name];
 process.env.PATH = ['${places.agent}/commands', process.env.PATH || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
-const file = '${places.token}/token';
+const file = '${places.token}/${tokenFile}';
 process.env.RUNYARD_RUN_TOKEN_FD = String(openSync(file, 'r'));
 unlinkSync(file);
 const { default: program } = await import('./program/main.cjs');
@@ -57,6 +61,8 @@ fs.chmodSync(to + '/node', ${isReadable ? '0o555' : '0o111'});
 fs.writeFileSync(to + '/start.mjs', ${JSON.stringify(starter)}, { mode: 0o644 });
 fs.mkdirSync(to + '/etc');
 for (const [name, text] of Object.entries(${JSON.stringify(userFiles(agentUser, agentUser))})) fs.writeFileSync(to + '/etc/' + name, text, { mode: 0o644 });
-fs.copyFileSync('${placing.secret}/token', '${placing.token}/token');
-fs.chmodSync('${placing.token}/token', 0o444);
+fs.mkdirSync('${placing.token}/${tokenFolder}');
+fs.chmodSync('${placing.token}/${tokenFolder}', 0o777);
+fs.copyFileSync('${placing.secret}/token', '${placing.token}/${tokenFile}');
+fs.chmodSync('${placing.token}/${tokenFile}', 0o444);
 `;

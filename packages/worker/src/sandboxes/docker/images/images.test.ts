@@ -14,11 +14,13 @@ let folder = '';
 let server: Server;
 let pulls: ServerResponse[];
 let hasImage = false;
+let record: string[];
 
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-images-'));
   pulls = [];
   hasImage = false;
+  record = [];
   server = createServer((request, response) => {
     const url = request.url ?? '';
     if (url.includes('/images/create')) return void pulls.push(response.writeHead(200));
@@ -48,6 +50,8 @@ function open(): Images {
       defaultRuntime: '',
       hasMemoryLimit: true,
       hasProcessLimit: true,
+      hasSwapLimit: true,
+      hasProcessorLimit: true,
       rootFolder: folder,
     },
     registries: ['ghcr.io'],
@@ -55,6 +59,16 @@ function open(): Images {
     credentialsFor: async () => undefined,
     labels: {},
     newContainerName: () => 'check',
+    pulled: {
+      begins: async (of) => void record.push(`begins ${of}`),
+      failed: async (of) => void record.push(`failed ${of}`),
+      has: async (of, { id }) => void record.push(`has ${of} ${id}`),
+      async use(of) {
+        record.push(`use ${of}`);
+        return () => record.push(`release ${of}`);
+      },
+      tidy: async () => {},
+    },
   });
 }
 const pullsSeen = async (count: number): Promise<void> => {
@@ -73,4 +87,19 @@ test('pulls an image once for several runs, and continues while one of them wait
   pulls[0]?.end();
   expect(await other).toMatchObject({ id: 'sha256:1' });
   expect(pulls).toHaveLength(1);
+  expect(record).toEqual([`use ${name}`, `use ${name}`, `begins ${name}`, `release ${name}`, `has ${name} sha256:1`]);
+});
+
+test('forgets a pull that has failed, and does not call an image its own that the engine had', async () => {
+  const images = open();
+  const failing = images.provide(name, watcher(), new AbortController().signal);
+  await pullsSeen(1);
+  pulls[0]?.end('{"error":"manifest unknown"}\r\n');
+  await expect(failing).rejects.toThrow('could not be pulled');
+  expect(record).toEqual([`use ${name}`, `begins ${name}`, `failed ${name}`, `release ${name}`]);
+  record = [];
+  hasImage = true;
+  const image = await images.provide(name, watcher(), new AbortController().signal);
+  image.release();
+  expect(record).toEqual([`use ${name}`, `release ${name}`]);
 });

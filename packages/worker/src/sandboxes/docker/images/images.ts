@@ -6,6 +6,7 @@ import { SandboxError } from '../../sandbox.ts';
 import type { RegistryCredentials } from './credentials.ts';
 import { type FoundImage, findImage, findLink } from './find.ts';
 import { type PullProgress, pullImage, tooLarge } from './pull.ts';
+import type { PulledImages } from './pulled.ts';
 
 export interface ImagesRequest {
   readonly engine: Engine;
@@ -18,6 +19,12 @@ export interface ImagesRequest {
   /** Labels of containers by which the next worker removes them. */
   readonly labels: Readonly<Record<string, string>>;
   readonly newContainerName: () => string;
+  readonly pulled: PulledImages;
+}
+
+/** An image for one sandbox. It stays in the engine until it is released. */
+export interface ProvidedImage extends FoundImage {
+  release(): void;
 }
 
 /** Takes the steps of a pull, for the timeline of the run. */
@@ -29,7 +36,7 @@ export interface PullWatcher {
 
 export interface Images {
   /** Returns the image for a sandbox. Rejects with a `SandboxError` that says what to do, or with the reason of `signal`. */
-  provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<FoundImage>;
+  provide(given: string, watcher: PullWatcher, signal: AbortSignal): Promise<ProvidedImage>;
 }
 
 /** A pull that several runs may wait for. It continues until the last of them has given up. */
@@ -41,7 +48,7 @@ interface Pull {
 
 /** Opens the images of an engine. */
 export function openImages(request: ImagesRequest): Images {
-  const { engine, facts, registries, maxBytes } = request;
+  const { engine, facts, registries, maxBytes, pulled } = request;
   const pulls = new Map<string, Pull>();
   /** Ids of images without harmful links. The content of an id never changes. */
   const checked = new Set<string>();
@@ -49,7 +56,8 @@ export function openImages(request: ImagesRequest): Images {
   const startPull = (name: ImageName): Pull => {
     const stop = new AbortController();
     const watchers = new Set<PullWatcher>();
-    const work = async (): Promise<void> =>
+    const work = async (): Promise<void> => {
+      await pulled.begins(name.full);
       await pullImage({
         engine,
         name,
@@ -60,7 +68,11 @@ export function openImages(request: ImagesRequest): Images {
         onProgress: (progress) => {
           for (const watcher of watchers) watcher.progress(progress);
         },
+      }).catch(async (error: Error) => {
+        await pulled.failed(name.full);
+        throw error;
       });
+    };
     const done = work().finally(() => forget(name, started));
     done.catch(() => {});
     const started: Pull = { done, watchers, stop };
@@ -115,6 +127,7 @@ export function openImages(request: ImagesRequest): Images {
           'image_refused',
           `the image ${name.full} is refused: this worker takes images of ${registries.join(', ')} only (RUNYARD_DOCKER_REGISTRIES)`,
         );
+      const release = await pulled.use(name.full);
       try {
         let image = await findImage(engine, facts, name.full);
         if (image === undefined) {
@@ -125,11 +138,14 @@ export function openImages(request: ImagesRequest): Images {
           image = await findImage(engine, facts, name.full);
           if (image === undefined) throw refused('image_not_found', `the image ${name.full} was pulled and is gone`);
           if (image.bytes > maxBytes) await engine.call('DELETE', `/images/${encodeURI(name.full)}`).catch(() => {});
+          else await pulled.has(name.full, image);
+          void pulled.tidy();
           watcher.finished({ bytes: image.bytes });
         }
         await check(image, name);
-        return image;
+        return { ...image, release };
       } catch (error) {
+        release();
         if (error instanceof SandboxError || signal.aborted) throw error;
         throw refused('engine_failed', `the container engine failed: ${(error as Error).message}`);
       }

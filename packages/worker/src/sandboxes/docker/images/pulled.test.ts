@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openEngine } from '../../engine/engine.ts';
+import { openPulledImages, type PulledImages } from './pulled.ts';
+
+let folder = '';
+let server: Server;
+let now = 0;
+/** Images of the engine by name, and those of them that have a container. */
+let images: Map<string, { Id: string; Size: number }>;
+let withContainer: Set<string>;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-pulled-'));
+  images = new Map();
+  withContainer = new Set();
+  server = createServer((request, response) => {
+    const name = decodeURI(request.url ?? '').replace(/^\/v1.41\/images\/|\/json$/g, '');
+    const image = images.get(name);
+    if (image === undefined) return void response.writeHead(404).end('{"message":"none"}');
+    if (request.method === 'GET') return void response.end(JSON.stringify(image));
+    if (withContainer.has(name)) return void response.writeHead(409).end('{"message":"in use"}');
+    images.delete(name);
+    response.end('[]');
+  });
+  server.listen(path.join(folder, 'd.sock'));
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+const open = (maxBytes = 100): PulledImages =>
+  openPulledImages({
+    engine: openEngine({ socketPath: path.join(folder, 'd.sock'), version: '1.41' }),
+    stateRoot: folder,
+    maxBytes,
+    log: { info: () => {}, warn: (fields) => expect.unreachable(JSON.stringify(fields)) },
+    now: () => (now += 1),
+  });
+
+/** Does what a pull does. */
+async function pull(pulled: PulledImages, name: string, bytes: number): Promise<void> {
+  await pulled.begins(name);
+  images.set(name, { Id: `id of ${name}`, Size: bytes });
+  await pulled.has(name, { id: `id of ${name}`, bytes });
+}
+const left = () => [...images.keys()].sort();
+
+test('removes the images that were not used for longest, and none that the engine had before', async () => {
+  images.set('operator/box:1', { Id: 'its own', Size: 1000 });
+  const pulled = open();
+  for (const name of ['ghcr.io/a:1', 'ghcr.io/b:1', 'ghcr.io/c:1']) await pull(pulled, name, 40);
+  const release = await pulled.use('ghcr.io/a:1');
+  release();
+  await pulled.tidy();
+  expect(left()).toEqual(['ghcr.io/a:1', 'ghcr.io/c:1', 'operator/box:1']);
+});
+
+test('removes no image that a run is about to use or that has a container, and removes it after its release', async () => {
+  const pulled = open(50);
+  for (const name of ['a', 'b', 'c']) await pull(pulled, name, 40);
+  const releaseA = await pulled.use('a');
+  const releaseA2 = await pulled.use('a');
+  withContainer.add('b');
+  await pulled.tidy();
+  expect(left()).toEqual(['a', 'b']);
+  releaseA();
+  releaseA();
+  await pulled.tidy();
+  expect(left()).toEqual(['a', 'b']);
+  releaseA2();
+  await pulled.tidy();
+  expect(left()).toEqual(['b']);
+});
+
+test('keeps its record for the next worker, which finds pulls that were not seen to end', async () => {
+  const first = open(0);
+  await pull(first, 'a', 80);
+  await first.begins('killed');
+  images.set('killed', { Id: 'new', Size: 90 });
+  await first.begins('failed');
+  await first.failed('failed');
+  images.set('failed', { Id: 'pulled by the operator', Size: 500 });
+  await first.tidy();
+  expect(left(), 'nothing is removed where the setting is 0').toEqual(['a', 'failed', 'killed']);
+  await open().tidy();
+  expect(left()).toEqual(['failed', 'killed']);
+});
+
+test('leaves an image to the operator who gave its name to another one', async () => {
+  const pulled = open(50);
+  await pull(pulled, 'a', 80);
+  images.set('a', { Id: 'pulled by the operator', Size: 80 });
+  await pulled.tidy();
+  expect(left()).toEqual(['a']);
+});
