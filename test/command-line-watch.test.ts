@@ -6,8 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
 import { processesOf } from './support/processes-of.ts';
+import { runyardFile } from './support/programs.ts';
 
-const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const runyard = await runyardFile();
 const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 const say = (...commands: string[]) => commands.map((command) => `\`\`\`sh\n${command}\n\`\`\``).join('\n\n');
 let folder: string;

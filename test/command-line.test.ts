@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { runyard, useApart } from './support/apart.ts';
 import { runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
+import { runyardOfSources } from './support/programs.ts';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 const here = useApart();
@@ -116,7 +117,7 @@ test('prints data for other programs: variables, models, environments and single
     [
       'sh',
       '-c',
-      `eval "$(${runyard} env)"; curl -sf -H "Authorization: Bearer $WARP_API_KEY" "$OZ_API_BASE_URL/agent/models"`,
+      `eval "$(${runyardOfSources} env)"; curl -sf -H "Authorization: Bearer $WARP_API_KEY" "$OZ_API_BASE_URL/agent/models"`,
     ],
     { cwd: here.folder, env: here.client },
   );
@@ -259,7 +260,9 @@ test('lists the parts of the installation with doctor, and exits with 1 when no 
 test('exits with 130 at a second Ctrl-C when the cancel of the run is not answered', async () => {
   const running = startCommand([runyard, 'run', 'sleep.md'], { cwd: here.folder, env: here.client });
   await running.sees('│ begun');
-  const [program] = processesOf(here.folder).filter(({ command }) => command.includes('packages/service/src/main.ts'));
+  const [program] = processesOf(here.folder).filter(({ command }) =>
+    /\/service\.mjs|service\/src\/main\.ts/.test(command),
+  );
   process.kill(program?.pid ?? 0, 'SIGSTOP');
   try {
     running.child.kill('SIGINT');

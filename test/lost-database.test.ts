@@ -4,13 +4,14 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from './support/command-line.ts';
+import { runyardFile } from './support/programs.ts';
 import { eventually, type System, startSystem } from './support/system.ts';
 
 const clients = 24;
 const kills = 3;
 /** Pause of a client between two requests, so that the starting database has processor time. */
 const pauseMs = 50;
-const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const runyard = await runyardFile();
 let system: System;
 
 beforeAll(async () => {

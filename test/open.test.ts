@@ -7,8 +7,9 @@ import { newSignInCode } from '../packages/service/test/browser-session.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from './support/browser.ts';
 import { runCommand } from './support/command-line.ts';
+import { runyardFile } from './support/programs.ts';
 
-const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const runyard = await runyardFile();
 
 describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;

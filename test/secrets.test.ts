@@ -18,10 +18,11 @@ import {
 } from './fakes/planted-secrets.ts';
 import { describeSystemWithModels } from './support/describe-system.ts';
 import { columnsHolding, filesHolding } from './support/find-planted.ts';
+import { runyardFile } from './support/programs.ts';
 import { oneModel } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
 
-const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const runyard = await runyardFile();
 let codeHost: FakeGitHost | undefined;
 let remote: Awaited<ReturnType<typeof startSayingMcpServer>> | undefined;
 afterAll(async () => {

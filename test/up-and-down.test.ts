@@ -1,4 +1,4 @@
-/** Service, database and worker as `bin/runyard` starts and ends them: real processes, nothing left behind. */
+/** Service, database and worker as `runyard` starts and ends them: real processes, nothing left behind. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -6,6 +6,7 @@ import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
 import { thisProcess } from '../packages/contract/src/process-identity.ts';
 import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
+import { runyardOfSources } from './support/programs.ts';
 import { describeSupervised, runyard } from './support/supervised.ts';
 
 describeSupervised('up', (here) => {
@@ -13,7 +14,7 @@ describeSupervised('up', (here) => {
   let up: RunningCommand;
 
   test('leaves no process after kill -9 of the supervisor', async () => {
-    const killed = here.start('up');
+    const killed = startCommand([runyardOfSources, 'up'], { cwd: here.folder, env: here.env });
     await killed.sees('Ctrl-C stops everything.');
     killed.child.kill('SIGKILL');
     await killed.exited;

@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
+import { runyardFile } from './support/programs.ts';
 import { type System, startSystem } from './support/system.ts';
 
-const runyard = path.resolve(import.meta.dirname, '../bin/runyard');
+const runyard = await runyardFile();
 let system: System;
 const received: { id: string; body: string }[] = [];
 const receiver = http.createServer(async (request, response) => {

@@ -1,11 +1,11 @@
 /** The schedules commands, and a schedule that fires into a real sandbox. */
-import path from 'node:path';
 import type { ScheduledAgentItem } from '@runyard/contract/schedules';
 import { describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command-line.ts';
+import { runyardFile } from '../support/programs.ts';
 import { eventually, type System } from '../support/system.ts';
 
-const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
+const runyard = await runyardFile();
 const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 const minuteMs = 60_000;
 

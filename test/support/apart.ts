@@ -1,4 +1,4 @@
-/** Test support: a service and a worker that `bin/runyard` started separately, as on two machines, and the commands of a client. */
+/** Test support: a service and a worker that were started apart by `runyard`, as on two machines, and the commands of a client. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,8 +6,9 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { processesOf } from './processes-of.ts';
+import { runyardFile } from './programs.ts';
 
-export const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
+export const runyard = await runyardFile();
 
 export interface Apart {
   /** Working directory of the commands. */

@@ -1,11 +1,11 @@
 /**
- * The programs that tests start most: service and worker as bundles, made once per test run from the sources of this checkout. Loading
- * a bundle takes half of the processor time of the start from the sources, because Node then searches for no modules.
+ * The programs that tests start most: service, worker and command as bundles, made once per test run from the sources of this checkout.
+ * Loading a bundle takes half of the processor time of the start from the sources, because Node then searches for no modules.
  *
- * The code is the same. Tests of `bin/runyard`, such as `test/up-and-down.test.ts`, start the programs from their sources, as
- * benchmarks do. Set `TEST_SOURCES=1` for stack traces with the lines of the sources.
+ * The code is the same. Some tests start the programs from their sources, as users do: those of `bin/runyard`, such as
+ * `test/newcomer.test.ts`. Set `TEST_SOURCES=1` for stack traces with the lines of the sources.
  */
-import { readFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { OnLoadResult, Plugin, PluginBuild } from 'esbuild';
@@ -25,12 +25,26 @@ export async function programFile(program: Program): Promise<string> {
   return folder === undefined ? sourceOf(program) : path.join(folder, `${program}.mjs`);
 }
 
+/** `bin/runyard`, which starts everything from the sources. */
+export const runyardOfSources = path.join(root, 'bin/runyard');
+
+/** Returns the executable file of the runyard command. It starts service and worker from their bundles. */
+export async function runyardFile(): Promise<string> {
+  if (process.env.TEST_SOURCES === '1') return runyardOfSources;
+  const folder = await makeOnce('programs', bundlePrograms);
+  return folder === undefined ? runyardOfSources : path.join(folder, 'runyard.mjs');
+}
+
 async function bundlePrograms(folder: string): Promise<void> {
   const esbuild = await import('esbuild');
   try {
     await esbuild.build({
       absWorkingDir: root,
-      entryPoints: Object.fromEntries(programs.map((program) => [program, sourceOf(program)])),
+      entryPoints: {
+        ...Object.fromEntries(programs.map((program) => [program, sourceOf(program)])),
+        runyard: path.join(root, 'packages/cli/src/main.ts'),
+        background: path.join(root, 'packages/cli/src/supervise/background-main.ts'),
+      },
       bundle: true,
       splitting: true,
       platform: 'node',
@@ -53,7 +67,21 @@ async function bundlePrograms(folder: string): Promise<void> {
   } finally {
     await esbuild.stop();
   }
+  const command = path.join(folder, 'runyard.mjs');
+  await writeFile(command, `#!${process.execPath}\n${await readFile(command, 'utf8')}`);
+  await chmod(command, 0o755);
 }
+
+/** Where the command names the program that it starts, and the name of its bundle. */
+const startedPrograms: Readonly<Record<string, readonly (readonly [code: string, bundle: string])[]>> = {
+  'packages/cli/src/supervise/stack.ts': programs.map((program) => [
+    `path.join(root, 'packages/${program}/src/main.ts')`,
+    program,
+  ]),
+  'packages/cli/src/supervise/start-background.ts': [
+    ["fileURLToPath(new URL('background-main.ts', import.meta.url))", 'background'],
+  ],
+};
 
 /** Lets each module see the place of its source instead of that of the bundle: it reads files and starts programs beside it. */
 const ownPlaces: Plugin = {
@@ -67,7 +95,13 @@ const ownPlaces: Plugin = {
 
 async function withOwnPlace(build: PluginBuild, file: string): Promise<OnLoadResult | undefined> {
   let text = await readFile(file, 'utf8');
-  if (!/import\.meta\.|__dirname|__filename/.test(text)) return undefined;
+  const started = startedPrograms[path.relative(root, file)] ?? [];
+  for (const [code, bundle] of started) {
+    if (!text.includes(code)) throw new Error(`${file} names the program that it starts in another way than ${code}`);
+    // The bundler keeps this expression: the bundles are in one folder, which is renamed when they are made.
+    text = text.replace(code, `path.join(import.meta['dirname'], '${bundle}.mjs')`);
+  }
+  if (started.length === 0 && !/import\.meta\.|__dirname|__filename/.test(text)) return undefined;
   for (const [call, , name] of text.matchAll(/import\.meta\.resolve\((['"])(.+?)\1\)/g)) {
     const found = await build.resolve(name ?? '', { resolveDir: path.dirname(file), kind: 'import-statement' });
     text = text.replace(call, JSON.stringify(pathToFileURL(found.path).href));

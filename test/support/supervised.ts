@@ -1,4 +1,4 @@
-/** Test support: `bin/runyard` on a data folder of its own, and the programs that it starts there. */
+/** Test support: `runyard` on a data folder of its own, and the programs that it starts there. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,8 +6,15 @@ import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './command-line.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './head-start.ts';
 import { processesOf } from './processes-of.ts';
+import { runyardFile } from './programs.ts';
 
-export const runyard = path.resolve(import.meta.dirname, '../../bin/runyard');
+/** Command lines of the programs, from the sources and from a bundle. */
+const programs = {
+  service: /packages\/service\/src\/main\.ts|\/service\.mjs/,
+  worker: /packages\/worker\/src\/main\.ts|\/worker\.mjs/,
+};
+
+export const runyard = await runyardFile();
 
 export interface Supervised {
   /** Working directory of the commands; the data folder is `data` in it. */
@@ -65,7 +72,7 @@ function useSupervised(): Supervised {
     withoutHeadStart: () => rmSync(env().RUNYARD_DATA_DIR, { recursive: true }),
     start: (command, more = {}) => startCommand([runyard, command], { cwd: folder, env: { ...env(), ...more } }),
     noProcessLeft,
-    programs: (name) => processesOf(folder).filter(({ command }) => command.includes(`packages/${name}/src/main.ts`)),
+    programs: (name) => processesOf(folder).filter(({ command }) => programs[name].test(command)),
     origin: () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin,
     lastMessageOfService: () => {
       const lines = readFileSync(path.join(folder, 'data/logs/service.log'), 'utf8').trimEnd().split('\n');

@@ -44,6 +44,12 @@ it('lists runs without zod, schemas, fetch, service and worker', async () => {
   expect(modules).not.toContain('packages/cli/src/commands/run.ts');
 });
 
+it('shows the status without zod, schemas, fetch, service and worker', async () => {
+  const { output, modules } = await loadedBy([main, 'status'], env);
+  expect(output).toContain(env.RUNYARD_BASE_URL);
+  expect(heavy(modules)).toEqual([]);
+});
+
 it.each(['--help', '--version'])('answers %s without client, settings and modules of commands', async (option) => {
   const { output, modules } = await loadedBy([main, option], env);
   expect(output).not.toBe('');

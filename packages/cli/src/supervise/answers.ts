@@ -1,9 +1,13 @@
+import { sendPlain } from '@runyard/client/send-plain';
+
+const get = (url: string, timeoutMs: number) =>
+  sendPlain(url, { method: 'GET', headers: {}, signal: AbortSignal.timeout(timeoutMs) }, () => {});
+const isOk = (status: number): boolean => status >= 200 && status < 300;
+
 /** Returns true if a GET of this URL is answered with 2xx within `timeoutMs`. */
 export async function answers(url: string, timeoutMs: number): Promise<boolean> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-    await response.body?.cancel();
-    return response.ok;
+    return isOk((await get(url, timeoutMs)).status);
   } catch {
     return false;
   }
@@ -20,10 +24,10 @@ export interface Readiness {
 /** Asks the service at `origin` whether it is ready. */
 export async function readReadiness(origin: string, timeoutMs: number): Promise<Readiness> {
   try {
-    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
-    const { reason, degraded }: { reason?: unknown; degraded?: unknown } = Object(await response.json());
+    const { status, text } = await get(`${origin}/readyz`, timeoutMs);
+    const { reason, degraded }: { reason?: unknown; degraded?: unknown } = Object(JSON.parse(text));
     const problem = [reason, degraded].find((text) => typeof text === 'string');
-    return { answered: true, ready: response.ok, problem: problem ?? null };
+    return { answered: true, ready: isOk(status), problem: problem ?? null };
   } catch {
     return { answered: false, ready: false, problem: null };
   }
