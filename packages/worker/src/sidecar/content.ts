@@ -24,7 +24,7 @@ export interface ContentRequest {
 /** Returns the files, sorted, so that equal checkouts have equal images. */
 export async function sidecarContent(request: ContentRequest): Promise<TarEntry[]> {
   const { root, entry = path.join(root, 'packages/agent/src/main.ts'), busybox, readableNode } = request;
-  const bundle = await bundleAgent(entry);
+  const bundle = await bundleProgram(entry);
   const files: TarEntry[] = [];
   const add = (name: string, bytes: Uint8Array, mode = 0o644): void => {
     files.push({ name, mode, content: { bytes } });
