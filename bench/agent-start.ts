@@ -45,7 +45,7 @@ try {
   });
   undo.push(() => backend.close());
 
-  /** Returns the milliseconds from the assignment to the agent's first request, to its report that it has started, and to its end. */
+  /** Milliseconds from the assignment to the agent's first request, to its news that it has started, and to its end. */
   async function playRun(env: Record<string, string>): Promise<{ asked: number; started: number; ended: number }> {
     const fake = await startFakeHarnessSupport({ task: { prompt: '```sh\ntrue\n```' } });
     upstream = openUpstream(fake.url);

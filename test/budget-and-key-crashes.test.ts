@@ -78,7 +78,7 @@ async function openConnections(key: string): Promise<Promise<number>[]> {
   return ends;
 }
 
-/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
 const soonMs = 4_000;
 
 /** Returns how long after `from` the process refuses the key, milliseconds. */

@@ -1,6 +1,4 @@
-/**
- * Runs of a whole system in pods. The node replaces a real one, and starts the real agent; `test-cluster.ts` describes the API server.
- */
+/** Runs of a whole system in pods. The node stands in for a real one, and starts the real agent; `test-cluster.ts` says what the API server is. */
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Test support: a service and a worker that `bin/runyard` started separately, as on two machines, and the commands of a client. */
+/** Test support: a service and a worker that were started apart by `bin/runyard`, as on two machines, and the commands of a client. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

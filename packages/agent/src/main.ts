@@ -156,5 +156,5 @@ async function reportFault(
   return 1;
 }
 
-// Exits without waiting for idle connections and background pipes, because everything is reported.
+// Exits without waiting for idle connections and background pipes: everything is reported.
 process.exit(await main(process.argv.slice(2)));

@@ -15,7 +15,7 @@ afterAll(async () => {
   for (const process of processes) await process.close();
 });
 
-/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
 const soonMs = 4_000;
 
 /** Sockets and streams of the key on all processes; returns when each of them ended, as `performance.now()`. */

@@ -12,8 +12,8 @@ export interface Bundle {
 }
 
 /**
- * Node's ESM has no `require`. Packages in CommonJS call it for Node's own modules, and for optional packages, which are not in the
- * bundle. `createRequire` of `node:module` would cost each start 3.5 ms.
+ * Node's ESM has no `require`; packages in CommonJS call it for Node's own modules, and for optional packages, which are not there. The one
+ * of `node:module` would cost each start 3.5 ms.
  */
 const requireShim = [
   'const require=(name)=>{const found=process.getBuiltinModule(name);if(found!==undefined)return found;',
@@ -22,7 +22,7 @@ const requireShim = [
 
 /**
  * Bundles the agent's entry file with everything that it imports. Each dynamic import becomes a chunk, which is read only when it is
- * needed; the modules of every run become few chunks. esbuild is loaded only here, because the bundle usually exists already.
+ * needed; the modules of every run become few chunks. esbuild is loaded here, because mostly the bundle exists already.
  */
 export async function bundleAgent(entry: string): Promise<Bundle> {
   const esbuild = await import('esbuild');

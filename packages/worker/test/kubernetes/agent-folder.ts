@@ -4,7 +4,7 @@ import path from 'node:path';
 import { makeRuntime } from '../../src/runtime/runtime.ts';
 import { silentLog } from './silent-log.ts';
 
-/** Returns the folder. `entry`: the agent's `main.ts`, or its replacement. */
+/** Returns the folder. `entry`: the agent's `main.ts`, or what stands in for it. */
 export async function makeAgentFolder(parent: string, entry: string): Promise<string> {
   const runtime = await makeRuntime({ stateRoot: parent, entry, portableIn: '/agent', log: silentLog });
   const folder = path.join(parent, 'agent');

@@ -1,7 +1,7 @@
 /**
- * Replaces the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
- * commands that the pod names, and writes their states through the API as a kubelet does. It has no images: a container sees the
- * programs of this machine, and `/agent` of the agent's image. It enforces no limits and no network policies.
+ * Stands in for the kubelet of a node: starts the containers of pods as processes on this machine, with the volumes, users, variables and
+ * commands that the pod names, and writes their states through the API as a kubelet does. It has no images: a container sees the programs of
+ * this machine, and `/agent` of the agent's image. It keeps no limits and no network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';

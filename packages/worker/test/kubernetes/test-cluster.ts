@@ -1,6 +1,4 @@
-/**
- * The cluster of a test: a real control plane if `bin/test-kubernetes` runs it, else the fake one; and a node that replaces a real one.
- */
+/** The cluster of a test: a real control plane where `bin/test-kubernetes` runs it, else the fake one; and a node that stands in for a real one. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -22,7 +20,7 @@ export interface Scenario extends AsyncDisposable {
 }
 
 export interface TestCluster extends AsyncDisposable {
-  /** False: the API server is the fake one. The node is never a real one. */
+  /** False: the API server is the fake one. The node stands in for one in both cases. */
   readonly isReal: boolean;
   /** Kubeconfig of a user who may do everything. */
   readonly admin: KubeConfig;

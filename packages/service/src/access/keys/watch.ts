@@ -25,10 +25,7 @@ export interface KeyWatch {
   close(): void;
 }
 
-/**
- * A notice reports a deletion within milliseconds. This check is for a process whose listening connection was lost
- * without an error.
- */
+/** A deletion arrives by NOTIFY. The check is for a process whose listening connection died without a sign. */
 const checkEveryMs = 5_000;
 
 const readEnds = defineStatement({

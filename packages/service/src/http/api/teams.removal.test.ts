@@ -9,7 +9,7 @@ const service = await openTestService();
 const first = await teamUidOf(service);
 const { db, log } = service.deps;
 
-/** Long enough for a loaded machine, and less than the 5 s after which a process that got no notice checks by itself. */
+/** Enough on a loaded machine, and less than the 5 s after which a process that got no notice looks by itself. */
 const within = { timeout: 4_000, interval: 20 };
 
 test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {

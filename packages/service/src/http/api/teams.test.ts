@@ -160,7 +160,7 @@ describe('roles', () => {
     await expect
       .poll(
         async () => (await service.request('POST', '/agent/runs', { key: person.key, body: { prompt: 'a' } })).status,
-        // Long enough for a loaded machine, and less than the 5 s for which a process accepts a key without a notice.
+        // Enough on a loaded machine, and less than the 5 s for which a process believes a key without a notice.
         { timeout: 4_000 },
       )
       .toBe(403);

@@ -42,7 +42,7 @@ describe.each(['/docs', '/api/v1/openapi.json', '/errors'])('%s', (path) => {
   });
 });
 
-describe('a kept answer', () => {
+describe('a cached answer', () => {
   let close: (() => Promise<void>) | undefined;
   afterEach(async () => await close?.());
 

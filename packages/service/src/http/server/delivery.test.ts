@@ -177,7 +177,7 @@ test.each([
     await vi.waitUntil(
       async () => {
         const [row] = await db.query<{ waiting: number }>(
-          // Records of earlier answers also wait for the table.
+          // Notes of earlier answers wait for the table too.
           `SELECT count(*)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
            WHERE NOT l.granted AND a.datname = current_database() AND a.query NOT LIKE 'UPDATE client_answers SET %_at = now()%'`,
         );

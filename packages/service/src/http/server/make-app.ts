@@ -45,7 +45,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 const announcesBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Compilers for fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
+/** The compilers of fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
 const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
 };
@@ -118,11 +118,11 @@ export function makeApp(
     refuseByHeaders(request);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
     if (request.is404) {
-      // Node would wait for the rest of a body that no route accepts, and keep the connection of a sender open for that time.
+      // Node would wait for the rest of a body that no route takes, and keep a connection of senders for that time.
       if (announcesBody(request)) reply.header('connection', 'close');
       throw methods.refusalOf(request);
     }
-    // An empty body has no type: wget --post-data= and curl --data '' declare it as a form.
+    // An empty body has no type: wget --post-data= and curl --data '' call it a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));

@@ -13,9 +13,9 @@ import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
 import type { NewRun } from './new-run.ts';
 
 /**
- * Defines a statement for all runs of a batch: the runs, their first executions, events and files, deliveries to subscribers, the
- * notice to the queue. `more`: common table expressions of a caller that writes rows of its own, with their commas; its parameters come
- * after those of `parametersOfRuns`.
+ * Defines a statement for all runs of a batch: the runs, their first executions, events and files, deliveries to subscribers, the wake-up
+ * of the queue. `more`: common table expressions of a caller that writes rows of its own, with their commas; its parameters are
+ * behind those of `parametersOfRuns`.
  */
 export const defineInsertRuns = (name: string, more = '') =>
   defineStatement({

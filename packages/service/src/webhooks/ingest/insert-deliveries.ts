@@ -1,4 +1,4 @@
-/** The statement that checks webhooks, counts against their budgets and writes many deliveries at once. */
+/** The statement that checks webhooks, takes from their budgets and writes deliveries, many at once. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { defineStatement, float, nullable, text } from '../../store/database/statement.ts';
 
@@ -23,8 +23,8 @@ type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
  * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions with which the deliveries were
  * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial
  * unique index decides which of several deliveries with one identity is accepted. `holds`: deliveries that may start something are not
- * written, unless they are duplicates. Deliveries of a webhook that another transaction has locked are not written either, because that
- * transaction may wait long for its runs. Returns one row for each delivery, in their order.
+ * written, unless they are duplicates, and those of a webhook that another transaction has locked are not either: that one may wait
+ * long for the runs that it starts. One row for each delivery, in their order.
  */
 const insertDeliveries = (name: string, holds: boolean) =>
   defineStatement({
@@ -78,7 +78,7 @@ const insertDeliveries = (name: string, holds: boolean) =>
     row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
   });
 
-/** Writes only the deliveries that need no other transaction. */
+/** Writes what needs no other transaction. */
 export const insertUnheld = insertDeliveries('insert_webhook_deliveries_that_start_nothing', true);
-/** Writes all deliveries. */
+/** Writes all. */
 export const insertEach = insertDeliveries('insert_webhook_deliveries', false);

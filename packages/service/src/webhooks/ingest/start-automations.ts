@@ -18,8 +18,8 @@ export interface AcceptedDelivery {
 }
 
 /**
- * Starts the runs of the automations that deliveries of one team match, and records the outcomes in their entries, all in the
- * transaction. Returns for each delivery whether an automation selects its webhook. It may be called again for the same deliveries
- * after the transaction was rolled back. An error rolls the deliveries back, and their senders get an error.
+ * Starts the runs of the automations that deliveries of one team match, notes the outcomes in their entries, all of it in the
+ * transaction, and returns for each delivery whether an automation selects its webhook. It may be called again for the same deliveries
+ * after the transaction was rolled back. What it throws rolls the deliveries back, and their senders get an error.
  */
 export type StartAutomations = (tx: Queryable, deliveries: readonly AcceptedDelivery[]) => Promise<readonly boolean[]>;

@@ -1,4 +1,4 @@
-/** Writes deliveries that passed all checks except that of their identity, and starts their runs. */
+/** Writes deliveries that passed all checks but that of their identity, and starts what they start. */
 import type { Queryable } from '../../store/database/database.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';

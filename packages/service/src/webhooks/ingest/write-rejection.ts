@@ -62,7 +62,7 @@ export interface RefusedDelivery {
 
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
 
-/** Finds out why nothing was written, and records until when the process can answer without the database. */
+/** Finds out why nothing was written, and notes until when the process can answer without the database. */
 async function explain(db: Queryable, webhook: Checked, of: 'delivery' | 'rejection'): Promise<NotWritten> {
   const [row] = await db.query(readRefusal, [webhook.uid, webhook.version]);
   if (!row?.is_current) return { kind: 'changed' };

@@ -1,4 +1,4 @@
-/** Records in the log of a webhook how automations handled deliveries. */
+/** Notes in the log of a webhook what automations made of deliveries. */
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
@@ -10,7 +10,7 @@ export interface OutcomeOfDelivery {
   readonly outcomes: readonly AutomationOutcome[];
 }
 
-/** Returns the SQL that writes outcomes, for statements that also write other rows. `notes` names a parameter: a JSON array. */
+/** Returns the SQL that writes outcomes, for statements that write more than them. `notes` names a parameter: a JSON array. */
 export const noteOutcomesOf = (notes: string): string => `
   UPDATE webhook_deliveries d SET runs = ARRAY(SELECT jsonb_array_elements_text(i.runs)), outcomes = i.outcomes
   FROM jsonb_to_recordset(${notes}::jsonb) AS i(id uuid, runs jsonb, outcomes jsonb) WHERE d.id = i.id`;
