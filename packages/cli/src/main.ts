@@ -85,7 +85,7 @@ program
   .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
   .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
   .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
-  .option('--harness <type>', 'what drives the agent (oz)')
+  .option('--harness <type>', 'program that drives the agent (oz)')
   .addOption(
     new Option(
       '--approval <policy>',
@@ -116,7 +116,7 @@ program
   .action(async () => (await import('./commands/up.ts')).up(await loadContext()));
 program
   .command('down')
-  .description('stop the programs of this data folder; asks what to do with live runs')
+  .description('stop the programs of this data folder; asks whether to wait for live runs')
   .option('--wait', 'stop when the live runs have ended; begin no others')
   .option('--force', 'end the live runs: they become ERROR and can be run again')
   .action(async (options) => (await import('./commands/down.ts')).down(await loadContext(), options));
@@ -153,7 +153,7 @@ runs
 
 program
   .command('logs')
-  .description('show what a run did')
+  .description('show the events of a run')
   .argument('<run>', runHelp)
   .option('--follow', 'stay until the run ends or is BLOCKED')
   .option('--tail <lines>', 'begin with the last lines only', parseTail)
