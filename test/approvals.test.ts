@@ -8,7 +8,7 @@ import { describeSystemWithModels, endsWithWorker } from './support/describe-sys
 import { oneModel, runbook, runKinds } from './support/run-kinds.ts';
 import { killHard } from './support/system.ts';
 
-/** A model that does the approved actions, and not the denied ones. */
+/** A model that does what was approved, and not what was denied. */
 function obedient(conversation: FakeConversation) {
   const { prompt, turnOfPrompt } = conversation;
   if (turnOfPrompt === 0 && prompt.includes('The user denied it')) return { text: ['Then not.'] };
@@ -75,7 +75,7 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
         },
       });
       expect(await textOf(runId)).not.toContain('done-42');
-      // Two slots, both free: a run that waits for a person holds none.
+      // Two slots, both free: who waits for a person holds none.
       const others = await Promise.all(
         [0, 1].map(() => system.createRun('```sh\nsleep 1; echo ran\n```', { config: runbook })),
       );
@@ -127,7 +127,9 @@ describeSystemWithModels('approvals', { env: { RUNYARD_WORKER_SLOTS: '2', ...end
       expect(events.filter((event) => event.event_type === 'oz_run_blocked')).toHaveLength(1);
       if (kind === 'runbook') return;
       const { conversation, body } = models.requests.at(-1) ?? {};
-      expect(conversation?.toolResults, 'the call that asked continues').toEqual([expect.stringContaining('done-42')]);
+      expect(conversation?.toolResults, 'the very call that asked goes on').toEqual([
+        expect.stringContaining('done-42'),
+      ]);
       expect(JSON.stringify(body)).not.toContain('You had asked');
     });
 

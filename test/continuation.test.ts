@@ -1,4 +1,4 @@
-/** A run that continues in a new sandbox finds the files of the earlier sandbox, however that ended. */
+/** A run that continues in a new sandbox: it finds the files of the earlier sandbox, however that ended. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -74,7 +74,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
       expect(steps[1]?.name).toBe('kept for later runs in this environment');
       expect(steps[2]?.name).toMatch(/^restored as it was after turn 1 of execution 1 \(\d+\.\d MB\)$/);
       expect(steps.map((step) => step?.error)).toEqual([undefined, undefined, undefined]);
-      // A third sandbox finds the files of the second.
+      // A third one finds what the second left.
       await system.until(runId, gone);
       await goOn(runId, say('cat .hidden/at file; echo third-$((1+2))'), 'third-3');
     });
@@ -145,7 +145,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     expect([...(await readFile(path.join(folder, 'fresh/image.bin')))]).toEqual([0, 1, 255]);
     expect(await readFile(path.join(folder, 'fresh/readme.md'), 'utf8')).toBe('one\ntwo\n');
     await rm(folder, { recursive: true });
-    // No program of the repository's configuration ran while the patch was made.
+    // Nothing of the repository's configuration ran while the patch was made.
     await goOn(runId, block('test -e ran || echo nothing-ran-$((1+2))'), 'nothing-ran-3');
   });
 
@@ -159,7 +159,7 @@ describeSystemWithModels('continuations', withGitHost, (system) => {
     const { uid } = await system.call<{ uid: string }>(
       'POST',
       '/agent/environments',
-      // A setup command delays the start of the harness until the attachment is written.
+      // A setup command: the harness is started behind it, when the attachment is there.
       { config: { name: 'E', setup_commands: ['test -e attachments/agent.mjs'] } },
       201,
     );

@@ -95,7 +95,7 @@ describeSystemWithModels('follow-ups', { env: { RUNYARD_WORKER_SLOTS: '2', ...en
         [1, 2],
       );
       await system.until(runId, (run) => run.is_sandbox_running === false);
-      // The follow-up is empty, but there is a conversation to continue.
+      // Nothing new is said, but there is a conversation to go on with.
       await followUp(runId, '');
       await afterSteps(runId, 3);
     });

@@ -1,6 +1,6 @@
 /**
- * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done, so files
- * that they would remove at their own exit would stay.
+ * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done,
+ * so what they remove at their own exit would stay.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -23,7 +23,7 @@ export function addAnswerCommands(program: Command, runHelp: string): void {
     .command('approve')
     .description('approve the request of a run')
     .argument('<run>', runHelp)
-    .argument('[message]', 'what the agent should know about it')
+    .argument('[message]', 'a message for the agent')
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {
@@ -34,7 +34,7 @@ export function addAnswerCommands(program: Command, runHelp: string): void {
     .command('deny')
     .description('deny the request of a run')
     .argument('<run>', runHelp)
-    .argument('[message]', 'why, or what to do instead')
+    .argument('[message]', 'the reason, or another instruction')
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {

@@ -18,7 +18,9 @@ docs/factory-files.md has all triggers and filters, and the API reference all me
 
 /** Adds the commands that manage automations. */
 export function addAutomationCommands(program: Command): void {
-  const automations = program.command('automations').description('manage what deliveries and schedules start');
+  const automations = program
+    .command('automations')
+    .description('manage automations, which start runs for deliveries and schedules');
   automations
     .command('list', { isDefault: true })
     .description('list the automations of the team')

@@ -19,7 +19,7 @@ const asJson = ['--json', 'print JSON'] as const;
 const collect = (value: string, before: string[] = []) => [...before, value];
 
 export function addArtifactCommands(program: Command, runHelp: string): void {
-  const artifacts = program.command('artifacts').description('list and download what runs produced');
+  const artifacts = program.command('artifacts').description('list and download the artifacts of runs');
   artifacts
     .command('list')
     .description('list the artifacts of a run')
@@ -114,7 +114,7 @@ function addEnvironmentCommands(program: Command): void {
     .action(async (uid, options) => (await loadEnvironments()).shareEnvironment(await loadContext(), uid, options));
   environments
     .command('unshare')
-    .description('end that for all who came by the link')
+    .description('end the sharing by link, for everyone who opened it')
     .argument('<environment>')
     .action(async (uid) => (await loadEnvironments()).unshareEnvironment(await loadContext(), uid));
   const guests = environments.command('guests').description('manage the guests of an environment');
@@ -203,10 +203,10 @@ export function addCodeHostCommands(program: Command): void {
 }
 
 export function addBudgetCommands(program: Command): void {
-  const budget = program.command('budget').description('show and set what the team may spend on models');
+  const budget = program.command('budget').description("show and set the team's budget for models");
   budget
     .command('show', { isDefault: true })
-    .description('show the limits, and what was spent this month')
+    .description('show the limits, and the spending of this month')
     .option(...asJson)
     .action(async (options) => (await loadBudget()).showBudget(await loadContext(), options));
   budget
@@ -218,7 +218,7 @@ export function addBudgetCommands(program: Command): void {
     .action(async (options) => (await loadBudget()).setBudget(await loadContext(), options));
   program
     .command('usage')
-    .description('report what the team used of models')
+    .description("report the team's use of models")
     .option('--from <day>', 'first day in UTC (default: 29 days before the last)')
     .option('--to <day>', 'last day in UTC (default: today)')
     .addOption(new Option('--by <groups...>', 'what to break the sums down by (default: day)').choices(usageDimensions))

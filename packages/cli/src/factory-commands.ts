@@ -23,7 +23,7 @@ export function addFactoryCommands(program: Command): void {
     .description('create a factory and print its UID')
     .argument('<name>', 'name of the factory')
     .option('--alias <alias>', 'short name, of which a team has each only once')
-    .option('--description <text>', 'what it is for')
+    .option('--description <text>', 'purpose of the factory')
     .option(...asJson)
     .action(async (name, options) => (await loadFactories()).createFactory(await loadContext(), name, options));
   factory
@@ -51,7 +51,7 @@ export function addFactoryCommands(program: Command): void {
     });
   factory
     .command('apply')
-    .description('show what the definition files of a folder would change in a factory, ask, and apply them')
+    .description('show the changes that the definition files of a folder make in a factory, ask, and apply them')
     .argument('<folder>', 'folder with factory.yaml')
     .option('--factory <uid>', 'factory to apply them to; default: the one with their alias or name')
     .option('--dry-run', 'only show')
@@ -101,7 +101,7 @@ function addSourceCommands(factory: Command): void {
     .description('manage the git repository that a factory takes its definition from');
   source
     .command('set')
-    .description('show what a repository would change in a factory, ask, and let the factory follow it')
+    .description('show the changes that a repository makes in a factory, ask, and let the factory follow it')
     .argument('<uid>', factoryHelp)
     .argument('<repository>', 'owner/repo on the code host of the service, or its URL there')
     .option('--branch <name>', 'branch; default: the default branch')
@@ -125,7 +125,7 @@ function addSourceCommands(factory: Command): void {
     });
   source
     .command('sync')
-    .description('apply the present commit now, and take back what was changed without files')
+    .description('apply the present commit now, and revert changes that were made without files')
     .argument('<uid>', factoryHelp)
     .option('--dry-run', 'only show')
     .option(...asJson)

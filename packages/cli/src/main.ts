@@ -124,7 +124,7 @@ program
   .action(async () => (await import('./commands/up.ts')).up(await loadContext()));
 program
   .command('down')
-  .description('stop the programs of this data folder; asks what to do with live runs')
+  .description('stop the programs of this data folder; asks whether to wait for live runs')
   .option('--wait', 'stop when the live runs have ended; begin no others')
   .option('--force', 'end the live runs: they become ERROR and can be run again')
   .action(async (options) => (await import('./commands/down.ts')).down(await loadContext(), options));
@@ -161,7 +161,7 @@ runs
 
 program
   .command('logs')
-  .description('show what a run did')
+  .description('show the events of a run')
   .argument('<run>', runHelp)
   .option('--follow', 'stay until the run ends or is BLOCKED')
   .option('--tail <lines>', 'begin with the last lines only', parseTail)

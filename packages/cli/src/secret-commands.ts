@@ -16,7 +16,7 @@ export function addSecretCommands(program: Command): void {
     .action(async (options) => (await loadSecrets()).listSecrets(await loadContext(), options));
   secrets
     .command('set')
-    .description('set a secret to what standard input or a file holds')
+    .description('set a secret to the content of standard input or a file')
     .argument('<name>', 'name of the secret, and of its variable in sandboxes')
     .addOption(scope().choices(secretScopes).default('personal'))
     .option('--file <file>', 'file with the value (default: standard input)')

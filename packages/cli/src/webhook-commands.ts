@@ -86,7 +86,7 @@ export function addWebhookCommands(program: Command): void {
     .action(async (uid, options) => (await loadDeliveries()).listDeliveries(await loadContext(), uid, options));
   webhooks
     .command('delivery')
-    .description('show a delivery, what each automation made of it and why, and its payload')
+    .description('show a delivery with its payload, and the outcome and reason of each automation')
     .argument('<uid>', uidHelp)
     .argument('<delivery>', 'id of the delivery')
     .option(...asJson)
@@ -117,7 +117,7 @@ export function addWebhookCommands(program: Command): void {
     .action(async (uid, options) => (await loadListen()).listenToWebhook(await loadContext(), uid, options));
   webhooks
     .command('simulate')
-    .description('show what a delivery would start, and why not; nothing is created')
+    .description('show the runs that a delivery would start, or why it would not; nothing is created')
     .argument('<uid>', uidHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')

@@ -11,7 +11,7 @@ export type ParsedExpression =
   | { readonly ok: false; readonly problem: string };
 
 /** The words of Go's robfig/cron, whose expressions the interface accepts. */
-const words: Readonly<Record<string, string>> = {
+const shorthands: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
   '@monthly': '0 0 1 * *',
@@ -32,8 +32,8 @@ export function parseExpression(text: string): ParsedExpression {
   const trimmed = text.trim();
   if (/^@every\b/i.test(trimmed)) return parseEvery(trimmed.slice('@every'.length).trim());
   if (trimmed.startsWith('@')) {
-    const pattern = words[trimmed.toLowerCase()];
-    if (pattern === undefined) return refuse(`knows the words ${Object.keys(words).join(', ')} and @every`);
+    const pattern = shorthands[trimmed.toLowerCase()];
+    if (pattern === undefined) return refuse(`knows the words ${Object.keys(shorthands).join(', ')} and @every`);
     return parseCron(pattern);
   }
   if (/^(CRON_)?TZ=/i.test(trimmed)) return refuse('must not name a time zone; send it as timezone');

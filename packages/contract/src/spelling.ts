@@ -1,3 +1,5 @@
+import { editDistance } from './edit-distance.ts';
+
 /** Returns a name without case and separators: `approvalPolicy`, `approval-policy` and `approval_policy` become the same. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
@@ -6,32 +8,6 @@ const maxDistance = 2;
 
 /** Returns how many letters may differ: at most a third of the name, so that short names of one kind are not taken for another. */
 const allowance = (name: string): number => Math.min(maxDistance, Math.floor(name.length / 3));
-
-/**
- * Returns the number of letters to insert, delete, replace or swap with their neighbour to get from one text to the other
- * (optimal string alignment). Own code: a package for it would be longer to vet than these lines.
- */
-function distance(from: string, to: string): number {
-  let beforePrevious: number[] = [];
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column += 1) {
-      const isSame = from[row - 1] === to[column - 1];
-      let best = Math.min(
-        (previous[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (previous[column - 1] ?? 0) + (isSame ? 0 : 1),
-      );
-      const isSwapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      if (isSwapped) best = Math.min(best, (beforePrevious[column - 2] ?? 0) + 1);
-      current.push(best);
-    }
-    beforePrevious = previous;
-    previous = current;
-  }
-  return previous[to.length] ?? 0;
-}
 
 /** The known names at one place. */
 export interface Spelling {
@@ -58,7 +34,7 @@ export function makeSpelling(known: readonly string[]): Spelling {
       for (const { text, name: candidate } of near) {
         const most = Math.min(allowance(text), (found?.distance ?? maxDistance + 1) - 1);
         if (Math.abs(text.length - given.length) > most) continue;
-        const edits = distance(given, text);
+        const edits = editDistance(given, text);
         if (edits <= most) found = { name: candidate, distance: edits };
       }
       return found?.name;

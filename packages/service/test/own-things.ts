@@ -1,4 +1,4 @@
-/** Test support: one thing of each kind that the first team has, and a valid request for each route of the contract about them. */
+/** Test support: one thing of each kind that the first team has, and a good request to each route of the contract about them. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/route';
 import type { RequestOptions, TestService } from './service.ts';
@@ -41,8 +41,8 @@ export interface OwnThings {
 }
 
 /**
- * Returns a path that names the own things, with the query that the route needs, and a body that the route accepts. The URL of a route
- * that needs a signature has none.
+ * A path that names the own things, with the query that the route needs, and a body that would be accepted where the route
+ * takes one. The URL of a route that needs a signature has none.
  */
 export type RequestOfRoute = (
   name: string,
@@ -102,7 +102,7 @@ const queries: Readonly<Record<string, string>> = {
   streamRunEvents: '?follow=false',
 };
 
-/** Routes about things that another path creates. */
+/** Routes about things that are made at another path. */
 const madeAt: Readonly<Record<string, string>> = {
   '/sign-in-codes': '/browser-session',
   '/team-invitations': '/team',
@@ -115,11 +115,11 @@ const withoutRuns = [
   ...['/factory', '/keys', '/code-hosts', '/secrets', '/team', '/sign-in-codes', '/browser-session'],
 ];
 
-/** A route for anyone may also be called with the token of a run. */
+/** A route for anyone may be called with the token of a run too. */
 const needsRun = ({ path, allow }: Route): boolean =>
   'anyone' in allow || !withoutRuns.some((beginning) => path.startsWith(beginning));
 
-/** Returns whether the route is about the thing that a POST to `path` creates. */
+/** Tells whether the route is about what a POST to `path` makes. */
 function isAbout(route: Route, path: string): boolean {
   const [, first, second] = path.split('/');
   const collection = first === 'agent' ? `/agent/${second}` : `/${first}`;
@@ -179,8 +179,8 @@ const automationOf = (webhookUid: string) => ({
 });
 
 /**
- * Creates the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route, creates only the things that
- * the route is about, because the things of all routes take most of the time of a request; the other ids are empty.
+ * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes the things that the route
+ * is about, because the things of all routes take most of the time of a request; the other ids are empty.
  */
 export async function makeOwnThings(
   service: TestService,
@@ -282,10 +282,10 @@ export async function makeOwnThings(
     if (name === 'acceptTeamInvitation')
       return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
     if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
-    // A team has one credential for each owner.
+    // A team has one credential for an owner.
     if (name === 'createCodeHostCredential')
       return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
-    // A name of an automation is unique in its factory.
+    // A factory has each name of an automation once.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
     if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };

@@ -65,7 +65,7 @@ export function testServers(): TestServers {
   return { folder: () => folder, children, start, runStart };
 }
 
-/** Returns the rows of a statement, over a connection of its own. */
+/** Rows of a statement, over a connection of its own. */
 export async function query(url: string, statement: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -1,4 +1,5 @@
 import { ApiError, type Client } from '@runyard/client';
+import { delay } from '@runyard/contract/backoff';
 
 const cancelPatienceMs = 35_000;
 
@@ -11,7 +12,7 @@ export async function cancelWithPatience(client: Client, runId: string): Promise
       return;
     } catch (error) {
       if (!(error instanceof ApiError && error.retryable) || performance.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await delay(200);
     }
   }
 }

@@ -49,11 +49,11 @@ export async function down(context: Context, options: DownOptions): Promise<void
   context.out('stopped\n');
   if (choice === 'force' && live.count > 0)
     context.report(
-      `${runs(live)} ended: ERROR, retryable. After the next start: bin/runyard rerun ${live.shown[0]?.run_id ?? 'RUN'}`,
+      `${runs(live)} ended: ERROR, retryable. After the next start: bin/runyard rerun ${live.first[0]?.run_id ?? 'RUN'}`,
     );
 }
 
-const noRuns: LiveRuns = { count: 0, more: false, shown: [] };
+const noRuns: LiveRuns = { count: 0, more: false, first: [] };
 
 const runs = ({ count, more }: LiveRuns): string =>
   more ? `more than ${count} live runs` : count === 1 ? '1 live run' : `${count} live runs`;
@@ -62,10 +62,10 @@ const runs = ({ count, more }: LiveRuns): string =>
 async function choose(context: Context, live: LiveRuns, options: DownOptions): Promise<Choice> {
   if (options.wait) return 'wait';
   if (options.force) return 'force';
-  const list = live.shown.map(
+  const list = live.first.map(
     ({ run_id, state, title }) => `  ${run_id}  ${state.padEnd(10)}  ${harmlessLine(title, 60)}`,
   );
-  if (live.count > live.shown.length) list.push('  …');
+  if (live.count > live.first.length) list.push('  …');
   const found = `there ${live.count === 1 && !live.more ? 'is' : 'are'} ${runs(live)}:\n${list.join('\n')}`;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new Failure(

@@ -10,7 +10,7 @@ export interface LiveRuns {
   /** True if there are more than `count`. */
   readonly more: boolean;
   /** The first ones. */
-  readonly shown: readonly RunItem[];
+  readonly first: readonly RunItem[];
 }
 
 const mostCounted = 100;
@@ -36,7 +36,7 @@ export async function readLiveRuns(context: Context, origin: string, anyway: boo
     const { runs, page_info } = await client.listRuns({
       query: { state: ['PENDING', 'CLAIMED', 'INPROGRESS'], limit: mostCounted, sort_by: 'created_at' },
     });
-    return { count: runs.length, more: page_info.has_next_page, shown: runs.slice(0, mostShown) };
+    return { count: runs.length, more: page_info.has_next_page, first: runs.slice(0, mostShown) };
   } catch (error) {
     const reason = error instanceof ApiError ? describeProblem(error) : error instanceof Error ? error.message : error;
     if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
@@ -45,6 +45,6 @@ export async function readLiveRuns(context: Context, origin: string, anyway: boo
         `cannot see whether runs are live: ${reason}\nTo stop all the same, and end them: bin/runyard down --force`,
       );
     context.report(`cannot see whether runs are live (${reason}); stopping all the same`);
-    return { count: 0, more: false, shown: [] };
+    return { count: 0, more: false, first: [] };
   }
 }

@@ -34,8 +34,8 @@ export async function listModels(
       ? [{ header: 'NOTES', flexible: true as const, text: (model: Model) => model.description ?? '' }]
       : []),
   ];
-  const shown = ({ disable_reason }: Model) => options.all || disable_reason !== 'ADMIN_DISABLED';
-  const rows = found.models.filter(shown);
+  const isListed = ({ disable_reason }: Model) => options.all || disable_reason !== 'ADMIN_DISABLED';
+  const rows = found.models.filter(isListed);
   printList(context, { columns, rows, json: found, none: 'no model can be used' }, options);
   const left = found.models.length - rows.length;
   if (left > 0 && !options.json)

@@ -55,8 +55,10 @@ const newSecret = ({ signature_scheme: scheme }: Sender): string =>
  * gave one.
  */
 function proofOf({ auth_mode: mode, signature_scheme: scheme }: Sender, made: string | undefined): string {
-  const shown = made === undefined ? 'the secret of --secret-file' : `this secret, until Ctrl-C: ${made}`;
-  return mode === 'signature' ? `They are signed as ${scheme} signs, with ${shown}` : `Their bearer token is ${shown}`;
+  const source = made === undefined ? 'the secret of --secret-file' : `this secret, until Ctrl-C: ${made}`;
+  return mode === 'signature'
+    ? `They are signed as ${scheme} signs, with ${source}`
+    : `Their bearer token is ${source}`;
 }
 
 /**

@@ -14,11 +14,11 @@ export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options
       ? 'asks'
       : `asks for permission to use ${harmlessLine(asked.action?.name ?? 'something', 60)}`;
   const lines = harmless(asked.title).trimEnd();
-  const shown = linesAround(lines, longest);
-  if (lines.split('\n').length > longest) shown.push('(bin/runyard runs get RUN shows all)');
+  const excerpt = linesAround(lines, longest);
+  if (lines.split('\n').length > longest) excerpt.push('(bin/runyard runs get RUN shows all)');
   return [
     `${what}:`,
-    ...shown.map((line) => `  ${line}`),
+    ...excerpt.map((line) => `  ${line}`),
     ...(asked.options ?? []).map((option) => `  - ${harmlessLine(option, 200)}`),
   ];
 }

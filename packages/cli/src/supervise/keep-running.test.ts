@@ -77,7 +77,7 @@ test('restarts and reports a program that dies, until it is stopped', async () =
     first,
     restart: start,
     report: (text) => reports.push(text),
-    backoffMs: 10,
+    firstWaitMs: 10,
   });
   process.kill(first.pid, 'SIGKILL');
   await vi.waitFor(() => expect(kept.current()?.pid ?? first.pid).not.toBe(first.pid), { timeout: 30_000 });
@@ -103,7 +103,7 @@ test('waits longer while a program keeps dying, also when it does not start at a
     first: await start(),
     restart,
     report: (text) => reports.push(text),
-    backoffMs: 5,
+    firstWaitMs: 5,
   });
   await vi.waitFor(
     () => expect(reports.filter((text) => text.includes('starting it again')).length).toBeGreaterThan(3),

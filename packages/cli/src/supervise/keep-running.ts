@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs, delay } from '@runyard/contract/backoff';
 import { describeExit, type Program } from './program.ts';
 
-export interface Kept {
+/** A program that is started again whenever it ends by itself. */
+export interface RestartedProgram {
   /** Returns the running program; `undefined` while its next start is awaited. */
   current(): Program | undefined;
   /**
@@ -19,33 +20,36 @@ export interface KeepRunning {
   readonly restart: (signal: AbortSignal) => Promise<Program>;
   readonly report: (message: string) => void;
   /** First wait. It doubles up to 30 s while the program keeps ending. */
-  readonly backoffMs?: number;
+  readonly firstWaitMs?: number;
   /** After a program ran for this long, the next wait is the first one again. */
   readonly healthyMs?: number;
 }
 
 const longestWaitMs = 30_000;
+/** Only this process starts the program, so no jitter is needed. */
+const noJitter = () => 0.5;
 
 /** Restarts a program whenever it ends by itself, with growing waits, and reports each restart. */
-export function keepRunning(keep: KeepRunning): Kept {
-  const firstWait = keep.backoffMs ?? 500;
+export function keepRunning(keep: KeepRunning): RestartedProgram {
+  const waits = { firstMs: keep.firstWaitMs ?? 500, longestMs: longestWaitMs };
   const stopping = new AbortController();
   let current: Program | undefined = keep.first;
 
   async function watch(): Promise<void> {
-    let wait = firstWait;
+    let ends = 0;
     let startedAt = performance.now();
     let ended = `ended by ${describeExit(await keep.first.exited)}`;
     while (!stopping.signal.aborted) {
       current = undefined;
-      if (performance.now() - startedAt >= (keep.healthyMs ?? 60_000)) wait = firstWait;
+      if (performance.now() - startedAt >= (keep.healthyMs ?? 60_000)) ends = 0;
+      ends += 1;
+      const wait = backoffMs(waits, ends, noJitter);
       keep.report(`the ${keep.name} ${ended}; starting it again in ${wait / 1000} s`);
       try {
-        await sleep(wait, undefined, { signal: stopping.signal });
+        await delay(wait, stopping.signal);
       } catch {
         return;
       }
-      wait = Math.min(wait * 2, longestWaitMs);
       startedAt = performance.now();
       try {
         current = await keep.restart(stopping.signal);

@@ -7,7 +7,7 @@ import { type DataFolder, root } from '../installation.ts';
 import { checkPort, portProblem, reachableOrigin } from './address.ts';
 import { answers } from './answers.ts';
 import { childEnvironment } from './child-environment.ts';
-import { type Kept, keepRunning } from './keep-running.ts';
+import { keepRunning, type RestartedProgram } from './keep-running.ts';
 import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
 import { serviceNodeFlags } from './node-flags.ts';
 import { describeExit, type Program, startProgram } from './program.ts';
@@ -51,7 +51,7 @@ const logCheckMs = 60_000;
 export async function startStack(start: StackStart): Promise<Stack> {
   const { settings, folder } = start;
   const logFile = (name: string) => path.join(folder.logs, `${name}.log`);
-  const running: Kept[] = [];
+  const running: RestartedProgram[] = [];
   const stop = async (graces: readonly number[]) => {
     // The worker first: its sandboxes report their end to the service.
     for (const [index, kept] of running.toReversed().entries()) await kept.stop(graces[index] ?? serviceGraceMs);

@@ -119,7 +119,7 @@ export const serviceSettings = {
   RUNYARD_RETENTION_AUDIT_DAYS: {
     read: whole(0, 36500),
     default: '400',
-    description: 'Entries of the audit log that are so many days old are deleted, once a night; 0 keeps them for ever.',
+    description: 'Entries of the audit log that are so many days old are deleted, once a night; 0 keeps them forever.',
     usedBy: ['service'],
   },
   RUNYARD_WORKSPACE_MB: {

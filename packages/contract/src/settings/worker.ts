@@ -69,7 +69,7 @@ export const workerSettings = {
     read: whole(0, 3600),
     default: '120',
     description:
-      'Time for which sandboxes go on without their worker, so that its next process on the same data folder can adopt them. Then they end. 0: they end with their worker, and SIGTERM lets the worker finish its runs: choose this where the worker has a container of its own.',
+      'Time for which sandboxes continue without their worker, so that its next process on the same data folder can adopt them. Then they end. 0: they end with their worker, and SIGTERM lets the worker finish its runs: choose this where the worker has a container of its own.',
     usedBy: ['worker', 'cli'],
   },
   RUNYARD_EGRESS: {

@@ -49,8 +49,8 @@ export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
     const fed = await readFedBy(tx, deliveries);
     if (fed.length === 0) return deliveries.map(() => false);
     const matched = deliveries.map((delivery) => matchAll(delivery, fed));
-    const all = matched.flat().filter(({ mismatch }) => mismatch === undefined);
-    const exclusive = all.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
+    const matches = matched.flat().filter(({ mismatch }) => mismatch === undefined);
+    const exclusive = matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
     if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
     const batch = makeStartBatch(tx, rows);
     const known = new Map(fed.map((row) => [row.uid, { mayStart: row.may_start, agent: row.agent_of_run }]));
@@ -80,18 +80,18 @@ interface Settled {
 /** Returns the outcomes, in the order of the deliveries. Runs that may overlap are prepared at the same time. */
 async function settleAll(
   tx: Queryable,
-  all: readonly Matched[],
+  matches: readonly Matched[],
   batch: StartBatch,
   spawn: Spawn,
 ): Promise<Map<Matched, Settled>> {
   const settled = new Map<Matched, Settled>();
   const take = async (one: Matched) => void settled.set(one, await settle(tx, one, batch, spawn));
   // Waits for all of them even after a failure, because none may use the transaction after its end.
-  const taken = await Promise.allSettled(all.filter(({ row }) => row.overlap === 'allow').map(take));
+  const taken = await Promise.allSettled(matches.filter(({ row }) => row.overlap === 'allow').map(take));
   for (const each of taken) if (each.status === 'rejected') throw each.reason;
-  for (const one of all) if (one.row.overlap !== 'allow') await take(one);
+  for (const one of matches) if (one.row.overlap !== 'allow') await take(one);
   const inOrder = new Map<Matched, Settled>();
-  for (const one of all) {
+  for (const one of matches) {
     const own = settled.get(one);
     if (own) inOrder.set(one, own);
   }

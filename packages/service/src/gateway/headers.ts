@@ -39,10 +39,10 @@ export function headersDownwards(headers: IncomingHttpHeaders, decoded: boolean)
 
 /** Returns the query parameters for the provider, without `key`, which is a run token. */
 export function queryUpwards(query: URLSearchParams): string {
-  const kept = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const name of ['alt', 'beta']) {
     const value = query.get(name);
-    if (value !== null) kept.set(name, value);
+    if (value !== null) parameters.set(name, value);
   }
-  return kept.size === 0 ? '' : `?${kept}`;
+  return parameters.size === 0 ? '' : `?${parameters}`;
 }

@@ -253,13 +253,18 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
           : 'No language model: runs the fenced sh blocks of the prompt one by one.',
         ...(choices.disabledIds.includes(runbookId) && { disable_reason: 'ADMIN_DISABLED' as const }),
       };
-      const all = offers();
+      const current = offers();
       const unlisted =
         upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, localList?.current())] : [];
       const list = (some: readonly Offer[]) => some.map((offer) => listed(offer, choices));
       return {
         default_model_id: defaultId(choices),
-        models: [...list(all.filter(usable)), ...unlisted, runbook, ...list(all.filter((offer) => !usable(offer)))],
+        models: [
+          ...list(current.filter(usable)),
+          ...unlisted,
+          runbook,
+          ...list(current.filter((offer) => !usable(offer))),
+        ],
       };
     },
     resolve: (modelId, choices = noChoices) => {

@@ -1,7 +1,7 @@
 /** Changes the key that encrypts stored secrets, while the service runs. */
 import { stat } from 'node:fs/promises';
 import { tryLockFile } from '@runyard/contract/file-lock';
-import { readKeptFile, replaceKeptFile } from '../store/kept-file.ts';
+import { readSecretFile, replaceSecretFile } from '../store/secret-file.ts';
 import { idOfKey, newVaultKey, secretsKeyFile } from './vault.ts';
 
 /** Answers that are kept for repetitions of a request for 24 hours hold sealed secrets too. */
@@ -26,11 +26,11 @@ export async function rotateKey(dataDir: string): Promise<KeyRotation> {
   const lock = tryLockFile(`${file}.lock`);
   if (!lock) return { kind: 'busy', file };
   try {
-    const text = await readKeptFile(file);
+    const text = await readSecretFile(file);
     if (text === undefined) return { kind: 'no_file', file };
     const earlier = keysOf(text);
     const key = newVaultKey();
-    await replaceKeptFile(file, [key, ...earlier].join('\n'));
+    await replaceSecretFile(file, [key, ...earlier].join('\n'));
     return { kind: 'rotated', file, keyId: idOfKey(key), previousKeyId: idOfKey(earlier[0] ?? '') };
   } finally {
     lock.release();
@@ -46,10 +46,10 @@ export async function forgetEarlierKeys(dataDir: string, now: Date): Promise<boo
   const lock = tryLockFile(`${file}.lock`);
   if (!lock) return false;
   try {
-    const [key, ...earlier] = keysOf((await readKeptFile(file)) ?? '');
+    const [key, ...earlier] = keysOf((await readSecretFile(file)) ?? '');
     if (key === undefined || earlier.length === 0) return false;
     if (now.getTime() - (await stat(file)).mtimeMs < keepEarlierKeysMs) return false;
-    await replaceKeptFile(file, key);
+    await replaceSecretFile(file, key);
     return true;
   } finally {
     lock.release();

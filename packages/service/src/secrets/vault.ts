@@ -1,7 +1,7 @@
 /** Encrypts secrets for the database under keys that are not in the database. */
 import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { createKeptFile, readKeptFile } from '../store/kept-file.ts';
+import { createSecretFile, readSecretFile } from '../store/secret-file.ts';
 import { openText, sealText } from './aes-gcm.ts';
 
 export interface Vault {
@@ -59,7 +59,7 @@ export const secretsKeyFile = (dataDir: string): string => path.join(dataDir, 's
 /** Opens the vault with the keys of RUNYARD_SECRETS_KEY, or of `{data dir}/secrets-key`; undefined: there is neither. */
 export async function readVault(dataDir: string, setting: string | undefined): Promise<Vault | undefined> {
   const file = secretsKeyFile(dataDir);
-  const text = setting ?? (await readKeptFile(file));
+  const text = setting ?? (await readSecretFile(file));
   return text === undefined ? undefined : vaultOf(text, file, setting);
 }
 
@@ -68,7 +68,7 @@ export async function openVault(dataDir: string, setting: string | undefined): P
   const known = await readVault(dataDir, setting);
   if (known) return known;
   const file = secretsKeyFile(dataDir);
-  return vaultOf(await createKeptFile(file, newVaultKey()), file, setting);
+  return vaultOf(await createSecretFile(file, newVaultKey()), file, setting);
 }
 
 /** Returns the id of a key in the form of the file. */
@@ -83,7 +83,7 @@ function vaultOf(text: string, file: string, setting: string | undefined): Vault
   if (setting !== undefined) return vaultWith(keys, async () => keys);
   let last = keys;
   return vaultWith(keys, async () => {
-    const now = await readKeptFile(file);
+    const now = await readSecretFile(file);
     if (now !== undefined) last = parseKeys(now, file);
     return last;
   });

@@ -101,11 +101,11 @@ export async function keepRunSecrets(
 ): Promise<void> {
   if (secrets.length === 0) return;
   await tx.query(lockRun, [runId]);
-  const kept = await readRunSecrets(tx, vault, runId);
+  const copies = await readRunSecrets(tx, vault, runId);
   for (const secret of secrets) {
     const { name, kind, value } = secret;
-    if (kept.some((copy) => copy.name === name && copy.kind === kind && copy.value === value)) continue;
-    kept.push(secret);
+    if (copies.some((copy) => copy.name === name && copy.kind === kind && copy.value === value)) continue;
+    copies.push(secret);
     const id = randomUUIDv7();
     await tx.query(insertCopy, [id, runId, name, kind, vault.keyId, vault.seal(purposeOfRunSecret(id), value)]);
   }

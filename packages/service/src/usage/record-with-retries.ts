@@ -18,20 +18,20 @@ export interface UsageRecorder {
 const maxKept = 10_000;
 
 export function makeUsageRecorder(db: Database, log: RecorderLog): UsageRecorder {
-  const kept = new Map<string, ModelUsage>();
+  const unrecorded = new Map<string, ModelUsage>();
   return {
     record: async (usage) => {
       await recordUsage(db, usage).catch((error: unknown) => {
-        if (kept.size < maxKept) kept.set(usage.requestId, usage);
+        if (unrecorded.size < maxKept) unrecorded.set(usage.requestId, usage);
         const { runId, requestId, chargedUsd } = usage;
         const fields = { err: error, run_id: runId, request_id: requestId, cost_usd: chargedUsd };
         log.error(fields, 'a model request is not accounted for yet');
       });
     },
     retry: async () => {
-      for (const [id, usage] of kept) {
+      for (const [id, usage] of unrecorded) {
         await recordUsage(db, usage);
-        kept.delete(id);
+        unrecorded.delete(id);
       }
     },
   };

@@ -49,7 +49,7 @@ const stopOrders = defineStatement({
   row: { id: uuid, runId: uuid, connectionId: uuid, graceMs: integer },
 });
 
-/** Returns the sandboxes of these connections that must end: that was ordered, or their agents did not exit in time. */
+/** Returns the sandboxes of these connections that must be ended: it was ordered, or their agents did not leave in time. */
 export async function findStopOrders(
   db: Queryable,
   connectionIds: readonly string[],

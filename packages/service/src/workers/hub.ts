@@ -107,7 +107,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         });
       }, helloWaitMs);
 
-      /** Applies a message. `row_lost`: the row of the connection was gone, so the worker must connect again. */
+      /** Applies a message. `row_lost`: the row of the connection was gone, so the worker has to connect again. */
       const handle = async (message: WorkerMessage): Promise<'row_kept' | 'row_lost'> => {
         try {
           await handleWorkerMessage(deps, connection, message);

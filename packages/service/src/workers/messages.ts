@@ -44,7 +44,7 @@ const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
  */
 type Outcome = 'held' | 'released' | 'refused';
 
-/** Applies one message. The public worker names only the run: a connection has at most one execution of it. */
+/** Applies one message. The public worker names only the run: the connection holds one execution of it. */
 export async function handleWorkerMessage(
   deps: ExecutionDeps,
   connection: OpenConnection,

@@ -13,9 +13,9 @@ export interface Orders {
   stop(): Promise<void>;
 }
 
-/** Makes the orders of this process. Calls `onFreeSlot` when an execution has given its slot back. */
+/** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
 export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
-  /** Sends our workers each execution that takes a slot now, or takes none any more. */
+  /** Tells our workers of each execution that takes a slot now, or takes none any more. */
   async function tellIdle(): Promise<void> {
     const resting = await restingExecutions(deps.db, [...connections.keys()]);
     let isFreed = false;

@@ -47,7 +47,7 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   });
   /** Tunnels to port 80, whose HTTP the server reads itself. */
   const tunnels = new WeakMap<Socket, Target>();
-  const busy = new WeakSet<Socket>();
+  const inUse = new WeakSet<Socket>();
 
   /** Connects to the target if the rules allow it; records why if they do not. */
   async function reach(target: Target | undefined, written: string, gone: AbortSignal): Promise<DialOutcome> {
@@ -66,9 +66,9 @@ export async function openProxy(socketPath: string, uid: number | undefined, opt
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
     // A client that sends requests without waiting for answers would have more connections to servers than to the proxy.
-    if (busy.has(socket)) return void socket.destroy();
-    busy.add(socket);
-    response.once('close', () => busy.delete(socket));
+    if (inUse.has(socket)) return void socket.destroy();
+    inUse.add(socket);
+    response.once('close', () => inUse.delete(socket));
     const plain = plainTarget(message.url ?? '', tunnels.get(socket));
     if (plain === undefined)
       return refuse(response, 400, 'this is a proxy: ask it for http://host/path, or with CONNECT');

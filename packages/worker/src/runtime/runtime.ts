@@ -57,25 +57,25 @@ const commandScript = (name: string): string =>
  */
 export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   const began = performance.now();
-  const all = path.join(request.stateRoot, 'runtime');
-  await mkdir(all, { recursive: true, mode: 0o755 });
-  await chmod(all, 0o755);
+  const runtimes = path.join(request.stateRoot, 'runtime');
+  await mkdir(runtimes, { recursive: true, mode: 0o755 });
+  await chmod(runtimes, 0o755);
   const node = process.execPath;
   const salt = `${process.version} ${process.arch} ${(await stat(node)).size} ${request.rehearse !== undefined} ${request.portableIn ?? ''}`;
-  const stampFile = path.join(all, 'stamp.json');
+  const stampFile = path.join(runtimes, 'stamp.json');
   const known = await readStamp(stampFile, request.entry, salt);
-  if (known !== undefined && (await isWhole(path.join(all, known)))) {
-    await markUsed(path.join(all, known));
-    return path.join(all, known);
+  if (known !== undefined && (await isWhole(path.join(runtimes, known)))) {
+    await markUsed(path.join(runtimes, known));
+    return path.join(runtimes, known);
   }
 
   const bundle = await bundleProgram(request.entry).catch((error: Error) => {
     throw new Error(`the agent (${request.entry}) cannot be bundled: ${error.message}`, { cause: error });
   });
   const hash = bundleHash(bundle, salt);
-  const folder = path.join(all, hash);
+  const folder = path.join(runtimes, hash);
   if (!(await isWhole(folder))) {
-    const making = path.join(all, `.making-${randomBytes(4).toString('hex')}`);
+    const making = path.join(runtimes, `.making-${randomBytes(4).toString('hex')}`);
     await mkdir(making, { mode: 0o755 });
     await writeBundle(bundle, path.join(making, 'agent'));
     if (request.portableIn === undefined) {
@@ -105,7 +105,7 @@ export async function makeRuntime(request: RuntimeRequest): Promise<string> {
   await writeStamp(stampFile, request.entry, salt, hash, bundle);
   await markUsed(folder);
   await removeOthers(
-    all,
+    runtimes,
     [folder, ...(request.inUse ?? [])].map((kept) => path.basename(kept)),
     request.shared === true ? Date.now() - unusedMs : Number.POSITIVE_INFINITY,
   );
@@ -167,11 +167,11 @@ async function markUsed(folder: string): Promise<void> {
 }
 
 /** Removes runtimes, complete or not, that were last used before `before` (Unix milliseconds). */
-async function removeOthers(all: string, kept: readonly string[], before: number): Promise<void> {
-  for (const name of await readdir(all)) {
+async function removeOthers(runtimes: string, kept: readonly string[], before: number): Promise<void> {
+  for (const name of await readdir(runtimes)) {
     if (kept.includes(name) || name === 'stamp.json') continue;
-    const found = await stat(path.join(all, name)).catch(() => undefined);
+    const found = await stat(path.join(runtimes, name)).catch(() => undefined);
     if (found !== undefined && found.mtimeMs < before)
-      await rm(path.join(all, name), { recursive: true, force: true }).catch(() => {});
+      await rm(path.join(runtimes, name), { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
 import type { Database, Queryable } from '../../store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../store/database/statement.ts';
-import { createKeptFile, readKeptFile } from '../../store/kept-file.ts';
+import { createSecretFile, readSecretFile } from '../../store/secret-file.ts';
 import { ensureFirstTeam } from '../teams/first-team.ts';
 import { keysChannel } from './channel.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
@@ -58,14 +58,14 @@ export async function bootstrap(db: Database, options: BootstrapOptions): Promis
       await replaceBootstrapKey(tx, options.key);
       return { kind: 'ready', key: options.key, from: 'setting' };
     }
-    const kept = await readKeptFile(file);
-    if (kept !== undefined) {
-      await replaceBootstrapKey(tx, kept);
-      return { kind: 'ready', key: kept, from: 'file' };
+    const storedKey = await readSecretFile(file);
+    if (storedKey !== undefined) {
+      await replaceBootstrapKey(tx, storedKey);
+      return { kind: 'ready', key: storedKey, from: 'file' };
     }
     const known = await tx.query('SELECT 1 FROM api_keys WHERE is_operator AND name = $1', [keyName]);
     if (known.length > 0) return { kind: 'kept_elsewhere' };
-    const key = await createKeptFile(file, newRawKey());
+    const key = await createSecretFile(file, newRawKey());
     await replaceBootstrapKey(tx, key);
     return { kind: 'ready', key, from: 'generated' };
   });

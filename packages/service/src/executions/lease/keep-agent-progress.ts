@@ -10,7 +10,7 @@ const keepProgress = defineStatement({
   row: {},
 });
 
-/** The position up to which the events of an execution's agent are applied. */
+/** How far the events of an execution's agent are applied. */
 interface AgentProgress {
   readonly executionId: string;
   /** Number of the last event that was applied. */
@@ -19,7 +19,7 @@ interface AgentProgress {
   readonly heldTexts: Readonly<Record<string, string>>;
   /** Bytes of transcript to add. */
   readonly transcriptBytes: number;
-  /** The lease lasts at least this long from now on. */
+  /** The lease lasts at least so long from now on. */
   readonly leaseSeconds: number;
 }
 

@@ -91,7 +91,7 @@ export async function endSandboxWithin(
   await tx.query(lockRun, [executionId]);
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
-  // A worker's message may contain the last output of its agent.
+  // A worker's message may hold the last output of its agent.
   const grantedSecrets = await readGrantedSecrets(tx, execution.run_id);
   const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;

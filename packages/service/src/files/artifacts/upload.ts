@@ -63,8 +63,8 @@ export async function uploadArtifact(
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
   const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
   const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });
-  const put = await oneUpload(db, kind, body, (held) =>
-    blobs.put(blobKey, mask.stream(held), { maxBytes: Math.min(maxArtifactBytes, room) }),
+  const put = await oneUpload(db, kind, body, (leased) =>
+    blobs.put(blobKey, mask.stream(leased), { maxBytes: Math.min(maxArtifactBytes, room) }),
   );
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return room < maxArtifactBytes ? 'run_full' : 'too_large';

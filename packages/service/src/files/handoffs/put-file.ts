@@ -47,8 +47,8 @@ export async function putHandoffFile(
   const key = `handoffs/${file.handoffId}/${randomUUIDv7()}`;
   const kind = { name: `handoff/${executionId}`, most: maxUploads };
   const mask = byteMaskOf({ vault }, { grantedSecrets: await readGrantedSecrets(db, file.runId) });
-  const put = await oneUpload(db, kind, body, (held) =>
-    holdSandbox(db, { executionId, tokenHash }, () => blobs.put(key, mask.stream(held), { maxBytes: sizeBytes })),
+  const put = await oneUpload(db, kind, body, (leased) =>
+    holdSandbox(db, { executionId, tokenHash }, () => blobs.put(key, mask.stream(leased), { maxBytes: sizeBytes })),
   );
   if (put === 'busy') return 'busy';
   if (put.outcome === 'too_large') return 'too_large';

@@ -56,8 +56,8 @@ export async function workspaceToRestore(
   if (upTo === null) return { workspace: undefined, doneBlocks: 0 };
   const [row] = await db.query(readLatest, [runId, upTo, resumes !== null]);
   if (!row) return { workspace: { kind: 'missing' }, doneBlocks: 0 };
-  const kept = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
-  if (row.blob === null) return { ...kept, workspace: { kind: 'empty' } };
+  const position = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
+  if (row.blob === null) return { ...position, workspace: { kind: 'empty' } };
   const workspace = {
     kind: 'archive' as const,
     path: `/api/v1/harness-support/workspace/${row.id}`,
@@ -67,7 +67,7 @@ export async function workspaceToRestore(
     turn: row.turn,
     ...(row.session === null ? {} : { session_id: row.session }),
   };
-  return { ...kept, workspace };
+  return { ...position, workspace };
 }
 
 const readBlob = defineStatement({

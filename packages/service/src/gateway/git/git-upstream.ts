@@ -60,11 +60,11 @@ export function openCodeHost(): CodeHost {
     new Promise((resolve) => {
       const secure = url.protocol === 'https:';
       const headers: Record<string, string> = { 'accept-encoding': 'identity' };
-      const kept =
+      const forwarded =
         method === 'GET'
           ? ['accept', 'user-agent', 'git-protocol']
           : ['accept', 'user-agent', 'git-protocol', 'content-type', 'content-encoding', 'content-length'];
-      for (const name of kept) {
+      for (const name of forwarded) {
         const value = sent.headers[name];
         if (typeof value === 'string') headers[name] = value;
       }

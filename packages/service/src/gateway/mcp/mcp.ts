@@ -107,14 +107,14 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     if (request.method === 'POST') {
       const owner = { teamId, executionId };
       const { maxBodyBytes: maxBytes } = limits;
-      const held = await holdBody(deps.bodies, { request: request.raw, response: reply.raw, owner, maxBytes });
-      if (held.kind !== 'body') {
+      const received = await holdBody(deps.bodies, { request: request.raw, response: reply.raw, owner, maxBytes });
+      if (received.kind !== 'body') {
         reply.header('connection', 'close');
-        if (held.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
-        const { status, message } = unread[held.kind];
+        if (received.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
+        const { status, message } = unread[received.kind];
         return refuse(reply, status, message);
       }
-      body = held.bytes;
+      body = received.bytes;
       // The execution may have ended while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, 'a valid run token is needed');
     }

@@ -23,13 +23,13 @@ export function findCandidates(
   endpoint: Endpoint,
 ): Candidates | null {
   const ids = [...new Set([currentId, ...otherIds])].filter((id) => !choices.disabledIds.includes(id));
-  const all = ids.map((id) => models.target(id)).filter((target) => target !== undefined);
-  const ofProvider = all.filter((target) => target.provider === provider);
+  const targets = ids.map((id) => models.target(id)).filter((target) => target !== undefined);
+  const ofProvider = targets.filter((target) => target.provider === provider);
   const [told] = ofProvider;
   if (told === undefined) return null;
   // The endpoints of compatible providers have only chat completions in common.
   const isShared = endpoint.kind !== 'models' && endpoint.path === '/chat/completions';
-  const able = all.filter(
+  const able = targets.filter(
     (target) => target.provider === provider || (isShared && speakSameProtocol(told.id, target.id)),
   );
   const works = (target: ModelTarget): boolean => outageOf(choices, target.provider) === undefined;

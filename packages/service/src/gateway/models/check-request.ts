@@ -123,8 +123,8 @@ export async function checkRequest(
     return refuse(403, `${found} is not available to runs: it would cost more than the model of the run`);
   if (endpoint.path === '/chat/completions' && member(values, 'stream') === true) {
     const options = member(values, 'stream_options');
-    const kept = typeof options === 'object' && options !== null ? options : {};
-    values.stream_options = { ...kept, include_usage: true };
+    const given = typeof options === 'object' && options !== null ? options : {};
+    values.stream_options = { ...given, include_usage: true };
   }
   if (named !== undefined)
     values.model = endpoint.model === undefined ? target.providerModel : `models/${target.providerModel}`;

@@ -168,22 +168,22 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         );
       }
       if (endpoint.kind === 'models') return reply.send(modelsAnswer(candidates.told));
-      const held = await holdBody(bodies, {
+      const received = await holdBody(bodies, {
         request: request.raw,
         response: reply.raw,
         owner: { teamId: holder.teamId, executionId: holder.executionId },
         maxBytes: deps.maxBodyBytes ?? defaultMaxBodyBytes,
       });
-      if (held.kind !== 'body') {
+      if (received.kind !== 'body') {
         // Does not read the rest of the body.
         reply.header('connection', 'close');
-        if (held.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
-        const { status, message } = unread[held.kind];
+        if (received.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
+        const { status, message } = unread[received.kind];
         return refuseRun(reply, holder, status, message);
       }
       const { names, targets } = candidates;
       const first = targets[0] ?? candidates.told;
-      const checked = await checkRequest(endpoint, first, held.bytes, names);
+      const checked = await checkRequest(endpoint, first, received.bytes, names);
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
       // The execution may have ended or been assigned to another worker while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
@@ -208,7 +208,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const ownHeaders: Record<string, string> = {};
       for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
       reply.hijack();
-      const { place, bytes: original } = held;
+      const { place, bytes: original } = received;
       const body = { parts: checked.body, original, release: () => place.releaseBytes() };
       const sent = {
         holder,

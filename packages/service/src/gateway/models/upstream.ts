@@ -66,13 +66,13 @@ export function openUpstreams(
   const plain = new http.Agent(options);
   const tls = new https.Agent(options);
 
-  const attempt = (sent: UpstreamRequest, signal: AbortSignal, kept: boolean, connectMs: number) =>
+  const attempt = (sent: UpstreamRequest, signal: AbortSignal, reuse: boolean, connectMs: number) =>
     new Promise<{ result: UpstreamResult } | { stale: true }>((resolve) => {
       const secure = sent.url.protocol === 'https:';
       const request = (secure ? https : http).request(sent.url, {
         method: sent.method,
         headers: sent.headers,
-        agent: kept ? (secure ? tls : plain) : false,
+        agent: reuse ? (secure ? tls : plain) : false,
         lookup,
         signal,
       });
@@ -110,12 +110,12 @@ export function openUpstreams(
       const started = performance.now();
       const reachMs = Math.min(timeouts.reachMs, sent.reachMs ?? timeouts.reachMs);
       let refused: UpstreamResult | undefined;
-      for (let tries = 1, kept = true; ; tries++) {
+      for (let tries = 1, reuse = true; ; tries++) {
         const leftMs = reachMs - (performance.now() - started);
-        const tried = await attempt(sent, signal, kept, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
+        const tried = await attempt(sent, signal, reuse, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
         if ('stale' in tried) {
-          if (!kept) return { kind: 'failed', status: 502, message: 'closed the connection' };
-          kept = false;
+          if (!reuse) return { kind: 'failed', status: 502, message: 'closed the connection' };
+          reuse = false;
           continue;
         }
         const waitMs = backoffMs(reachBackoff, tries);

@@ -23,10 +23,7 @@ interface WaitingFollowup {
   readonly attachments: readonly AttachmentRow[];
 }
 
-/**
- * Renews the lease, because an agent that calls is alive even if its work is silent. Returns the items that the agent does not have
- * yet.
- */
+/** Renews the lease: an agent that asks is alive, even where its work is silent. Returns what the agent does not have yet. */
 const readInbox = defineStatement({
   name: 'read_inbox_and_renew_lease',
   text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$2', tokenHash: '$5' })}

@@ -5,8 +5,8 @@ import { readModelChoices } from '../../models/team-models.ts';
 import { isTeamOutOfBudget } from '../../usage/budget/team-budget.ts';
 import { listConnectedWorkers } from '../../workers/list-connected.ts';
 import { addRoute } from '../server/add-route.ts';
+import { cachedAnswer } from '../server/cached-answer.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { keptAnswer } from '../server/kept-answer.ts';
 
 /** Registers the list of models, connected workers and the OpenAPI document. */
 export function registerServiceInfoRoutes(app: FastifyInstance, deps: ServiceDeps): void {
@@ -20,7 +20,7 @@ export function registerServiceInfoRoutes(app: FastifyInstance, deps: ServiceDep
     workers: await listConnectedWorkers(deps.db, principal.teamId),
   }));
 
-  const sendDocument = keptAnswer(deps.baseUrl, (baseUrl) => JSON.stringify(openApiDocument(baseUrl)));
+  const sendDocument = cachedAnswer(deps.baseUrl, (baseUrl) => JSON.stringify(openApiDocument(baseUrl)));
   addRoute(app, routes.getOpenApi, async ({ reply }) => {
     reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*');
     reply.header('access-control-expose-headers', 'X-Ignored-Fields, Preference-Applied');

@@ -1,8 +1,8 @@
 import { openApiDocument } from '@runyard/contract/openapi';
 import type { FastifyInstance } from 'fastify';
 import { isUuid } from '../../store/database/uuid.ts';
+import { cachedAnswer } from '../server/cached-answer.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { keptAnswer } from '../server/kept-answer.ts';
 import { registerAssets } from './assets.ts';
 import { docsPage } from './docs-page.ts';
 import { errorListPage, errorPage } from './error-page.ts';
@@ -14,12 +14,12 @@ import { pageHeaders, sendPage } from './send-page.ts';
 export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Promise<void> {
   app.get('/', async (_request, reply) => reply.code(302).header('location', '/docs').send());
 
-  const sendDocs = keptAnswer(deps.baseUrl, (baseUrl) =>
+  const sendDocs = cachedAnswer(deps.baseUrl, (baseUrl) =>
     docsPage(openApiDocument(baseUrl) as unknown as Parameters<typeof docsPage>[0]),
   );
   app.get('/docs', async (_request, reply) => await sendDocs(pageHeaders(reply)));
 
-  const sendErrors = keptAnswer(() => '', errorListPage);
+  const sendErrors = cachedAnswer(() => '', errorListPage);
   app.get('/errors', async (_request, reply) => await sendErrors(pageHeaders(reply)));
 
   app.get<{ Params: { slug: string } }>('/errors/:slug', async (request, reply) => {

@@ -29,15 +29,15 @@ export function parseJsonBodies(
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     refuseCoding(request.headers['content-encoding']);
     const { principal, session } = authorizer.callerOf(request);
-    const held = await holdBody(bodies, {
+    const received = await holdBody(bodies, {
       request: request.raw,
       response: request.getDecorator<ServerResponse>('response'),
       owner: { teamId: session?.teamId ?? principal?.teamId ?? '', executionId: session?.executionId },
       maxBytes: request.routeOptions.bodyLimit,
     });
-    switch (held.kind) {
+    switch (received.kind) {
       case 'body':
-        return await parseJsonBody(held.bytes, request.routeOptions.config.maxBodyValues);
+        return await parseJsonBody(received.bytes, request.routeOptions.config.maxBodyValues);
       case 'busy':
         throw tooBusy('Too many requests with a body wait already, of this caller or of all.');
       case 'too_large':

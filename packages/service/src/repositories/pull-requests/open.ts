@@ -74,7 +74,7 @@ async function openNext(
     const after = withoutSecrets(deps, session, { run_id: session.runId, branch: request.head });
     await recordChange(tx, author, { action: 'pull_request.create', subject, after });
   };
-  const kept = db.transaction(async (tx): Promise<OpenedPullRequest> => {
+  const stored = db.transaction(async (tx): Promise<OpenedPullRequest> => {
     const data = { url, branch: request.head };
     const reported = await reportArtifact(deps, tx, session, { artifact_type: 'PULL_REQUEST', data });
     if (reported.kind === 'invalid') {
@@ -82,14 +82,14 @@ async function openNext(
       await record(tx);
       return {
         kind: 'conflict',
-        message: `The pull request ${url} is open, and cannot be kept as an artifact: ${why}.`,
+        message: `The pull request ${url} is open, and cannot be stored as an artifact: ${why}.`,
       };
     }
     await record(tx);
     const response = { artifact_uid: reported.artifactUid, url, branch: request.head, is_new: isNew };
     return { kind: 'open', response };
   });
-  return await kept.catch(async (error: unknown) => {
+  return await stored.catch(async (error: unknown) => {
     // The run was cancelled meanwhile. The pull request exists anyway.
     if (error instanceof AttemptOver) await db.transaction(record);
     throw error;

@@ -45,12 +45,12 @@ export function watchReport(capabilities: readonly string[]): {
   result(): HostReport | null;
 } {
   const hasBands = capabilities.includes('side-band-64k') || capabilities.includes('side-band');
-  const kept: Buffer[] = [];
+  const buffered: Buffer[] = [];
   let size = 0;
   const keep = (part: Buffer): void => {
     if (size + part.length > maxReportBytes) return;
     size += part.length;
-    kept.push(Buffer.from(part));
+    buffered.push(Buffer.from(part));
   };
   /** State of the present line: its length digits, and the number of bytes that are left. */
   let digits = '';
@@ -80,7 +80,7 @@ export function watchReport(capabilities: readonly string[]): {
   };
   return {
     add: (chunk) => (hasBands ? addBands(chunk) : keep(chunk)),
-    result: () => readReport(Buffer.concat(kept)),
+    result: () => readReport(Buffer.concat(buffered)),
   };
 }
 

@@ -37,7 +37,7 @@ const takeWaiting = defineStatement({
   row: {},
 });
 
-/** A question of the sandbox of a failed setup ended with that sandbox, so its answer is an ordinary message. */
+/** A question of the sandbox of a failed setup ended with that sandbox, so its answer is a message like others. */
 const readTaken = defineStatement({
   name: 'read_taken_followups',
   text: `

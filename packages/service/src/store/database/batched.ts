@@ -13,10 +13,10 @@ export function batched<Owner extends object, Item>(
   limit: number,
   write: (owner: Owner, items: readonly Item[]) => Promise<void>,
 ): (owner: Owner, item: Item) => Promise<void> {
-  const queues = new WeakMap<Owner, { waiting: Waiting<Item>[]; busy: boolean }>();
+  const queues = new WeakMap<Owner, { waiting: Waiting<Item>[]; isWriting: boolean }>();
 
-  async function drain(owner: Owner, queue: { waiting: Waiting<Item>[]; busy: boolean }): Promise<void> {
-    queue.busy = true;
+  async function drain(owner: Owner, queue: { waiting: Waiting<Item>[]; isWriting: boolean }): Promise<void> {
+    queue.isWriting = true;
     while (queue.waiting.length > 0) {
       const batch = queue.waiting.splice(0, limit);
       try {
@@ -30,14 +30,14 @@ export function batched<Owner extends object, Item>(
         else for (const entry of batch) await write(owner, [entry.item]).then(entry.resolve, entry.reject);
       }
     }
-    queue.busy = false;
+    queue.isWriting = false;
   }
 
   return (owner, item) =>
     new Promise((resolve, reject) => {
-      const queue = queues.get(owner) ?? { waiting: [], busy: false };
+      const queue = queues.get(owner) ?? { waiting: [], isWriting: false };
       queues.set(owner, queue);
       queue.waiting.push({ item, resolve, reject });
-      if (!queue.busy) void drain(owner, queue);
+      if (!queue.isWriting) void drain(owner, queue);
     });
 }

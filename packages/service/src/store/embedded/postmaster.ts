@@ -72,14 +72,14 @@ export interface Postmaster {
 /** Resolves when the server answers a query. */
 export async function startPostmaster(options: PostmasterOptions): Promise<Postmaster> {
   const { native, cluster, account, socketFolder, lockFd, log } = options;
-  const all = {
+  const configuration = {
     ...settings,
     shared_buffers: `${sharedBuffersMb(usableMemory())}MB`,
     unix_socket_directories: socketFolder,
   };
   const child = spawn(
     path.join(native, 'bin/postgres'),
-    ['-D', hereFolder, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    ['-D', hereFolder, ...Object.entries(configuration).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
     {
       ...runAs(account),
       cwd: cluster,

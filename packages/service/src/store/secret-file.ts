@@ -4,7 +4,7 @@ import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Returns its text without white space at the ends; undefined: there is no such file, or it is empty. */
-export async function readKeptFile(file: string): Promise<string | undefined> {
+export async function readSecretFile(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim() || undefined;
   } catch (error) {
@@ -14,7 +14,7 @@ export async function readKeptFile(file: string): Promise<string | undefined> {
 }
 
 /** Writes the file whole or not at all. If another process was faster, returns the text of that process. */
-export async function createKeptFile(file: string, text: string): Promise<string> {
+export async function createSecretFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
   const draft = await writeDraft(file, text);
   try {
@@ -22,14 +22,14 @@ export async function createKeptFile(file: string, text: string): Promise<string
     return text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return (await readKeptFile(file)) ?? text;
+    return (await readSecretFile(file)) ?? text;
   } finally {
     await rm(draft, { force: true });
   }
 }
 
 /** Replaces the file by one with this text, whole or not at all. The new text is on the disk when this returns. */
-export async function replaceKeptFile(file: string, text: string): Promise<void> {
+export async function replaceSecretFile(file: string, text: string): Promise<void> {
   const draft = await writeDraft(file, text);
   await rename(draft, file);
   const folder = await open(path.dirname(file), 'r');

@@ -8,13 +8,13 @@ import type { FastifyReply } from 'fastify';
 const codings = ['br', 'gzip', 'identity'] as const;
 type Coding = (typeof codings)[number];
 
-interface Kept {
+interface CompressedAnswer {
   /** A strong tag: each coding has its own. */
   readonly tags: Readonly<Record<Coding, string>>;
   readonly bytes: Readonly<Record<Coding, Buffer>>;
 }
 
-async function keep(text: string): Promise<Kept> {
+async function compress(text: string): Promise<CompressedAnswer> {
   const plain = Buffer.from(text);
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
   // Compresses in the thread pool. Quality 9 needs 32 MB of memory for each text instead of 1 MB, and the result is only 4 percent
@@ -48,16 +48,16 @@ const isNamed = (ifNoneMatch: string | undefined, tag: string): boolean =>
  * Returns the function that sends the answer. It calls `make` for the first request, and again only if `of` (the input of
  * `make`) returns another value. Set the content type and other headers before.
  */
-export function keptAnswer(
+export function cachedAnswer(
   of: () => string,
   make: (of: string) => string,
 ): (reply: FastifyReply) => Promise<FastifyReply> {
-  let last: { readonly from: string; readonly kept: Promise<Kept> } | undefined;
+  let last: { readonly from: string; readonly answer: Promise<CompressedAnswer> } | undefined;
   return async (reply) => {
     const from = of();
     // Requests that arrive meanwhile wait for the same answer.
-    if (last?.from !== from) last = { from, kept: keep(make(from)) };
-    const { tags, bytes } = await last.kept;
+    if (last?.from !== from) last = { from, answer: compress(make(from)) };
+    const { tags, bytes } = await last.answer;
     const { headers } = reply.request;
     const coding = codingOf(headers['accept-encoding'] as string | undefined);
     reply.header('etag', tags[coding]).header('vary', 'accept-encoding').header('cache-control', 'no-cache');

@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
-import { keptAnswer } from './kept-answer.ts';
+import { cachedAnswer } from './cached-answer.ts';
 
 const service = await openTestService();
 
@@ -42,7 +42,7 @@ describe.each(['/docs', '/api/v1/openapi.json', '/errors'])('%s', (path) => {
   });
 });
 
-describe('a kept answer', () => {
+describe('a cached answer', () => {
   let close: (() => Promise<void>) | undefined;
   afterEach(async () => await close?.());
 
@@ -51,7 +51,7 @@ describe('a kept answer', () => {
     close = () => app.close();
     let from = 'a';
     let made = 0;
-    const send = keptAnswer(
+    const send = cachedAnswer(
       () => from,
       (of) => {
         made += 1;
