@@ -74,14 +74,24 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
       const found = await lstat(folder).catch(() => undefined);
       if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
       const owner = (await readFile(path.join(folder, ownerFile), 'utf8').catch(() => '')).trim();
-      if (owner === '' || (await stat(owner).catch((error: NodeJS.ErrnoException) => error.code)) !== 'ENOENT')
-        continue;
+      const isAbandoned = owner === '' ? await isRemainder(folder) : await isMissing(owner);
+      if (!isAbandoned) continue;
       await unmountBelow(folder);
       await removeTree(folder);
       removed.push(folder);
     }
   }
   return removed;
+}
+
+const isMissing = async (file: string): Promise<boolean> =>
+  (await stat(file).catch((error: NodeJS.ErrnoException) => error.code)) === 'ENOENT';
+
+/** Returns true for a folder without the name of its owner that holds at most trash, and has not changed for an hour. */
+async function isRemainder(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => ['unknown']);
+  const found = await stat(folder).catch(() => undefined);
+  return names.every((name) => name === 'trash') && found !== undefined && Date.now() - found.mtimeMs > 3_600_000;
 }
 
 /** Returns why sandboxes cannot be below this existing folder; `undefined` if they can. */
