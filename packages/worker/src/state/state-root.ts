@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { unmountBelow } from './disk-image.ts';
@@ -46,7 +46,10 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
         (error: Error) => error.message,
       ));
     if (why === undefined) {
-      await writeFile(path.join(folder, ownerFile), `${workerFolder}\n`, { mode: 0o600 });
+      // By renaming: no sweep finds it empty.
+      const owned = path.join(folder, ownerFile);
+      await writeFile(`${owned}.new`, `${workerFolder}\n`, { mode: 0o600 });
+      await rename(`${owned}.new`, owned);
       return { folder, owner, because: problem };
     }
     refused.push(`${place}: ${why}`);
