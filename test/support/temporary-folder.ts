@@ -2,10 +2,10 @@
  * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done,
  * so what they remove at their own exit would stay. A run that is killed removes nothing: the next one removes its folder.
  */
-import { readFileSync, readlinkSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { stateOf, thisProcess } from '../../packages/contract/src/process-identity.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 
 const prefix = 'ry-';
@@ -17,7 +17,7 @@ export async function setup(): Promise<() => Promise<void>> {
   await removeFoldersOfDeadRuns(tmpdir());
   // A short name: the path of a Unix socket has at most 107 bytes.
   const folder = await mkdtemp(path.join(tmpdir(), prefix));
-  await writeFile(path.join(folder, ownerFile), nameOf(process.pid) ?? '');
+  await writeFile(path.join(folder, ownerFile), JSON.stringify(thisProcess()));
   // PostgreSQL and the programs in sandboxes have user ids of their own.
   await chmod(folder, 0o1777);
   process.env.TMPDIR = folder;
@@ -35,23 +35,13 @@ async function removeFolder(folder: string): Promise<void> {
   });
 }
 
-/** Returns the process with its start and its namespace, in which alone its id means something; undefined: there is no such process. */
-function nameOf(pid: number): string | undefined {
-  try {
-    const start = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19];
-    return `${pid} ${start} ${readlinkSync('/proc/self/ns/pid')}`;
-  } catch {
-    return undefined;
-  }
-}
-
+/** Removes the folders in `place` of runs whose process is gone, and what is mounted in them. */
 export async function removeFoldersOfDeadRuns(place: string): Promise<void> {
   for (const name of await readdir(place)) {
     if (!name.startsWith(prefix)) continue;
     const folder = path.join(place, name);
     const owner = await readFile(path.join(folder, ownerFile), 'utf8').catch(() => '');
-    const [pid = '', , namespace] = owner.split(' ');
-    if (owner === '' || namespace !== nameOf(process.pid)?.split(' ')[2] || nameOf(Number(pid)) === owner) continue;
+    if (owner === '' || stateOf(JSON.parse(owner)) !== 'gone') continue;
     await unmountBelow(folder).catch(() => undefined);
     await removeFolder(folder);
   }
