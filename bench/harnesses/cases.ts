@@ -14,6 +14,9 @@ const mark = '4711.5';
 const countLeft = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l | sed 's/^/left-/'";
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
+/** Steps of a turn that is at work for minutes, also where a program does not wait for the end of a command. */
+const manyTimes = (shell: string) => Array.from({ length: 20 }, () => ({ shell }));
+
 const seconds = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
 
 async function shellTurn(ground: Ground): Promise<string> {
@@ -53,7 +56,7 @@ async function secondTurn(ground: Ground): Promise<string> {
 }
 
 async function interrupt(ground: Ground): Promise<string> {
-  const id = await begin(ground, [{ shell: `touch /tmp/begun; sleep ${mark} & sleep ${mark}` }], { idleMinutes: 5 });
+  const id = await begin(ground, manyTimes(`touch /tmp/begun; sleep ${mark} & sleep ${mark}`), { idleMinutes: 5 });
   await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
   const from = performance.now();
   await ground.system.call('POST', `/agent/runs/${id}/interrupt`);
@@ -67,7 +70,7 @@ async function interrupt(ground: Ground): Promise<string> {
 }
 
 async function cancel(ground: Ground): Promise<string> {
-  const id = await begin(ground, [{ shell: `sleep ${mark}` }]);
+  const id = await begin(ground, manyTimes(`sleep ${mark}`));
   await eventually('command', async () => (await textOf(ground, id)).includes('"type":"action"'), 60_000);
   const from = performance.now();
   await ground.system.call('POST', `/agent/runs/${id}/cancel`);

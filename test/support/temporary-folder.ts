@@ -1,24 +1,48 @@
 /**
  * One folder for all temporary files of a test run, removed at its end. Test processes are killed when their files are done,
- * so what they remove at their own exit would stay.
+ * so what they remove at their own exit would stay. A run that is killed removes nothing: the next one removes its folder.
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { stateOf, thisProcess } from '../../packages/contract/src/process-identity.ts';
+import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
+
+const prefix = 'ry-';
+/** File in the folder that names the process of the run. */
+const ownerFile = 'test-run';
 
 export async function setup(): Promise<() => Promise<void>> {
   const outer = process.env.TMPDIR;
+  await removeFoldersOfDeadRuns(tmpdir());
   // A short name: the path of a Unix socket has at most 107 bytes.
-  const folder = await mkdtemp(path.join(tmpdir(), 'ry-'));
+  const folder = await mkdtemp(path.join(tmpdir(), prefix));
+  await writeFile(path.join(folder, ownerFile), JSON.stringify(thisProcess()));
   // PostgreSQL and the programs in sandboxes have user ids of their own.
   await chmod(folder, 0o1777);
   process.env.TMPDIR = folder;
   return async () => {
     if (outer === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = outer;
-    // Without retries: in a folder that a failed test left mounted, each level would repeat those of the levels below.
-    await rm(folder, { recursive: true, force: true }).catch((error: Error) => {
-      process.stderr.write(`temporary files of the tests are left in ${folder}: ${error.message}\n`);
-    });
+    await removeFolder(folder);
   };
+}
+
+async function removeFolder(folder: string): Promise<void> {
+  // Without retries: in a folder that a failed test left mounted, each level would repeat those of the levels below.
+  await rm(folder, { recursive: true, force: true }).catch((error: Error) => {
+    process.stderr.write(`temporary files of the tests are left in ${folder}: ${error.message}\n`);
+  });
+}
+
+/** Removes the folders in `place` of runs whose process is gone, and what is mounted in them. */
+export async function removeFoldersOfDeadRuns(place: string): Promise<void> {
+  for (const name of await readdir(place)) {
+    if (!name.startsWith(prefix)) continue;
+    const folder = path.join(place, name);
+    const owner = await readFile(path.join(folder, ownerFile), 'utf8').catch(() => '');
+    if (owner === '' || stateOf(JSON.parse(owner)) !== 'gone') continue;
+    await unmountBelow(folder).catch(() => undefined);
+    await removeFolder(folder);
+  }
 }

@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { mountImage, unmountBelow, unmountImage } from '../state/disk-image.ts';
+import { makeFolder } from '../state/make-folder.ts';
 import { removeTree } from '../state/remove-tree.ts';
 
 /** Host folders of one sandbox. Its user can pass through `top` but not write to it, and owns `workspace` and `home`. */
@@ -27,11 +28,11 @@ export async function makeFolders(
   { uid, diskMb }: FolderOptions,
 ): Promise<SandboxFolders> {
   const top = path.join(stateRoot, 's', id);
-  await mkdir(path.dirname(top), { recursive: true, mode: 0o711 });
+  await makeFolder(path.dirname(top), 0o711);
   await mkdir(top, { mode: 0o711 });
   if (diskMb !== undefined) {
     const image = imageOf(stateRoot, id);
-    await mkdir(path.dirname(image), { recursive: true, mode: 0o700 });
+    await makeFolder(path.dirname(image), 0o700);
     await mountImage(image, top, diskMb);
   }
   const folders = { top, workspace: path.join(top, 'workspace'), home: path.join(top, 'home') };
@@ -43,16 +44,16 @@ export async function makeFolders(
   return folders;
 }
 
-/** Removes a sandbox's folders. Renames them first, so that the name is free at once. */
+/** Removes a sandbox's folders. Renames them first, so that the name is free at once. Does nothing where the state root is gone. */
 export async function removeFolders(stateRoot: string, id: string): Promise<void> {
   await unmountImage(imageOf(stateRoot, id), path.join(stateRoot, 's', id));
   const trash = path.join(stateRoot, 'trash');
-  await mkdir(trash, { recursive: true, mode: 0o700 });
   const place = path.join(trash, `${id}-${process.hrtime.bigint()}`);
   try {
+    await makeFolder(trash, 0o700);
     await rename(path.join(stateRoot, 's', id), place);
   } catch (error) {
-    // The folders were never made.
+    // The folders were never made, or the state root was removed.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { makeFolder } from './make-folder.ts';
 
 const run = promisify(execFile);
 const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, timeout: 30_000 };
@@ -68,7 +69,7 @@ export async function probeImages(stateRoot: string): Promise<ImageSupport> {
   if (process.getuid?.() !== 0) return { ok: false, reason: 'only root can mount a file system per sandbox' };
   // If this worker is killed meanwhile, the next one empties the trash.
   const trash = path.join(stateRoot, 'trash');
-  await mkdir(trash, { recursive: true, mode: 0o700 });
+  await makeFolder(trash, 0o700);
   const place = await mkdtemp(path.join(trash, 'disk-probe-'));
   const [file, folder] = [path.join(place, 'image'), path.join(place, 'mounted')];
   try {

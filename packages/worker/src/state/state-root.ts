@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { unmountBelow } from './disk-image.ts';
@@ -46,7 +46,10 @@ export async function chooseStateRoot(workerFolder: string): Promise<StateRoot> 
         (error: Error) => error.message,
       ));
     if (why === undefined) {
-      await writeFile(path.join(folder, ownerFile), `${workerFolder}\n`, { mode: 0o600 });
+      // By renaming: no sweep finds it empty.
+      const owned = path.join(folder, ownerFile);
+      await writeFile(`${owned}.new`, `${workerFolder}\n`, { mode: 0o600 });
+      await rename(`${owned}.new`, owned);
       return { folder, owner, because: problem };
     }
     refused.push(`${place}: ${why}`);
@@ -74,14 +77,24 @@ export async function removeAbandonedRoots(places: readonly string[] = placesEls
       const found = await lstat(folder).catch(() => undefined);
       if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
       const owner = (await readFile(path.join(folder, ownerFile), 'utf8').catch(() => '')).trim();
-      if (owner === '' || (await stat(owner).catch((error: NodeJS.ErrnoException) => error.code)) !== 'ENOENT')
-        continue;
+      const isAbandoned = owner === '' ? await isRemainder(folder) : await isMissing(owner);
+      if (!isAbandoned) continue;
       await unmountBelow(folder);
       await removeTree(folder);
       removed.push(folder);
     }
   }
   return removed;
+}
+
+const isMissing = async (file: string): Promise<boolean> =>
+  (await stat(file).catch((error: NodeJS.ErrnoException) => error.code)) === 'ENOENT';
+
+/** Returns true for a folder without the name of its owner that holds at most trash, and has not changed for an hour. */
+async function isRemainder(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => ['unknown']);
+  const found = await stat(folder).catch(() => undefined);
+  return names.every((name) => name === 'trash') && found !== undefined && Date.now() - found.mtimeMs > 3_600_000;
 }
 
 /** Returns why sandboxes cannot be below this existing folder; `undefined` if they can. */

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { canFreeze, freeze } from '../../test/freezer.ts';
+import { makeFolders, removeFolders } from '../sandboxes/folders.ts';
 import { lockDataFolder } from './data-folder-lock.ts';
 import { findProcesses, killUntilGone } from './processes.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state-root.ts';
@@ -80,6 +81,29 @@ test('removes state elsewhere only after its data folder is gone', async () => {
   await writeFile(path.join(gone, 'state-of'), `${dataDir}/worker\n`);
   expect(await removeAbandonedRoots([dataDir, '/nowhere'])).toEqual([gone]);
   expect((await readdir(dataDir)).sort()).toEqual([path.basename(foreign), path.basename(kept)]);
+});
+
+test('removes a folder without the name of its owner that has held nothing but trash for an hour', async () => {
+  const roots = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'].map((id) => path.join(dataDir, `runyard-${id}`));
+  const [old = '', used = '', young = ''] = roots;
+  for (const root of roots) await mkdir(path.join(root, 'trash'), { recursive: true });
+  await mkdir(path.join(used, 's'));
+  const twoHoursAgo = new Date(Date.now() - 2 * 3_600_000);
+  for (const root of [old, used]) await utimes(root, twoHoursAgo, twoHoursAgo);
+  expect(await removeAbandonedRoots([dataDir])).toEqual([old]);
+  expect((await readdir(dataDir)).sort()).toEqual([path.basename(used), path.basename(young)]);
+});
+
+test('removes a sandbox whose state root is gone without making the state root again', async () => {
+  const root = path.join(dataDir, 'state');
+  await mkdir(root);
+  await makeFolders(root, 'kept', {});
+  await removeFolders(root, 'kept');
+  expect((await readdir(root)).sort()).toEqual(['s', 'trash']);
+  await rm(root, { recursive: true });
+  await removeFolders(root, 'kept');
+  await expect(makeFolders(root, 'late', {})).rejects.toThrow('ENOENT');
+  expect(await readdir(dataDir)).toEqual([]);
 });
 
 test('finds no process by an argument that none has', async () => {
