@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { bytesArray } from './bytes-array.ts';
 import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
 
@@ -37,6 +38,17 @@ describe('values', () => {
     });
     const again = await database.db.query('SELECT $1::timestamptz AS a', [row?.a]);
     expect(again).toEqual([{ a: row?.a }]);
+  });
+
+  test.each<[string, (Buffer | null)[]]>([
+    ['no', []],
+    ['one', [Buffer.from([0, 255, 92])]],
+    ['empty and missing', [Buffer.alloc(0), null, Buffer.alloc(70_000, 7)]],
+  ])('takes an array with %s bytes in binary format', async (_what, items) => {
+    const read = await database.db.query('SELECT $1::bytea[] AS items, cardinality($1::bytea[]) AS length', [
+      bytesArray(items),
+    ]);
+    expect(read).toEqual([{ items, length: items.length }]);
   });
 });
 
@@ -104,6 +116,16 @@ describe('transaction', () => {
       1,
       undefined,
       undefined,
+    ]);
+  });
+
+  test('keeps one plan for each statement where it is asked to, and only then', async () => {
+    const mode = "SELECT current_setting('plan_cache_mode') AS mode";
+    const { db } = database;
+    const kept = await db.transaction((tx) => tx.query(mode), { keepsPlans: true });
+    expect([kept, await db.transaction((tx) => tx.query(mode))]).toEqual([
+      [{ mode: 'force_generic_plan' }],
+      [{ mode: 'auto' }],
     ]);
   });
 

@@ -25,6 +25,14 @@ export interface Queryable {
   ): Promise<Row[]>;
 }
 
+export interface TransactionOptions {
+  /**
+   * True: the server keeps one plan for each statement, whatever its values are. Else it plans a statement anew each time while the values
+   * promise a cheaper plan, as short arrays do.
+   */
+  readonly keepsPlans?: boolean;
+}
+
 export interface Database extends Queryable {
   readonly pool: pg.Pool;
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
@@ -33,7 +41,7 @@ export interface Database extends Queryable {
    * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after a serialization failure or a
    * deadlock it is tried again, up to 5 times. An error of `work` rolls back and is thrown to the caller.
    */
-  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**
    * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage in which notices may have been
    * lost. Resolves when it listens. Returns the function that stops it.
@@ -70,7 +78,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       retrying(() => withClient((client) => run<Row>(client, statement, values))),
     onOwnConnection: (work) => ownConnection(config, work),
-    transaction: (work) => retrying(() => withClient((client) => inTransaction(client, work))),
+    transaction: (work, options) => retrying(() => withClient((client) => inTransaction(client, work, options))),
     listen: (channel, onNotify, onReconnect) => listener.listen(channel, onNotify, onReconnect),
     close: async () => {
       await listener.close();
@@ -108,12 +116,18 @@ async function send<Row extends pg.QueryResultRow>(
   }
 }
 
-async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
+
+async function inTransaction<T>(
+  client: pg.PoolClient,
+  work: (tx: Queryable) => Promise<T>,
+  { keepsPlans = false }: TransactionOptions = {},
+): Promise<T> {
   const tx: Queryable = {
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       run<Row>(client, statement, values),
   };
-  await send(client, 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+  await send(client, keepsPlans ? `${begin}; SET LOCAL plan_cache_mode = force_generic_plan` : begin);
   try {
     const result = await work(tx);
     const { command } = await send(client, 'COMMIT');

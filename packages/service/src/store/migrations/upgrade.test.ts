@@ -24,6 +24,9 @@ const before = `
     ('${ids.parent}', '${ids.team}', 'SUCCEEDED', 'a', '${prompt}', 'm', 'oz', 'API', 'user', 'A', 'user', 'A', NULL, '{}', gen_random_uuid(), gen_random_uuid()),
     ('${ids.child}', '${ids.team}', 'SUCCEEDED', 'a', 'a', 'm', 'oz', 'API', 'user', 'A', 'user', 'A', '${ids.parent}', ARRAY['${ids.parent}'::uuid],
       gen_random_uuid(), gen_random_uuid());
+  INSERT INTO executions (id, run_id, team_id, number, phase, pool, token_hash) VALUES
+    (gen_random_uuid(), '${ids.parent}', '${ids.team}', 1, 'ended', '', 'token'), (gen_random_uuid(), '${ids.child}', '${ids.team}', 1, 'ended', '', NULL),
+    (gen_random_uuid(), '${ids.child}', '${ids.team}', 2, 'ended', '', NULL);
   INSERT INTO run_search (run_id, team_id, updated_hour, parts)
     SELECT id, team_id, run_hour(updated_at), mark_parts(search_mark(team_id, search_week(updated_at)), search_parts(title, skill_spec, prompt)) FROM runs;
   INSERT INTO attachments (id, run_id, position, file_name, mime_type, size_bytes, sha256, blob_key)
@@ -74,6 +77,7 @@ test('gives budgets, owners and secrets to an installation with data at 0026, on
       SELECT tsvector_to_array(parts) = tsvector_to_array(mark_parts(search_mark(r.team_id, search_week(updated_at)),
         search_parts(title, skill_spec, prompt))) AS "areSame" FROM runs r JOIN run_search s ON s.run_id = r.id`);
     expect(oldParts).toEqual([{ areSame: true }, { areSame: true }]);
+    await expect(db.query("UPDATE executions SET token_hash = 'token'")).rejects.toThrow(/executions_token/);
     await db.query('DELETE FROM runs WHERE id = $1', [ids.child]);
     expect(await db.query('SELECT facet FROM run_facets')).toEqual([]);
     expect(await db.query('SELECT file_name FROM attachments')).toEqual([{ file_name: 'a' }]);
