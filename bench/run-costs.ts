@@ -1,4 +1,5 @@
-/** Measures the cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
+/** The cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded } from '../test/support/run-kinds.ts';
@@ -14,6 +15,8 @@ export interface RunCosts {
   /** Supervisors, bwrap and agents; for containers also the programs of the engine. */
   readonly sandbox: number;
   readonly postgres: number;
+  /** Processor time of a Node that does nothing, measured before and after the runs. */
+  readonly bareNode: number;
   readonly perSecond: number;
 }
 
@@ -92,8 +95,17 @@ function spent(system: System, inContainers: boolean) {
   return { ...others, sandbox };
 }
 
+/** Returns the processor time in milliseconds of one `node -e 0`. */
+function timeOfBareNode(): number {
+  const times = 20;
+  const before = timesOf(process.pid).children;
+  for (let n = 0; n < times; n += 1) spawnSync(process.execPath, ['-e', '0']);
+  return (timesOf(process.pid).children - before) / times;
+}
+
 /** Creates the runs at once and waits for the end of the last one. `inContainers`: nothing else may run on the machine. */
 export async function runCosts(system: System, runs: number, inContainers = false): Promise<RunCosts> {
+  const bareBefore = timeOfBareNode();
   const before = spent(system, inContainers);
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
@@ -105,7 +117,8 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const after = spent(system, inContainers);
   const of = (name: keyof typeof after) => (after[name] - before[name]) / runs;
   const costs = { service: of('service'), worker: of('worker'), sandbox: of('sandbox'), postgres: of('postgres') };
-  return { ...costs, all: sum(Object.values(costs)), perSecond: runs / seconds };
+  const bareNode = (bareBefore + timeOfBareNode()) / 2;
+  return { ...costs, all: sum(Object.values(costs)), bareNode, perSecond: runs / seconds };
 }
 
 const pssOf = (pids: Iterable<number>): number =>

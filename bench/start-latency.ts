@@ -134,7 +134,7 @@ const unmeasured = Object.entries({ gVisor: gvisor, docker }).flatMap(([kind, re
 );
 report(
   'From create to work',
-  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${slowerCount} runs of gVisor and ${slowerCount} in containers of an engine that is started for them (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs); embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind (gVisor and docker: ${slowerManyRuns}), created at once: processor time of each program for one run, and runs of a second. The time of supervisors and agents includes that of the sandboxes which are made ready; with docker it is the time of the whole machine without that of the other programs and of the client, and so includes the engine. The memory of a run at work is the proportional memory (PSS) that a run which sleeps adds, without the programs of the engine that all containers share. The memory of a waiting sandbox is the sum of the proportional memory of its processes and of its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
+  `${count} runs of bubblewrap with a warm pool (\`RUNYARD_WARM_SANDBOXES=1\`) and without (0), in turns on two systems, then ${slowerCount} runs of gVisor and ${slowerCount} in containers of an engine that is started for them (\`RUNYARD_SANDBOX=docker\`, runtime runc, an image with busybox, storage driver vfs); embedded PostgreSQL, harness oz with \`runbook\`, one \`true\`; service, worker, database and client on the same cores. Milliseconds. Below, ${manyRuns} runs of the same kind (gVisor and docker: ${slowerManyRuns}), created at once: processor time of each program for one run, and runs of a second. The processor time of a Node that does nothing was measured before and after these runs, because machines differ: the goal was set on one where it is 36 ms. The time of supervisors and agents includes that of the sandboxes which are made ready; with docker it is the time of the whole machine without that of the other programs and of the client, and so includes the engine. The memory of a run at work is the proportional memory (PSS) that a run which sleeps adds, without the programs of the engine that all containers share. The memory of a waiting sandbox is the sum of the proportional memory of its processes and of its share of the supervisor, while nothing else runs.${unmeasured.join('')}`,
   [
     'until',
     ...goalAfterWarm(
@@ -152,6 +152,8 @@ report(
     cost('… worker', 'worker'),
     cost('… supervisor and agent', 'sandbox'),
     cost('… PostgreSQL', 'postgres'),
+    cost('processor time of `node -e 0`, ms', 'bareNode'),
+    single('a run, in times of `node -e 0`', '3.3', ({ costs }) => costs.all / costs.bareNode, 1),
     cost('runs of a second', 'perSecond', '15', 1),
     single('memory of a run at work, MB', '', ({ memory }) => memory),
     ofWaiting(`memory of one of ${waitingAtOnce} waiting sandboxes, MB`, waiting.all, '40', 0),
