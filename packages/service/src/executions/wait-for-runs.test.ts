@@ -31,6 +31,25 @@ test('looks again after a notice that came during a look', async () => {
   expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000 }, look)).toBe('found');
 });
 
+test('looks once for all notices that come within the least time between two looks', async () => {
+  const notices = fakeNotices();
+  let looks = 0;
+  const look = async () => {
+    looks += 1;
+    return looks === 2 ? 'found' : undefined;
+  };
+  const beforePause = async () => {
+    for (let sent = 0; sent < 3; sent += 1) notices.emitter.emit('a');
+  };
+  const began = performance.now();
+  expect(await waitForRuns(notices, { runIds: () => ['a'], waitMs: 60_000, restMs: 40, beforePause }, look)).toBe(
+    'found',
+  );
+  // Timers of Node end up to a millisecond early.
+  expect(performance.now() - began).toBeGreaterThan(38);
+  expect(looks).toBe(2);
+});
+
 test('looks again at once when a look finds a further run, and then listens to that run', async () => {
   const notices = fakeNotices();
   const runIds: string[] = [];

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Notices } from './notices.ts';
 
 interface Wait {
@@ -6,6 +7,8 @@ interface Wait {
   readonly waitMs: number;
   /** Aborts when the caller does not need the answer any more. */
   readonly signal?: AbortSignal;
+  /** Least time between two looks: notices that come meanwhile lead to one look. Default: 0. */
+  readonly restMs?: number;
   /** Called before each pause. */
   beforePause?(): Promise<void>;
 }
@@ -16,7 +19,7 @@ interface Wait {
  */
 export async function waitForRuns<T>(
   notices: Pick<Notices, 'onRun'>,
-  { runIds, waitMs, signal, beforePause }: Wait,
+  { runIds, waitMs, signal, restMs = 0, beforePause }: Wait,
   look: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const deadline = performance.now() + waitMs;
@@ -34,6 +37,7 @@ export async function waitForRuns<T>(
     listen();
     for (;;) {
       noticed = Promise.withResolvers<void>();
+      const nextLook = performance.now() + restMs;
       const found = await look();
       if (found !== undefined) return found;
       if (performance.now() >= deadline || signal?.aborted) return undefined;
@@ -43,6 +47,8 @@ export async function waitForRuns<T>(
       const timer = setTimeout(wake, deadline - performance.now());
       await noticed.promise;
       clearTimeout(timer);
+      const early = Math.min(nextLook, deadline) - performance.now();
+      if (early > 0 && !signal?.aborted) await delay(early);
     }
   } finally {
     for (const stop of listening.values()) stop();

@@ -2,7 +2,7 @@
 import { hasKey, isInPool } from '../executions/lease/may-serve.ts';
 import { heldPhases } from '../executions/transitions/phases.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, integer, uuid } from '../store/database/statement.ts';
+import { defineStatement, uuid } from '../store/database/statement.ts';
 
 const assignedTo = defineStatement({
   name: 'find_assigned_to_connection',
@@ -37,22 +37,4 @@ export async function findMissing(
 ): Promise<string[]> {
   const rows = await db.query(missingFrom, [input.connectionId, input.instanceIds, input.listed]);
   return rows.map((row) => row.id);
-}
-
-const stopOrders = defineStatement({
-  name: 'find_stop_orders',
-  text: `
-    SELECT id, run_id AS "runId", connection_id AS "connectionId",
-      greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
-    FROM executions WHERE connection_id = ANY($1::uuid[]) AND phase = 'stopping'
-      AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp())`,
-  row: { id: uuid, runId: uuid, connectionId: uuid, graceMs: integer },
-});
-
-/** Returns the sandboxes of these connections that must be ended: it was ordered, or their agents did not leave in time. */
-export async function findStopOrders(
-  db: Queryable,
-  connectionIds: readonly string[],
-): Promise<{ id: string; runId: string; connectionId: string; graceMs: number }[]> {
-  return await db.query(stopOrders, [connectionIds]);
 }

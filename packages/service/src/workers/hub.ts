@@ -107,11 +107,10 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
         });
       }, helloWaitMs);
 
-      /** Applies a message. `row_lost`: the row of the connection was gone, so the worker has to connect again. */
-      const handle = async (message: WorkerMessage): Promise<'row_kept' | 'row_lost'> => {
+      /** Applies a message. `freed`: the connection may take more work; `row_lost`: its row was gone, so the worker has to connect again. */
+      const handle = async (message: WorkerMessage): Promise<'applied' | 'freed' | 'row_lost'> => {
         try {
-          await handleWorkerMessage(deps, connection, message);
-          return 'row_kept';
+          return (await handleWorkerMessage(deps, connection, message)) ? 'freed' : 'applied';
         } catch (error) {
           const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
           if (!(error instanceof ConnectionEnded) || !isHere) throw error;
@@ -141,7 +140,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           acknowledge(message);
           if (handled === 'row_lost') end();
           if (message.type === 'worker_hello') orders.sendSoon();
-          dispatchSoon();
+          if (handled !== 'applied') dispatchSoon();
         },
         alive: () => {
           const now = performance.now();

@@ -44,13 +44,19 @@ const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
  */
 type Outcome = 'held' | 'released' | 'refused';
 
-/** Applies one message. The public worker names only the run: the connection holds one execution of it. */
+/**
+ * Applies one message. The public worker names only the run: the connection holds one execution of it. Returns true where the connection
+ * may take more work than before.
+ */
 export async function handleWorkerMessage(
   deps: ExecutionDeps,
   connection: OpenConnection,
   message: WorkerMessage,
-): Promise<void> {
-  if (message.type === 'worker_hello') return await greet(deps, connection, message);
+): Promise<boolean> {
+  if (message.type === 'worker_hello') {
+    await greet(deps, connection, message);
+    return true;
+  }
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);
   const held = executionId === undefined ? undefined : connection.executions.get(executionId);
@@ -59,14 +65,14 @@ export async function handleWorkerMessage(
       { worker: connection.workerId, type: message.type, run: runId },
       'message about an execution that this connection does not hold',
     );
-    return;
+    return false;
   }
   const target: Target = { runId, executionId, assignmentId: held.assignmentId };
   const outcome = await deps.db.transaction(async (tx) => {
     const phase = await lockServed(tx, target, connection.id);
     return phase === null ? 'refused' : await apply(deps, tx, connection, target, phase, message);
   });
-  if (outcome === 'held') return;
+  if (outcome === 'held') return false;
   connection.executions.delete(executionId);
   connection.ordersSent.delete(executionId);
   if (outcome === 'refused') {
@@ -76,6 +82,7 @@ export async function handleWorkerMessage(
     );
     if (message.type === 'task_claimed' || message.type === 'sandbox_ready') orderStop(connection, runId, executionId);
   }
+  return true;
 }
 
 async function apply(
@@ -112,13 +119,13 @@ async function apply(
       await appendDeniedConnections(deps, tx, target, message.data);
       return 'held';
     case 'task_completed': {
-      await claimAssigned(deps, tx, connection, target);
+      if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
       await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
       return 'released';
     }
     case 'task_failed': {
       const { exit_code: exitCode, failure, message: text } = message.data;
-      await claimAssigned(deps, tx, connection, target);
+      if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
       const end = {
         kind: kindOfFailure(failure),
         message: text,

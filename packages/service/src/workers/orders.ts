@@ -1,27 +1,28 @@
 /** Compares the executions of this process's connections with the database, and sends their workers the changes. */
 import type { ExecutionDeps } from '../executions/deps.ts';
-import { restingExecutions } from '../executions/idle/idle.ts';
-import { findStopOrders } from './executions-of-connections.ts';
+import { type RestingExecution, restingExecutions } from '../executions/idle/idle.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
 
 export interface Orders {
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   send(): Promise<void>;
-  /** The same, without waiting for it; a failure is logged. */
+  /** The same, without waiting for it, and within `restMs` of the last time only afterwards; a failure is logged. */
   sendSoon(): void;
   stop(): Promise<void>;
 }
 
+/** Time between two comparisons that notices ask for: each event of each run on our workers is a notice. */
+const restMs = 100;
+
 /** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
 export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
   /** Tells our workers of each execution that takes a slot now, or takes none any more. */
-  async function tellIdle(): Promise<void> {
-    const resting = await restingExecutions(deps.db, [...connections.keys()]);
+  async function tellIdle(resting: ReadonlyMap<string, RestingExecution>): Promise<void> {
     let isFreed = false;
     for (const connection of connections.values()) {
       for (const [executionId, held] of connection.executions) {
-        const phase = resting.get(executionId);
+        const phase = resting.get(executionId)?.phase;
         held.leaving = phase === 'stopping';
         // An agent that was asked to leave never takes a slot again.
         const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
@@ -41,8 +42,10 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
 
   async function compareWithRecord(): Promise<void> {
     if (connections.size === 0) return;
-    await tellIdle();
-    for (const order of await findStopOrders(deps.db, [...connections.keys()])) {
+    const resting = await restingExecutions(deps.db, [...connections.keys()]);
+    await tellIdle(resting);
+    for (const order of resting.values()) {
+      if (!order.mustEnd) continue;
       const connection = connections.get(order.connectionId);
       if (!connection?.executions.has(order.id)) continue;
       // The order is repeated once, when the grace is over and the worker has not ended the sandbox.
@@ -57,15 +60,31 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
   }
 
   const comparisons = oneAtATime(compareWithRecord);
+  let rest: NodeJS.Timeout | undefined;
+  let isAskedAgain = false;
+  const sendSoon = (): void => {
+    if (rest) {
+      isAskedAgain = true;
+      return;
+    }
+    rest = setTimeout(() => {
+      rest = undefined;
+      if (isAskedAgain) sendSoon();
+    }, restMs);
+    isAskedAgain = false;
+    comparisons
+      .run()
+      .catch((error: unknown) =>
+        deps.log.error({ err: error }, 'sending stop orders failed; the next poll tries again'),
+      );
+  };
   return {
     send: comparisons.run,
-    sendSoon: () => {
-      comparisons
-        .run()
-        .catch((error: unknown) =>
-          deps.log.error({ err: error }, 'sending stop orders failed; the next poll tries again'),
-        );
+    sendSoon,
+    stop: async () => {
+      isAskedAgain = false;
+      clearTimeout(rest);
+      await comparisons.stop();
     },
-    stop: comparisons.stop,
   };
 }

@@ -2,7 +2,7 @@
 
 import type { RunSourceType } from '@runyard/contract/states';
 import type { Queryable } from '../../store/database/database.ts';
-import { defineStatement, text, uuid } from '../../store/database/statement.ts';
+import { boolean, defineStatement, integer, type RowOf, text, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
@@ -96,17 +96,31 @@ type Resting = 'idle' | 'awaiting' | 'stopping';
 const findResting = defineStatement({
   name: 'find_resting_of_connections',
   text: `
-    SELECT id, CASE WHEN phase IN ${restingPhases} THEN phase ELSE 'awaiting' END AS phase FROM executions
+    SELECT id, run_id AS "runId", connection_id AS "connectionId", CASE WHEN phase IN ${restingPhases} THEN phase ELSE 'awaiting' END AS phase,
+      phase = 'stopping' AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp()) AS "mustEnd",
+      greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
+    FROM executions
     WHERE connection_id = ANY($1::uuid[]) AND phase IN ${handedOutPhases}
       AND (phase IN ${restingPhases} OR awaiting_until > clock_timestamp())`,
-  row: { id: uuid, phase: text<Resting>() },
+  row: {
+    id: uuid,
+    runId: uuid,
+    connectionId: uuid,
+    phase: text<Resting>(),
+    /** The sandbox must be ended: it was ordered, or the agent did not leave in time. */
+    mustEnd: boolean,
+    /** Time that the agent has left; 0 where no end is decided. */
+    graceMs: integer,
+  },
 });
+
+export type RestingExecution = RowOf<typeof findResting>;
 
 /** Returns the executions of the connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or leave (`stopping`). */
 export async function restingExecutions(
   db: Queryable,
   connectionIds: readonly string[],
-): Promise<ReadonlyMap<string, Resting>> {
+): Promise<ReadonlyMap<string, RestingExecution>> {
   const rows = await db.query(findResting, [connectionIds]);
-  return new Map(rows.map((row) => [row.id, row.phase]));
+  return new Map(rows.map((row) => [row.id, row]));
 }

@@ -2,8 +2,17 @@ import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { redactorOf } from '../../redaction/agent-text.ts';
 import type { Queryable } from '../../store/database/database.ts';
-import { boolean, defineStatement, integer, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
-import { readGrantedSecrets } from '../../stored-secrets/run-secrets.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../store/database/statement.ts';
+import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import { queueChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
@@ -36,12 +45,13 @@ const lockRun = defineStatement({
   row: {},
 });
 
-/** Comes after `lockRun` in a statement of its own, so that it sees the changes for which the lock waited. */
+/** Comes after the lock of the run's row in a statement of its own, so that it sees the changes for which the lock waited. */
 const readPhase = defineStatement({
   name: 'read_phase',
   text: `
     SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
-      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes
+      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes,
+      ${sealedSecretsOf('r.id')} AS sealed
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
   row: {
     run_id: uuid,
@@ -51,6 +61,7 @@ const readPhase = defineStatement({
     lease_over: nullable(boolean),
     policy: nullable(text()),
     resumes: integer,
+    sealed: json<SealedSecrets>(),
   },
 });
 
@@ -78,21 +89,23 @@ type ExecutionRow = RowOf<typeof readPhase>;
  * `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
  */
 export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
-  await deps.db.transaction((tx) => endSandboxWithin(deps, tx, executionId, end));
+  await deps.db.transaction(async (tx) => {
+    await tx.query(lockRun, [executionId]);
+    await endSandboxWithin(deps, tx, executionId, end);
+  });
 }
 
-/** Does the same in the caller's transaction, which has checked that the worker may end the execution. */
+/** Does the same in the caller's transaction, which has locked the run's row and checked that the worker may end the execution. */
 export async function endSandboxWithin(
   deps: ExecutionDeps,
   tx: Queryable,
   executionId: string,
   reported: SandboxEnd,
 ): Promise<void> {
-  await tx.query(lockRun, [executionId]);
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
   // A worker's message may hold the last output of its agent.
-  const grantedSecrets = await readGrantedSecrets(tx, execution.run_id);
+  const grantedSecrets = toSealedValues(execution.sealed);
   const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;
   const exit = JSON.stringify(end);

@@ -47,10 +47,23 @@ const readPhase = defineStatement({
   row: { phase: text<Phase>() },
 });
 
+/** Locks the run, then the execution. PostgreSQL reads locked rows again where it waited for them, so the phase is the one under the locks. */
+const lockRunAndExecution = defineStatement({
+  name: 'lock_attempt',
+  text: `
+    SELECT e.phase FROM runs r JOIN executions e ON e.run_id = r.id
+    WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
+  row: { phase: text<Phase>() },
+});
+
 /** Locks the attempt's run, and the runs `also`, until the transaction ends. Throws `AttemptOver`. */
 export async function lockAttempt(tx: Queryable, attempt: Attempt, also: readonly string[] = []): Promise<Phase> {
-  await tx.query(lockRuns, [[attempt.runId, ...also]]);
-  const [execution] = await tx.query(readPhase, [attempt.executionId, attempt.tokenHash]);
+  const { runId, executionId, tokenHash } = attempt;
+  if (also.length > 0) await tx.query(lockRuns, [[runId, ...also]]);
+  const [execution] =
+    also.length > 0
+      ? await tx.query(readPhase, [executionId, tokenHash])
+      : await tx.query(lockRunAndExecution, [runId, executionId, tokenHash]);
   if (!execution) throw new AttemptOver('superseded');
   return execution.phase;
 }

@@ -10,7 +10,7 @@ import {
   type WorkspaceArchive,
 } from '../../executions/workspace/set-archive.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
-import type { Database } from '../../store/database/database.ts';
+import type { Database, Queryable } from '../../store/database/database.ts';
 
 interface KeepDeps {
   readonly db: Database;
@@ -38,6 +38,18 @@ export async function keepWorkspace(
 /** Records that workspace and home were empty. Throws `AttemptOver`. */
 export async function keepEmptyWorkspace(deps: KeepDeps, attempt: Attempt, moment: ArchiveMoment): Promise<void> {
   await record(deps, attempt, moment, null);
+}
+
+/**
+ * Records in the caller's transaction, which has locked the attempt, that workspace and home were empty. Returns the keys of blobs to
+ * delete after the commit.
+ */
+export async function keepEmptyWorkspaceWithin(
+  tx: Queryable,
+  attempt: Attempt,
+  moment: ArchiveMoment,
+): Promise<readonly string[]> {
+  return (await setWorkspaceArchive(tx, attempt.executionId, moment, null)) ?? [];
 }
 
 async function record(

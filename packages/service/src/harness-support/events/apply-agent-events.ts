@@ -2,12 +2,10 @@ import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import { readLastStepId } from '../../conversations/last-step.ts';
 import { blockRun } from '../../executions/debug-window/block.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { keepAgentProgress } from '../../executions/lease/keep-agent-progress.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { countDropped } from '../../executions/timeline/count-dropped.ts';
-import { storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
-import { storeTranscript } from '../../executions/timeline/store-transcript.ts';
+import { storeAgentBatch, storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/workspace/checkpoints.ts';
@@ -19,11 +17,17 @@ import { defineStatement, float, integer, json, nullable, text, uuid } from '../
 import { fullConversationRows } from './limit-reports.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
-const lockRun = defineStatement({
-  name: 'lock_run',
+/**
+ * Locks the run, then the execution. Both rows are as they are once the locks are held: PostgreSQL reads locked rows again where it
+ * waited for them.
+ */
+const lockForAgent = defineStatement({
+  name: 'lock_run_and_execution_of_agent',
   text: `
-    SELECT event_bytes, transcript_bytes, dropped_events, dropped_lines, assignment_id, (config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds
-    FROM runs WHERE id = $1 FOR UPDATE`,
+    SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
+      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails
+    FROM runs r JOIN executions e ON e.run_id = r.id
+    WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
   row: {
     event_bytes: integer,
     transcript_bytes: integer,
@@ -32,14 +36,10 @@ const lockRun = defineStatement({
     assignment_id: nullable(uuid),
     /** NULL if the run's configuration does not set it. */
     idle_seconds: nullable(float),
+    phase: text<Phase>(),
+    last_agent_seq: integer,
+    redaction_tails: json<HeldTexts>(),
   },
-});
-
-/** Runs after `lockRun`, in a statement of its own, so that it sees the changes that the lock waited for. */
-const readExecution = defineStatement({
-  name: 'read_execution_of_agent',
-  text: `SELECT e.phase, e.last_agent_seq, e.redaction_tails FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$2')}`,
-  row: { phase: text<Phase>(), last_agent_seq: integer, redaction_tails: json<HeldTexts>() },
 });
 
 /** `superseded`: the execution has ended, or belongs to another assignment; the agent must stop. */
@@ -55,37 +55,47 @@ export async function applyAgentEvents(
   session: RunSession,
   events: readonly AgentEvent[],
 ): Promise<ApplyOutcome> {
+  return await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
+}
+
+/** Does the same in the caller's transaction. Locks the rows of run and execution. */
+export async function applyAgentEventsWithin(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  session: RunSession,
+  events: readonly AgentEvent[],
+): Promise<ApplyOutcome> {
   const { runId, executionId } = session;
-  return await deps.db.transaction(async (tx) => {
-    const [run] = await tx.query(lockRun, [runId]);
-    const [execution] = await tx.query(readExecution, [executionId, session.tokenHash]);
-    if (!run || !execution) return 'superseded';
-    const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = execution;
-    const plan = planAgentEvents({
-      events,
-      execution: { phase, lastSeq, heldTexts },
-      run,
-      limits: deps.limits,
-      redactor: redactorOf(deps, session),
-      now: new Date(),
-    });
-    if (plan === undefined) return { acknowledged: lastSeq };
-    const { acknowledged, transcript, added } = plan;
-    for (const action of plan.actions) await carryOut(deps, tx, { session, idleSeconds: run.idle_seconds }, action);
-    if (transcript !== '') {
-      const chunk = { lastSeq: acknowledged, lines: transcript, countedBytes: added.transcriptBytes };
-      await storeTranscript(tx, session, chunk);
-    }
-    await countDropped(tx, runId, added);
-    await keepAgentProgress(tx, {
-      executionId,
+  const [row] = await tx.query(lockForAgent, [runId, executionId, session.tokenHash]);
+  if (!row) return 'superseded';
+  const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = row;
+  const plan = planAgentEvents({
+    events,
+    execution: { phase, lastSeq, heldTexts },
+    run: row,
+    limits: deps.limits,
+    redactor: redactorOf(deps, session),
+    now: new Date(),
+  });
+  if (plan === undefined) return { acknowledged: lastSeq };
+  const { acknowledged, transcript, added } = plan;
+  const last = plan.actions.at(-1);
+  const ending = last?.kind === 'store_events' ? last : undefined;
+  for (const action of ending ? plan.actions.slice(0, -1) : plan.actions)
+    await carryOut(deps, tx, { session, idleSeconds: row.idle_seconds }, action);
+  await countDropped(tx, runId, added);
+  await storeAgentBatch(
+    tx,
+    session,
+    ending ?? { rows: [], bytes: 0 },
+    { lines: transcript, countedBytes: added.transcriptBytes },
+    {
       lastSeq: acknowledged,
       heldTexts: plan.heldTexts,
-      transcriptBytes: Buffer.byteLength(transcript),
       leaseSeconds: phase === 'stopping' ? 0 : deps.timing.leaseSeconds,
-    });
-    return { acknowledged };
-  });
+    },
+  );
+  return { acknowledged };
 }
 
 /** Carries out one action of a plan. */
@@ -98,12 +108,12 @@ async function carryOut(
   const { runId, executionId } = session;
   switch (action.kind) {
     case 'store_events':
-      return await storeAgentEvents(tx, session, action.rows, action.bytes);
+      return await storeAgentEvents(tx, session, action);
     case 'report_full_conversation': {
       const stepId = action.stepId ?? (await readLastStepId(tx, runId));
       const rows = fullConversationRows(deps.limits, { occurredAt: action.occurredAt, stepId });
       const placed = rows.map((row, position) => JSON.stringify({ position, ...row }));
-      return await storeAgentEvents(tx, session, placed, 0);
+      return await storeAgentEvents(tx, session, { rows: placed, bytes: 0 });
     }
     case 'take_follow_up':
       return await takeFollowup(tx, session, action.followUpId);

@@ -1,11 +1,15 @@
-import type { FinishTaskResponse } from '@runyard/contract/finish-task';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
 import { headOf } from '../../conversations/output.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
+import { AttemptOver, lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
+import { keepEmptyWorkspaceWithin } from '../../files/workspaces/keep.ts';
 import { withoutSecrets } from '../../redaction/agent-text.ts';
+import type { BlobStore } from '../../store/blobs/blobs.ts';
+import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, text } from '../../store/database/statement.ts';
+import { applyAgentEventsWithin } from '../events/apply-agent-events.ts';
 import { finishRun, type Report } from './finish-run.ts';
 
 const readPhase = defineStatement({
@@ -32,12 +36,43 @@ export async function finishTask(
   session: RunSession,
   report: Report,
 ): Promise<FinishTaskResponse['next']> {
-  const clean = withShortTexts(withoutSecrets(deps, session, report));
-  const { runId, executionId } = session;
   return await deps.db.transaction(async (tx) => {
     await lockAttempt(tx, session);
-    await finishRun(deps, tx, { runId, executionId, report: clean });
-    const [row] = await tx.query(readPhase, [executionId]);
-    return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';
+    return await finishTaskWithin(deps, tx, session, report);
   });
+}
+
+/** Does the same in the caller's transaction, which has locked the attempt. */
+async function finishTaskWithin(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  session: RunSession,
+  report: Report,
+): Promise<FinishTaskResponse['next']> {
+  const clean = withShortTexts(withoutSecrets(deps, session, report));
+  const { runId, executionId } = session;
+  await finishRun(deps, tx, { runId, executionId, report: clean });
+  const [row] = await tx.query(readPhase, [executionId]);
+  return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';
+}
+
+/**
+ * Does the same, after it stored the last events of the turn and, where it was `empty`, the state of the workspace: all in one transaction.
+ * Throws `AttemptOver`.
+ */
+export async function finishTaskWithEvents(
+  deps: ExecutionDeps & { readonly blobs: BlobStore },
+  session: RunSession,
+  { events = [], workspace, ...report }: FinishTask,
+): Promise<FinishTaskResponse> {
+  const { unused, ...outcome } = await deps.db.transaction(async (tx) => {
+    const stored =
+      events.length === 0 ? await lockAttempt(tx, session) : await applyAgentEventsWithin(deps, tx, session, events);
+    if (stored === 'superseded') throw new AttemptOver('superseded');
+    const unused = workspace === 'empty' ? await keepEmptyWorkspaceWithin(tx, session, { turn: report.turn ?? 1 }) : [];
+    const next = await finishTaskWithin(deps, tx, session, report);
+    return { next, unused, ...(typeof stored === 'string' ? {} : stored) };
+  });
+  for (const key of unused) await deps.blobs.delete(key);
+  return outcome;
 }

@@ -24,7 +24,7 @@ type GrantedSecrets =
  */
 export async function grantSecrets(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
-  { runId, teamId }: Pick<RunSession, 'runId' | 'teamId'>,
+  { runId, teamId, grantedSecrets }: Pick<RunSession, 'runId' | 'teamId' | 'grantedSecrets'>,
   row: Pick<TaskRow, 'config' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'>,
   others: readonly RunSecret[],
 ): Promise<GrantedSecrets> {
@@ -38,8 +38,9 @@ export async function grantSecrets(
   const { secrets } = usable;
   const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));
   const ids = secrets.map(({ id }) => id);
-  await db.transaction((tx) => keepRunSecrets(tx, vault, runId, [...granted, ...others], ids));
-  const kept = await readRunSecrets(db, vault, runId);
+  const toKeep = [...granted, ...others];
+  if (toKeep.length > 0) await db.transaction((tx) => keepRunSecrets(tx, vault, runId, toKeep, ids));
+  const kept = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
   return {
     kind: 'granted',
     secrets: secrets.map(({ name, variable, as, value }) => ({ name, variable, as, value })),

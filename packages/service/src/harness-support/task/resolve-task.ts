@@ -92,7 +92,8 @@ export async function resolveTask(
 ): Promise<ResolveOutcome> {
   const { db, models } = deps;
   if (session.phase === 'assigned') await claimForAgent(deps, session);
-  const row = await readTaskRow(db, session);
+  // In a transaction, where the statement is planned once for all runs: its plan takes longer than the rest of it.
+  const row = await db.transaction((tx) => readTaskRow(tx, session));
   if (!row) return { kind: 'not_found' };
   const resolution = await chooseTaskModel(deps, session, row);
   // A program that the run itself names may have a model of its own.

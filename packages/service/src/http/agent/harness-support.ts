@@ -2,9 +2,8 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { definedSkillsWith } from '../../definitions/skills.ts';
-import { keepEmptyWorkspace } from '../../files/workspaces/keep.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
-import { finishTask } from '../../harness-support/finish/finish-task.ts';
+import { finishTask, finishTaskWithEvents } from '../../harness-support/finish/finish-task.ts';
 import { waitForInbox } from '../../harness-support/inbox/inbox.ts';
 import { findMemory, keepMemory } from '../../harness-support/memory/memory.ts';
 import { resolveTask } from '../../harness-support/task/resolve-task.ts';
@@ -80,13 +79,9 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
     return outcome === 'superseded' ? supersededAttempt() : outcome;
   });
 
-  addRoute(app, routes.finishTask, async ({ session, body }) => {
-    const { events = [], workspace, ...report } = body;
-    const stored = events.length === 0 ? {} : await applyAgentEvents(executionDeps, session, events);
-    if (stored === 'superseded') return supersededAttempt();
-    if (workspace === 'empty') await keepEmptyWorkspace(deps, session, { turn: report.turn ?? 1 });
-    return { next: await finishTask(executionDeps, session, report), ...stored };
-  });
+  addRoute(app, routes.finishTask, async ({ session, body }) =>
+    finishTaskWithEvents({ ...executionDeps, blobs: deps.blobs }, session, body),
+  );
 
   addRoute(app, routes.readMemory, async ({ session, params, reply }) => {
     const key = await findMemory(deps.db, session, params.executionId);

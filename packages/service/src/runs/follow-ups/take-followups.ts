@@ -27,22 +27,21 @@ export async function takeFollowup(tx: Queryable, { runId, executionId }: Target
   if (isUuid(followupId)) await tx.query(takeOne, [runId, followupId, executionId]);
 }
 
-/** Only before the agent's first turn: a later follow-up is a turn of its own. */
+/**
+ * Takes follow-ups only before the agent's first turn: a later one is a turn of its own. A question of the sandbox of a failed setup ended
+ * with that sandbox, so its answer is a message like others.
+ */
 const takeWaiting = defineStatement({
   name: 'take_waiting_followups',
   text: `
-    UPDATE followups SET execution_id = $2, taken_at = clock_timestamp()
-    WHERE run_id = $1 AND execution_id IS NULL
-      AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ${beforeStartPhases})`,
-  row: {},
-});
-
-/** A question of the sandbox of a failed setup ended with that sandbox, so its answer is a message like others. */
-const readTaken = defineStatement({
-  name: 'read_taken_followups',
-  text: `
+    WITH taken AS (
+      UPDATE followups SET execution_id = $2, taken_at = clock_timestamp()
+      WHERE run_id = $1 AND execution_id IS NULL
+        AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ${beforeStartPhases})
+      RETURNING *
+    )
     SELECT id, message, mode, decision, CASE WHEN NOT is_debug THEN request END AS request
-    FROM followups WHERE run_id = $1 AND execution_id = $2 ORDER BY position`,
+    FROM (SELECT * FROM followups WHERE run_id = $1 AND execution_id = $2 UNION ALL SELECT * FROM taken) f ORDER BY position`,
   row: {
     id: uuid,
     message: text(),
@@ -67,10 +66,8 @@ export interface JoinedFollowup {
  * that came since. Throws `AttemptOver`.
  */
 export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {
-  const target = [attempt.runId, attempt.executionId];
   await lockWorkingAttempt(tx, attempt);
-  await tx.query(takeWaiting, target);
-  return await tx.query(readTaken, target);
+  return await tx.query(takeWaiting, [attempt.runId, attempt.executionId]);
 }
 
 const readFiles = defineStatement({

@@ -76,7 +76,7 @@ async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, m
   return await db.transaction(async (tx) => {
     // With less work_mem a bitmap of many runs keeps only the pages of the table, and each row is checked again.
     await tx.query(
-      `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL work_mem = '32MB'; ${more}`,
+      `SET LOCAL plan_cache_mode = auto; SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL work_mem = '32MB'; ${more}`,
     );
     return await work(tx);
   });

@@ -38,8 +38,9 @@ export interface Database extends Queryable {
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after a serialization failure or a
-   * deadlock it is tried again, up to 5 times. An error of `work` rolls back and is thrown to the caller.
+   * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
+   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on. Statements get one plan for
+   * all values: a statement whose plan depends on them sets `plan_cache_mode` first.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**
@@ -116,18 +117,18 @@ async function send<Row extends pg.QueryResultRow>(
   }
 }
 
-const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
+/**
+ * PostgreSQL plans a statement again at each of its first five uses on a connection. When many runs begin at once, most connections are
+ * young, and the plans took more time than the statements. Statements of transactions find rows by their keys: one plan fits all values.
+ */
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan';
 
-async function inTransaction<T>(
-  client: pg.PoolClient,
-  work: (tx: Queryable) => Promise<T>,
-  { keepsPlans = false }: TransactionOptions = {},
-): Promise<T> {
+async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
   const tx: Queryable = {
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       run<Row>(client, statement, values),
   };
-  await send(client, keepsPlans ? `${begin}; SET LOCAL plan_cache_mode = force_generic_plan` : begin);
+  await send(client, begin);
   try {
     const result = await work(tx);
     const { command } = await send(client, 'COMMIT');
