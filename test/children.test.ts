@@ -2,15 +2,15 @@
 import type { RunItem } from '@runyard/contract/runs';
 import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { createEmptyDatabase } from '../packages/service/test/database.ts';
+import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { defaultScript } from './fakes/models/turns.ts';
 import { describeSystemWithModels, endsWithWorker } from './support/describe-system.ts';
 import { eventually, killHard } from './support/system.ts';
 
-let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let database: TestDatabase;
 let db: pg.Pool;
 const onOneSlot = async () => {
-  database = await createEmptyDatabase();
+  database = await createTestDatabase({ maxConnections: 1 });
   db = new pg.Pool({ connectionString: database.url, max: 4 });
   db.on('error', () => {});
   return {

@@ -1,6 +1,6 @@
 /**
  * Runs the commands of the guide as they are written: with the system's Node, on a service with another port and data folder. The folder
- * has a head start: `newcomer.test.ts` shows the first start on an empty one.
+ * has a head start, and the programs start from a bundle: `newcomer.test.ts` shows the first start on an empty folder.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { startFakeModels } from './fakes/models.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
+import { runyardFile } from './support/programs.ts';
 import { sandboxProblem } from './support/system.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
@@ -72,8 +73,27 @@ async function start(command: string, more: Record<string, string> = {}): Promis
   await giveDatabase(dataDir);
   await giveRuntime(dataDir);
   const options = { cwd: repository, env: { ...env, RUNYARD_PORT: String(await freePort()), ...more } };
-  await startCommand(['bash', '-c', command], options).sees('Ctrl-C stops everything.', 150_000);
+  const bundled = command.replace('bin/runyard', await runyardFile());
+  expect(bundled).not.toBe(command);
+  await startCommand(['bash', '-c', bundled], options).sees('Ctrl-C stops everything.', 150_000);
   await keepRuntime(dataDir);
+}
+
+/**
+ * Returns shell functions that save starts of Node, which would take most of the time of the steps. Scripts of `node -pe`, of which
+ * there are more than a hundred, are evaluated in one process of the system's Node. `bin/runyard` is started from a bundle.
+ */
+async function fewStarts(): Promise<string> {
+  const socket = path.join(folder, 'evaluator.sock');
+  const script = path.join(import.meta.dirname, 'support/evaluator.mjs');
+  await startCommand(['node', script, socket], { cwd: repository, env }).sees('ready');
+  // A subshell, such as one in the background, becomes Node: `$!` is its process id then.
+  return `node() {
+    if [ "$1" != -pe ] && [ "$BASHPID" != "$$" ]; then exec node "$@"; fi
+    if [ "$1" != -pe ]; then command node "$@"; return; fi
+    { printf '%s\\0' "$2"; cat; } | curl -sSf --unix-socket '${socket}' --data-binary @- http://node
+  }
+  bin/runyard() { '${await runyardFile()}' "$@"; }`;
 }
 
 describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandboxProblem})` : ''}`, () => {
@@ -91,7 +111,8 @@ describe.skipIf(sandboxProblem)(`the guide${sandboxProblem ? ` (skipped: ${sandb
     await codeHost.commit('acme', 'factories', definition);
     await start(up, { RUNYARD_CODE_HOST_URL: codeHost.template });
     // One shell for all commands, as at a person's terminal, with a mark after the output of each step.
-    const { output } = await bash(steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n'));
+    const commands = steps.map(({ command }) => `${command}\nprintf '\\036'`);
+    const { output } = await bash([await fewStarts(), ...commands].join('\n'));
     const outputs = output.split('\x1e');
     for (const [index, { command, prints }] of steps.entries()) {
       expect.soft(outputs[index]?.trim(), command).toMatch(prints === undefined ? /^$/ : printed(prints));

@@ -6,6 +6,7 @@ import { describeEndToEnd } from './runs/end-to-end.ts';
 import { describeGeneratedClients } from './runs/generated-clients.ts';
 import { describePrivateRepositories, startPrivateHost } from './runs/private-repositories.ts';
 import { describeSchedulesCommandLine } from './runs/schedules-command-line.ts';
+import { describeWebhooksCommandLine } from './runs/webhooks-command-line.ts';
 import { endCommands } from './support/command-line.ts';
 import { describeSystem, later } from './support/describe-system.ts';
 
@@ -17,7 +18,7 @@ afterAll(async () => {
 
 const options = async () => {
   host = await startPrivateHost();
-  return { env: { RUNYARD_CODE_HOST_URL: host.template } };
+  return { env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_WEBHOOK_PORT: '0' } };
 };
 
 describeSystem('runs', options, (system) => {
@@ -27,6 +28,8 @@ describeSystem('runs', options, (system) => {
     system,
     later(() => host),
   );
-  describeSchedulesCommandLine(system);
-  describeGeneratedClients(system);
+  describeSchedulesCommandLine(system, () => {
+    describeWebhooksCommandLine(system);
+    describeGeneratedClients(system);
+  });
 });

@@ -165,20 +165,8 @@ describeSupervised('down', (here) => {
   });
 });
 
-describeSupervised('the first start', (here) => {
-  test('leaves no process after a stop in the middle of the start', async () => {
-    here.withoutHeadStart();
-    const up = here.start('up');
-    await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
-    up.child.kill('SIGINT');
-    await up.exited;
-    expect(up.output()).not.toContain('Runyard is running');
-    expect(processesOf(here.folder)).toEqual([]);
-    expect(here.lastMessageOfService()).toMatch(/^service stopped/);
-  });
-
-  test('gives the worker no database address, no provider key and no variable of the shell, and makes folders for their owner only', async () => {
-    here.withoutHeadStart();
+describeSupervised('a start', (here) => {
+  test('gives the worker no database address, no provider key and no variable of the shell', async () => {
     const up = here.start('up', {
       RUNYARD_ANTHROPIC_API_KEY: 'sk-canary-anthropic',
       AWS_SECRET_ACCESS_KEY: 'canary-shell',
@@ -194,14 +182,27 @@ describeSupervised('the first start', (here) => {
         .map(({ command }) => command)
         .join('\n'),
     ).not.toContain('canary');
-    expect(statSync(path.join(here.folder, 'data')).mode & 0o777).toBe(0o700);
-    expect(statSync(path.join(here.folder, 'data/bootstrap-key')).mode & 0o777).toBe(0o600);
     expect(up.output()).not.toContain('canary');
+    up.child.kill('SIGINT');
+    expect(await up.exited).toBe(0);
+  });
+
+  test('leaves no process after a stop in the middle of the first one', async () => {
+    here.withoutHeadStart();
+    const up = here.start('up');
+    await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 30_000, interval: 20 });
+    up.child.kill('SIGINT');
+    await up.exited;
+    expect(up.output()).not.toContain('Runyard is running');
+    expect(processesOf(here.folder)).toEqual([]);
+    expect(here.lastMessageOfService()).toMatch(/^service stopped/);
   });
 });
 
 describeSupervised('two first starts', (here) => {
-  test('shares between two first runs the programs that one of them starts', { timeout: 180_000 }, async () => {
+  test('shares between two first runs the programs that one of them starts, in folders for their owner only', {
+    timeout: 180_000,
+  }, async () => {
     here.withoutHeadStart();
     const runs = ['one', 'two'].map((word) =>
       runCommand([runyard, 'run', '-'], { cwd: here.folder, env: here.env, input: `\`\`\`sh\necho ${word}\n\`\`\`` }),
@@ -212,5 +213,7 @@ describeSupervised('two first starts', (here) => {
     }
     expect(here.programs('service')).toHaveLength(1);
     expect(here.programs('worker')).toHaveLength(1);
+    expect(statSync(path.join(here.folder, 'data')).mode & 0o777).toBe(0o700);
+    expect(statSync(path.join(here.folder, 'data/bootstrap-key')).mode & 0o777).toBe(0o600);
   });
 });

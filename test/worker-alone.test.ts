@@ -1,62 +1,67 @@
-/** The end of a worker that was started alone: it finishes its runs or ends them, as requested. */
+/**
+ * The end of a worker that was started alone: it finishes its runs or ends them, as it is asked to. The tests run at the same time, because
+ * one of them waits for a long run. Workers of other names do not take the runs of the first one.
+ */
 import path from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { runyard, useApart } from './support/apart.ts';
 import { runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const here = useApart();
 
-test('leaves the current run to the next worker at SIGTERM', async () => {
-  const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'worker') };
-  const running = startCommand([runyard, 'run', '-'], {
-    cwd: here.folder,
-    env: here.client,
-    input: '```sh\necho begun; sleep 8; echo finished\n```',
+describe.concurrent('a worker that was started alone', () => {
+  test('leaves the current run to the next worker at SIGTERM', async () => {
+    const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'worker') };
+    const running = startCommand([runyard, 'run', '-'], {
+      cwd: here.folder,
+      env: here.client,
+      input: '```sh\necho begun; sleep 8; echo finished\n```',
+    });
+    await running.sees('│ begun');
+    here.worker.child.kill('SIGTERM');
+    await here.worker.sees('leaving the runs to the next worker');
+    expect(await here.worker.exited).toBe(0);
+    const next = startCommand([runyard, 'worker'], { cwd: here.folder, env });
+    await next.sees('a worker for');
+    expect(await running.exited).toBe(0);
+    expect(running.output()).toContain('│ finished');
+    next.child.kill('SIGINT');
+    expect(await next.exited).toBe(0);
+    await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 30_000 });
   });
-  await running.sees('│ begun');
-  here.worker.child.kill('SIGTERM');
-  await here.worker.sees('leaving the runs to the next worker');
-  expect(await here.worker.exited).toBe(0);
-  const next = startCommand([runyard, 'worker'], { cwd: here.folder, env });
-  await next.sees('a worker for');
-  expect(await running.exited).toBe(0);
-  expect(running.output()).toContain('│ finished');
-  next.child.kill('SIGINT');
-  expect(await next.exited).toBe(0);
-  await vi.waitFor(() => expect(processesOf(path.join(here.folder, 'worker'))).toEqual([]), { timeout: 30_000 });
-});
 
-test('waits with down for the runs of a worker that was started alone, longer than for other programs', {
-  timeout: 180_000,
-}, async () => {
-  const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
-  const drained = startCommand([runyard, 'worker'], { cwd: here.folder, env });
-  await drained.sees('a worker for');
-  const created = await fetch(`${here.client.RUNYARD_BASE_URL}/api/v1/agent/runs`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${here.client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      prompt: '```sh\necho begun; sleep 50; echo finished\n```',
-      config: { worker_host: 'drained', idle_timeout_minutes: 0 },
-    }),
+  test('waits with down for its runs, longer than for other programs', {
+    timeout: 180_000,
+  }, async () => {
+    const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'drained'), RUNYARD_WORKER_NAME: 'drained' };
+    const drained = startCommand([runyard, 'worker'], { cwd: here.folder, env });
+    await drained.sees('a worker for');
+    const created = await fetch(`${here.client.RUNYARD_BASE_URL}/api/v1/agent/runs`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${here.client.RUNYARD_API_KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        prompt: '```sh\necho begun; sleep 50; echo finished\n```',
+        config: { worker_host: 'drained', idle_timeout_minutes: 0 },
+      }),
+    });
+    const { run_id: runId } = (await created.json()) as { run_id: string };
+    const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.client });
+    await follow.sees('│ begun');
+    const stopped = await runCommand([runyard, 'down'], { cwd: here.folder, env });
+    expect(stopped.output).toContain('the worker finishes the runs that it has');
+    expect(stopped.code).toBe(0);
+    expect(await drained.exited).toBe(0);
+    await follow.exited;
+    expect(follow.output()).toContain('│ finished');
   });
-  const { run_id: runId } = (await created.json()) as { run_id: string };
-  const follow = startCommand([runyard, 'logs', runId, '--follow'], { cwd: here.folder, env: here.client });
-  await follow.sees('│ begun');
-  const stopped = await runCommand([runyard, 'down'], { cwd: here.folder, env });
-  expect(stopped.output).toContain('the worker finishes the runs that it has');
-  expect(stopped.code).toBe(0);
-  expect(await drained.exited).toBe(0);
-  await follow.exited;
-  expect(follow.output()).toContain('│ finished');
-});
 
-test('ends with down --force the runs of a worker that was started alone', async () => {
-  const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
-  const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
-  await worker.sees('a worker for');
-  const stopped = await runCommand([runyard, 'down', '--force'], { cwd: here.folder, env });
-  expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
-  expect(await worker.exited).toBe(0);
+  test('ends its runs with down --force', async () => {
+    const env = { ...here.client, RUNYARD_DATA_DIR: path.join(here.folder, 'ended'), RUNYARD_WORKER_NAME: 'ended' };
+    const worker = startCommand([runyard, 'worker'], { cwd: here.folder, env });
+    await worker.sees('a worker for');
+    const stopped = await runCommand([runyard, 'down', '--force'], { cwd: here.folder, env });
+    expect(stopped).toMatchObject({ code: 0, output: 'stopped\n' });
+    expect(await worker.exited).toBe(0);
+  });
 });

@@ -10,6 +10,7 @@ const root = path.resolve(import.meta.dirname, '../..');
  */
 const longest = [
   'test/schemathesis.test.ts',
+  'test/interactive-runs.test.ts',
   'test/adoption.test.ts',
   'test/command-line.test.ts',
   'test/up-and-down.test.ts',
@@ -21,12 +22,9 @@ const longest = [
   'test/runs.test.ts',
   'test/model-runs.test.ts',
   'test/worker-alone.test.ts',
-  'test/approvals.test.ts',
-  'test/continuation.test.ts',
   'test/newcomer.test.ts',
   'test/chaos.test.ts',
   'test/command-line-watch.test.ts',
-  'test/followups.test.ts',
   'test/run-page.test.ts',
   'test/budget-and-key-crashes.test.ts',
   'packages/service/src/http/server/access-table.test.ts',

@@ -9,7 +9,8 @@ const runyard = await runyardFile();
 const uuid = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 const minuteMs = 60_000;
 
-export const describeSchedulesCommandLine = (system: System) =>
+/** `meanwhile` describes other suites: a schedule of each minute is made before them, and fires while they run. */
+export const describeSchedulesCommandLine = (system: System, meanwhile: () => void) =>
   describe('the schedules commands', () => {
     const call = (...args: string[]) =>
       runCommand([runyard, 'schedules', ...args], {
@@ -33,10 +34,18 @@ export const describeSchedulesCommandLine = (system: System) =>
     };
     const read = async (id: string): Promise<ScheduledAgentItem> => JSON.parse((await call('get', id)).output);
 
-    test('fires at its time, and its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
-      const firstTime = Math.ceil(Date.now() / minuteMs) * minuteMs;
-      const id = await create('--cron', '* * * * *', '--overlap', 'skip');
+    let firstTime: number;
+    let id: string;
+
+    test('create a schedule', async () => {
+      firstTime = Math.ceil(Date.now() / minuteMs) * minuteMs;
+      id = await create('--cron', '* * * * *', '--overlap', 'skip');
       expect(id).toMatch(uuid);
+    });
+
+    describe('meanwhile', meanwhile);
+
+    test('show that it fires at its time, and that its run succeeds in a sandbox', { timeout: 150_000 }, async () => {
       const { runs } = await eventually(
         'the run of the schedule',
         async () => {

@@ -1,0 +1,34 @@
+/** Runs that people talk to, on one system: the suites of `interactive-runs/`, none of which changes what another one looks at. */
+import { afterAll, afterEach } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
+import { defaultScript } from './fakes/models/turns.ts';
+import { describeApprovals } from './interactive-runs/approvals.ts';
+import { describeContinuations } from './interactive-runs/continuations.ts';
+import { describeFollowUps } from './interactive-runs/followups.ts';
+import { describeSystemWithModels, endsWithWorker, later } from './support/describe-system.ts';
+
+let host: FakeGitHost | undefined;
+afterAll(async () => await host?.close());
+
+const options = async () => {
+  host = await startFakeGitHost();
+  return {
+    env: {
+      RUNYARD_CODE_HOST_URL: host.template,
+      RUNYARD_WORKER_SLOTS: '2',
+      RUNYARD_WORKSPACE_MB: '5',
+      ...endsWithWorker,
+    },
+  };
+};
+
+describeSystemWithModels('interactive runs', options, (system, models) => {
+  afterEach(() => models.script(defaultScript));
+
+  describeFollowUps(system, models);
+  describeApprovals(system, models);
+  describeContinuations(
+    system,
+    later(() => host),
+  );
+});
