@@ -55,7 +55,7 @@ export async function makeOnce(name: string, make: (folder: string) => Promise<v
 }
 
 /** Copies, with owners and modes; `-l` makes hard links instead. */
-const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
+export const copyTree = (from: string, to: string, ...flags: string[]) => run('cp', ['-a', ...flags, from, to]);
 
 /** Puts a migrated database into a data folder that has none yet. */
 export async function giveDatabase(dataDir: string): Promise<void> {

@@ -4,16 +4,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { type FakePublicWorkerAgent, startAsPublicWorker } from '../../../test/fakes/public-worker.ts';
+import { agentProgram } from '../../../test/support/agent-program.ts';
 import { testFolder } from '../test/agent.ts';
 import { sh } from '../test/run.ts';
 import { unpackFolders } from './workspace-archive/unpack.ts';
 
-const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+const main = await agentProgram();
 const keeps = { max_workspace_bytes: 100_000_000 };
 let fake: FakeHarnessSupport;
 let agent: FakePublicWorkerAgent | undefined;

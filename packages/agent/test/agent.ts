@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
+import { agentProgram } from '../../../test/support/agent-program.ts';
 import { compiledCode } from '../../../test/support/compiled-code.ts';
 
 export interface TestAgent {
@@ -16,7 +16,7 @@ export interface TestAgent {
   startedAt: number;
 }
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const main = await agentProgram();
 
 /** Starts the agent program as a worker would, as a real process in a workspace of its own. */
 export function startTestAgent(

@@ -1,7 +1,8 @@
-/** Test support: one thing of each kind that the first team has, and a good request to each route of the contract about them. */
+/** Test support: one thing of each kind that the first team has, and a good request to each route about them. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/route';
-import type { RequestOptions, TestService } from './service.ts';
+import { automationOf, bodies, type RequestOfRoute, requestsAbout, schedule } from './own-requests.ts';
+import type { TestService } from './service.ts';
 
 /** Ids, and tokens of runs in progress. */
 export interface OwnThings {
@@ -40,91 +41,26 @@ export interface OwnThings {
   readonly identityUid: string;
 }
 
-/**
- * A path that names the own things, with the query that the route needs, and a body that would be accepted where the route
- * takes one. The URL of a route that needs a signature has none.
- */
-export type RequestOfRoute = (
-  name: string,
-  route: Route,
-) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
-
-const minimalDefinition = [
-  {
-    path: 'factory.yaml',
-    content: 'schemaVersion: v1alpha1\nname: F\nrepositories: []\nagentDefaults:\n  model: runbook\n',
-  },
-  { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n' },
-];
-const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
-
-const bodies: Readonly<Record<string, unknown>> = {
-  createRun: { prompt: 'a' },
-  createRunDeprecated: { prompt: 'a' },
-  createEnvironment: { config: { name: 'E' } },
-  updateEnvironment: { config: { name: 'E' } },
-  createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
-  updateEventSubscription: { name: 'S' },
-  createSchedule: schedule,
-  updateSchedule: schedule,
-  createFactory: { name: 'F' },
-  dispatchFactory: { prompt: 'a' },
-  applyFactoryDefinition: { files: minimalDefinition },
-  setFactorySource: { repository: 'acme/factories' },
-  createWebhook: { name: 'W' },
-  updateWebhook: { name: 'W' },
-  createMcpServer: { name: 'M', command: 'm' },
-  updateMcpServer: { name: 'M' },
-  updateModelSettings: { enable: ['runbook'] },
-  putSecret: { value: 'a secret value', scope: 'personal' },
-  createKey: { name: 'K', kind: 'personal' },
-  reportEvents: { events: [] },
-  reportArtifact: { artifact_type: 'PLAN', data: {} },
-  openPullRequest: { repository: { owner: 'acme', repo: 'site' }, head: 'change', title: 'a' },
-  finishTask: { success: true, summary: '' },
-  uploadSnapshot: { turn: 1, files: [] },
-  reportShutdown: { reason: 'x' },
-  startChildRun: { prompt: 'a' },
-  sendFollowup: { message: 'a' },
-  createTeam: { name: 'T' },
-  updateTeam: { name: 'T' },
-  updateTeamMember: { role: 'viewer' },
-  createTeamInvitation: { role: 'member' },
-  createAgentIdentity: { name: 'I' },
-  updateAgentIdentity: { name: 'J' },
+/** Things that the bodies of routes name, by the path of the route. */
+const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
+  '/browser-sessions': 'signInCode',
+  '/team-invitations/accept': 'invitationKey',
+  '/team-invitations/join': 'invitationKey',
+  '/harness-support/messages': 'childRunId',
+  '/factory/{factoryUid}/automations': 'webhookUid',
+  '/factory/{factoryUid}/automations/{automationUid}': 'webhookUid',
 };
 
-const queries: Readonly<Record<string, string>> = {
-  keepMemory: '?turn=1',
-  deleteSecret: '?scope=personal',
-  keepWorkspace: '?turn=1',
-  findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
-  streamRunEvents: '?follow=false',
-};
-
-/** Routes about things that are made at another path. */
-const madeAt: Readonly<Record<string, string>> = {
-  '/sign-in-codes': '/browser-session',
-  '/team-invitations': '/team',
-  '/teams': '/team',
-};
-
-/** Beginnings of the paths of routes that need no run. */
-const withoutRuns = [
-  ...['/agent/environments', '/agent/identities', '/agent/mcp-servers', '/agent/schedules', '/event-subscriptions'],
-  ...['/factory', '/keys', '/code-hosts', '/secrets', '/team', '/sign-in-codes', '/browser-session'],
-];
-
-/** A route for anyone may be called with the token of a run too. */
-const needsRun = ({ path, allow }: Route): boolean =>
-  'anyone' in allow || !withoutRuns.some((beginning) => path.startsWith(beginning));
-
-/** Tells whether the route is about what a POST to `path` makes. */
-function isAbout(route: Route, path: string): boolean {
-  const [, first, second] = path.split('/');
-  const collection = first === 'agent' ? `/agent/${second}` : `/${first}`;
-  return collection === '/harness-support' ? needsRun(route) : route.path.startsWith(madeAt[collection] ?? collection);
+/** Returns the names of the things that a request to the route names. */
+function namedBy({ path, params }: Route): Set<string> {
+  const inBody = namedInBody[path];
+  const names = [...Object.keys(params?.shape ?? {}), ...(inBody ? [inBody] : [])];
+  return new Set(
+    names.map((name) => (name === 'uid' ? (path.startsWith('/keys') ? 'keyUid' : 'environmentUid') : name)),
+  );
 }
+
+const ofRuns = ['runId', 'conversationId', 'executionId', 'artifactUid', 'attachmentId', 'fileId', 'childRunId', 'id'];
 
 interface StartedRun {
   readonly runId: string;
@@ -146,41 +82,43 @@ const noRun: StartedRun = {
   otherRunToken: '',
 };
 
-/** Starts a run with an attachment and a file of a snapshot, and another run. */
-async function startRun(service: TestService): Promise<StartedRun> {
+/** Starts a run with an attachment, and where they are wanted a file of a snapshot, and another run. */
+async function startRun(
+  service: TestService,
+  wanted: { readonly file: boolean; readonly other: boolean },
+): Promise<StartedRun> {
   const { runId, executionId, conversationId, runToken } = await service.startExecution({
     mode: 'orchestrate',
     attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('a').toString('base64') }],
   });
-  const snapshot = await service.request<{ files: { upload_url: string }[] }>(
-    'POST',
-    '/harness-support/upload-snapshot',
-    { key: runToken, body: { turn: 1, files: [{ filename: 'a.patch', size_bytes: 1 }] } },
-  );
+  const files = [{ filename: 'a.patch', size_bytes: 1 }];
+  const path = '/harness-support/upload-snapshot';
+  const snapshot = wanted.file
+    ? await service.request<{ files: { upload_url: string }[] }>('POST', path, {
+        key: runToken,
+        body: { turn: 1, files },
+      })
+    : undefined;
   const [attachment] = await service.deps.db.query<{ id: string }>('SELECT id FROM attachments WHERE run_id = $1', [
     runId,
   ]);
-  const { runToken: otherRunToken } = await service.startExecution();
+  const other = wanted.other ? await service.startExecution() : undefined;
+  const fileUrl = snapshot?.body.files[0]?.upload_url;
   return {
     runId,
     executionId,
     conversationId,
     runToken,
     attachmentId: attachment?.id ?? '',
-    fileId: new URL(snapshot.body.files[0]?.upload_url ?? '').pathname.split('/').at(-1) ?? '',
-    otherRunToken,
+    fileId: fileUrl === undefined ? '' : (new URL(fileUrl).pathname.split('/').at(-1) ?? ''),
+    otherRunToken: other?.runToken ?? '',
   };
 }
 
-const automationOf = (webhookUid: string) => ({
-  name: 'A',
-  prompt: 'a',
-  triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhookUid] } }],
-});
-
 /**
- * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes the things that the route
- * is about, because the things of all routes take most of the time of a request; the other ids are empty.
+ * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes the things that a
+ * request to it names, and a run where its token may call the route, because the things of all routes take most of the time of a
+ * request; the other ids are empty.
  */
 export async function makeOwnThings(
   service: TestService,
@@ -188,55 +126,68 @@ export async function makeOwnThings(
   onlyFor?: Route,
 ): Promise<{ readonly own: OwnThings; readonly requestOf: RequestOfRoute }> {
   const { db } = service.deps;
-  const isWanted = (path: string) => onlyFor === undefined || isAbout(onlyFor, path);
+  const named = onlyFor && namedBy(onlyFor);
+  const isNamed = (...names: readonly string[]) => named === undefined || names.some((name) => named.has(name));
   const post = async (
+    isWanted: boolean,
     path: string,
     body?: unknown,
     key: string | null = service.key,
   ): Promise<Record<string, string>> => {
-    if (!isWanted(path)) return {};
+    if (!isWanted) return {};
     const options = { key, ...(body === undefined ? {} : { body }) };
     return (await service.request<Record<string, string>>('POST', path, options)).body;
   };
-  const run = onlyFor === undefined || needsRun(onlyFor) ? await startRun(service) : noRun;
+  const takesToken = onlyFor !== undefined && ('run' in onlyFor.allow || 'anyone' in onlyFor.allow);
+  const run =
+    takesToken || isNamed(...ofRuns)
+      ? await startRun(service, { file: isNamed('fileId'), other: onlyFor === undefined })
+      : noRun;
   const { runToken } = run;
+  const report = '/harness-support/report-artifact';
   const file = { artifact_type: 'FILE', data: { filename: 'a.txt', mime_type: 'text/plain' } };
-  const reported = await post('/harness-support/report-artifact', file, runToken);
+  const reported = await post(isNamed('artifactUid', 'id'), report, file, runToken);
   if (reported.upload_url) await service.request('PUT', reported.upload_url, { key: null, raw: 'a' });
-  const subscription = await post('/event-subscriptions', {
+  const subscription = await post(isNamed('subscriptionId'), '/event-subscriptions', {
     url: 'https://example.com/',
     events: ['run.created'],
   });
-  const key = await post('/keys', { name: 'K', kind: 'personal' }, keyOwner);
-  const credential = await post('/code-hosts', { kind: 'token', owner: randomUUIDv7(), token: 'a' }, keyOwner);
-  for (const owner of isWanted('/secrets') ? new Set([service.key, service.otherKey, keyOwner]) : [])
+  const key = await post(isNamed('keyUid'), '/keys', { name: 'K', kind: 'personal' }, keyOwner);
+  const ofHost = { kind: 'token', owner: randomUUIDv7(), token: 'a' };
+  const credential = await post(isNamed('credentialId'), '/code-hosts', ofHost, keyOwner);
+  for (const owner of isNamed('name') ? new Set([service.key, service.otherKey, keyOwner]) : [])
     await service.request('PUT', '/secrets/OWN', { key: owner, body: { value: 'a secret value', scope: 'personal' } });
-  const child = await post('/harness-support/child-runs', { prompt: 'a' }, runToken);
+  const child = await post(isNamed('childRunId'), '/harness-support/child-runs', { prompt: 'a' }, runToken);
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
-  await post('/harness-support/report-artifact', { artifact_type: 'EXTERNAL_REFERENCE', data: reference }, runToken);
-  const environment = await post('/agent/environments', { config: { name: 'E' } });
+  const ofReference = { artifact_type: 'EXTERNAL_REFERENCE', data: reference };
+  await post(onlyFor === undefined, report, ofReference, runToken);
+  const environment = await post(isNamed('environmentUid'), '/agent/environments', { config: { name: 'E' } });
   const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
-  const invite = () => post(`/teams/${team?.uid}/invitations`, { role: 'member' });
-  const accepted = { key: (await invite()).key, display_name: 'P' };
+  const invite = (isWanted: boolean) => post(isWanted, `/teams/${team?.uid}/invitations`, { role: 'member' });
+  const accepted = { key: (await invite(isNamed('userUid'))).key, display_name: 'P' };
   const member = accepted.key
     ? await service.request<{ user: { uid: string } }>('POST', '/team-invitations/accept', {
         key: null,
         body: accepted,
       })
     : undefined;
-  const invitation = await invite();
+  const invitation = await invite(isNamed('invitationId', 'invitationKey'));
   const [someone] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY id LIMIT 1');
   const userUid = member?.body.user.uid ?? someone?.uid ?? '';
-  if (environment.uid) await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
-  const factory = await post('/factory', { name: 'F' });
-  const webhook = await post(`/factory/${factory.uid}/webhooks`, { name: 'W' });
+  if (environment.uid && isNamed('userUid'))
+    await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
+  const isSource = onlyFor?.path.includes('/source') === true;
+  const factory = await post(isNamed('factoryUid') && !isSource, '/factory', { name: 'F' });
+  const needsWebhook = isNamed('webhookUid', 'automationUid');
+  const webhook = await post(needsWebhook, `/factory/${factory.uid}/webhooks`, { name: 'W' });
   if (factory.uid)
     await service.request('PUT', `/factory/${factory.uid}/definition`, { body: bodies.applyFactoryDefinition });
-  const isSourced = onlyFor === undefined || onlyFor.path.includes('/source');
-  const sourced = isSourced ? await post('/factory', { name: 'S' }) : {};
+  const sourced = await post(onlyFor === undefined || isSource, '/factory', { name: 'S' });
   if (sourced.uid) await service.request('PUT', `/factory/${sourced.uid}/source`, { body: bodies.setFactorySource });
-  const received = webhook.url ? await post(webhook.url, {}, webhook.secret) : {};
-  const automation = webhook.uid ? await post(`/factory/${factory.uid}/automations`, automationOf(webhook.uid)) : {};
+  const received = await post(isNamed('deliveryId') && !!webhook.url, webhook.url ?? '', {}, webhook.secret);
+  const isAutomation = isNamed('automationUid');
+  const automations = `/factory/${factory.uid}/automations`;
+  const automation = await post(isAutomation, automations, automationOf(webhook.uid ?? ''));
   const own: OwnThings = {
     ...run,
     artifactUid: reported.artifact_uid ?? '',
@@ -244,54 +195,23 @@ export async function makeOwnThings(
     userUid,
     keyUid: key.uid ?? '',
     subscriptionId: subscription.id ?? '',
-    deliveryId: (await post(`/event-subscriptions/${subscription.id}/test`)).id ?? '',
+    deliveryId:
+      (await post(isNamed('deliveryId') && !!subscription.id, `/event-subscriptions/${subscription.id}/test`)).id ?? '',
     factoryUid: factory.uid ?? '',
     sourcedFactoryUid: sourced.uid ?? '',
     webhookUid: webhook.uid ?? '',
     webhookDeliveryId: received.delivery_id ?? '',
     automationUid: automation.uid ?? '',
-    scheduleId: (await post('/agent/schedules', schedule)).id ?? '',
-    serverId: (await post('/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
+    scheduleId: (await post(isNamed('scheduleId'), '/agent/schedules', schedule)).id ?? '',
+    serverId: (await post(isNamed('serverId'), '/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     credentialId: credential.id ?? '',
     childRunId: child.run_id ?? '',
     sessionUuid: randomUUIDv7(),
-    signInCode: (await post('/sign-in-codes')).code ?? '',
+    signInCode: (await post(isNamed('signInCode'), '/sign-in-codes')).code ?? '',
     teamUid: team?.uid ?? '',
     invitationId: invitation.id ?? '',
     invitationKey: invitation.key ?? '',
-    identityUid: (await post('/agent/identities', { name: 'I' })).uid ?? '',
+    identityUid: (await post(isNamed('identityUid'), '/agent/identities', { name: 'I' })).uid ?? '',
   };
-  const requestOf: RequestOfRoute = (name, route) => {
-    const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
-    const deliveryId = route.path.startsWith('/factory') ? own.webhookDeliveryId : own.deliveryId;
-    const values: Readonly<Record<string, string>> = {
-      ...own,
-      uid,
-      deliveryId,
-      factoryUid: route.path.includes('/source') ? own.sourcedFactoryUid : own.factoryUid,
-      name: 'OWN',
-      kind: 'artifact',
-      id: own.artifactUid,
-    };
-    const path =
-      route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
-    if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };
-    if (!route.body) return { path, options: {} };
-    if (name === 'createBrowserSession')
-      return { path, options: { body: { code: own.signInCode }, headers: { origin: service.baseUrl } } };
-    if (name === 'acceptTeamInvitation')
-      return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
-    if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
-    // A team has one credential for an owner.
-    if (name === 'createCodeHostCredential')
-      return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
-    // A factory has each name of an automation once.
-    if (name === 'createAutomation' || name === 'updateAutomation')
-      return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
-    if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
-    if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
-    const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
-    return { path, options: { body } };
-  };
-  return { own, requestOf };
+  return { own, requestOf: requestsAbout(own, service.baseUrl) };
 }

@@ -1,11 +1,12 @@
 /** Test support: embedded servers, each in a folder of its test, in this process or in another one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach } from 'vitest';
+import { copyTree, makeOnce } from '../../../test/support/head-start.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded/start.ts';
 
@@ -20,8 +21,11 @@ export interface TestServers {
   runStart(dataDir: string, account?: { uid?: number; gid?: number }): Promise<{ child: ChildProcess; output: string }>;
 }
 
-/** For the tests of a file. */
-export function testServers(): TestServers {
+/**
+ * For the tests of a file. `copies`: the first start in an empty folder gets a copy of a cluster that the same code made once for the
+ * test run, because making one takes most of the time.
+ */
+export function testServers({ copies = false } = {}): TestServers {
   let folder = '';
   const servers: EmbeddedPostgres[] = [];
   const children: ChildProcess[] = [];
@@ -34,6 +38,7 @@ export function testServers(): TestServers {
     await rm(folder, { recursive: true, force: true, maxRetries: 20 });
   });
   async function start(dataDir = folder): Promise<EmbeddedPostgres> {
+    if (copies && (await readdir(dataDir)).length === 0) await giveCluster(dataDir);
     const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
     servers.push(server);
     return server;
@@ -63,6 +68,14 @@ export function testServers(): TestServers {
   }
 
   return { folder: () => folder, children, start, runStart };
+}
+
+async function giveCluster(dataDir: string): Promise<void> {
+  const made = await makeOnce('embedded', async (making) => {
+    const server = await startEmbeddedPostgres({ dataDir: making, log: silentLog });
+    await server.stop();
+  });
+  if (made !== undefined) await copyTree(path.join(made, 'cluster'), dataDir, '--sparse=always');
 }
 
 /** Rows of a statement, over a connection of its own. */

@@ -51,7 +51,7 @@ test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes on
   // A team has a limited number of them.
   for (const table of ['event_subscriptions', 'code_host_credentials', 'mcp_servers', 'schedules', 'factories'])
     await db.query(`DELETE FROM ${table}`);
-  const { own, requestOf } = await makeOwnThings(service);
+  const { own, requestOf } = await makeOwnThings(service, service.key, route);
   const { path, options } = requestOf(name, route);
   if (name === 'resumeSchedule') await service.request('POST', `/agent/schedules/${own.scheduleId}/pause`);
   if (name === 'unshareEnvironment') await service.request('POST', path);

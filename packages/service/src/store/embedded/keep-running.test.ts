@@ -5,7 +5,7 @@ import { query, testServers } from '../../../test/servers.ts';
 import { waitAfter } from './keep-running.ts';
 import type { EmbeddedPostgres } from './start.ts';
 
-const { folder, start } = testServers();
+const { folder, start } = testServers({ copies: true });
 
 /** Id of the server's first process; NaN while there is none. */
 const postmaster = async () =>

@@ -12,7 +12,7 @@ import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from './start.ts';
 
 const asRoot = process.getuid?.() === 0;
-const { folder, children, start, runStart } = testServers();
+const { folder, children, start, runStart } = testServers({ copies: true });
 
 test('keeps the data over a stop and a start, and stops twice without an error', async () => {
   const first = await start();

@@ -1,0 +1,109 @@
+/** Test support: a good request to each route of the contract, about things that a team has. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Route } from '@runyard/contract/route';
+import type { OwnThings } from './own-things.ts';
+import type { RequestOptions } from './service.ts';
+
+/**
+ * A path that names the own things, with the query that the route needs, and a body that would be accepted where the route
+ * takes one. The URL of a route that needs a signature has none.
+ */
+export type RequestOfRoute = (
+  name: string,
+  route: Route,
+) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
+
+const minimalDefinition = [
+  {
+    path: 'factory.yaml',
+    content: 'schemaVersion: v1alpha1\nname: F\nrepositories: []\nagentDefaults:\n  model: runbook\n',
+  },
+  { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n' },
+];
+export const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
+
+export const bodies: Readonly<Record<string, unknown>> = {
+  createRun: { prompt: 'a' },
+  createRunDeprecated: { prompt: 'a' },
+  createEnvironment: { config: { name: 'E' } },
+  updateEnvironment: { config: { name: 'E' } },
+  createEventSubscription: { url: 'https://example.com/', events: ['run.created'] },
+  updateEventSubscription: { name: 'S' },
+  createSchedule: schedule,
+  updateSchedule: schedule,
+  createFactory: { name: 'F' },
+  dispatchFactory: { prompt: 'a' },
+  applyFactoryDefinition: { files: minimalDefinition },
+  setFactorySource: { repository: 'acme/factories' },
+  createWebhook: { name: 'W' },
+  updateWebhook: { name: 'W' },
+  createMcpServer: { name: 'M', command: 'm' },
+  updateMcpServer: { name: 'M' },
+  updateModelSettings: { enable: ['runbook'] },
+  putSecret: { value: 'a secret value', scope: 'personal' },
+  createKey: { name: 'K', kind: 'personal' },
+  reportEvents: { events: [] },
+  reportArtifact: { artifact_type: 'PLAN', data: {} },
+  openPullRequest: { repository: { owner: 'acme', repo: 'site' }, head: 'change', title: 'a' },
+  finishTask: { success: true, summary: '' },
+  uploadSnapshot: { turn: 1, files: [] },
+  reportShutdown: { reason: 'x' },
+  startChildRun: { prompt: 'a' },
+  sendFollowup: { message: 'a' },
+  createTeam: { name: 'T' },
+  updateTeam: { name: 'T' },
+  updateTeamMember: { role: 'viewer' },
+  createTeamInvitation: { role: 'member' },
+  createAgentIdentity: { name: 'I' },
+  updateAgentIdentity: { name: 'J' },
+};
+
+const queries: Readonly<Record<string, string>> = {
+  keepMemory: '?turn=1',
+  deleteSecret: '?scope=personal',
+  keepWorkspace: '?turn=1',
+  findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
+  streamRunEvents: '?follow=false',
+};
+
+export const automationOf = (webhookUid: string) => ({
+  name: 'A',
+  prompt: 'a',
+  triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhookUid] } }],
+});
+
+/** Returns the function that makes the requests about these things. */
+export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
+  return (name, route) => {
+    const uid = route.path.startsWith('/keys') ? own.keyUid : own.environmentUid;
+    const deliveryId = route.path.startsWith('/factory') ? own.webhookDeliveryId : own.deliveryId;
+    const values: Readonly<Record<string, string>> = {
+      ...own,
+      uid,
+      deliveryId,
+      factoryUid: route.path.includes('/source') ? own.sourcedFactoryUid : own.factoryUid,
+      name: 'OWN',
+      kind: 'artifact',
+      id: own.artifactUid,
+    };
+    const path =
+      route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
+    if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };
+    if (!route.body) return { path, options: {} };
+    if (name === 'createBrowserSession')
+      return { path, options: { body: { code: own.signInCode }, headers: { origin: baseUrl } } };
+    if (name === 'acceptTeamInvitation')
+      return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
+    if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
+    // A team has one credential for an owner.
+    if (name === 'createCodeHostCredential')
+      return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
+    // A factory has each name of an automation once.
+    if (name === 'createAutomation' || name === 'updateAutomation')
+      return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
+    if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
+    if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
+    const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
+    return { path, options: { body } };
+  };
+}
