@@ -73,7 +73,11 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
     },
     async [Symbol.asyncDispose]() {
       for (const forwarder of forwarders) forwarder.close();
-      await kubelet[Symbol.asyncDispose]().finally(() => plane?.[Symbol.asyncDispose]());
+      try {
+        await kubelet[Symbol.asyncDispose]();
+      } finally {
+        await plane?.[Symbol.asyncDispose]();
+      }
       await memory?.[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
