@@ -61,13 +61,21 @@ export async function startNode(plane: ControlPlane, programs: string, agentEntr
     }
     await registry?.[Symbol.asyncDispose]();
     quietly('ip', 'link', 'del', bridge);
-    await unmountBelow(folder);
-    await removeCgroups(cgroup);
+    await removeCgroups(path.basename(folder));
+    // Shared mounts go together, so some are gone when their turn comes.
+    await eventually('unmounting', () =>
+      unmountBelow(folder).then(
+        () => true,
+        () => false,
+      ),
+    );
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   };
 
   try {
+    // What a test left that was killed. Two nodes at once would share the bridge.
     quietly('ip', 'link', 'del', bridge);
+    await removeCgroups('ry-node-*');
     execFileSync('ip', ['link', 'add', 'name', bridge, 'type', 'bridge']);
     execFileSync('ip', ['addr', 'add', `${address}/24`, 'dev', bridge]);
     execFileSync('ip', ['link', 'set', bridge, 'up']);
@@ -171,8 +179,16 @@ async function controllers(): Promise<string[]> {
   return names.includes('cgroup.controllers') ? [cgroups] : names.map((each) => path.join(cgroups, each));
 }
 
-/** Removes the cgroups of the node, the innermost first. */
-async function removeCgroups(cgroup: string): Promise<void> {
-  for (const controller of await controllers())
-    quietly('find', path.join(controller, cgroup), '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';');
+/** Ends the processes in cgroups with this name, and removes them, the innermost first. */
+async function removeCgroups(pattern: string): Promise<void> {
+  for (const controller of await controllers()) {
+    const end = `for list in $(find ${controller}/${pattern} -name cgroup.procs 2>/dev/null); do kill -9 $(cat $list); done`;
+    quietly('/bin/sh', '-c', end);
+  }
+  await eventually('the end of the cgroups', async () => {
+    for (const controller of await controllers())
+      quietly('/bin/sh', '-c', `find ${controller}/${pattern} -depth -type d -exec rmdir {} ';'`);
+    const left = await Promise.all((await controllers()).map((controller) => readdir(controller)));
+    return !left.flat().some((name) => path.matchesGlob(name, pattern));
+  });
 }

@@ -15,9 +15,6 @@ import { startRecorder } from './recorder.ts';
 /** Folder with the programs of a real cluster; absent: there is none. */
 const programs = process.env.TEST_KUBERNETES_PROGRAMS;
 
-/** True: a kernel keeps the limits of pods. */
-export const keepsLimits = programs !== undefined;
-
 export interface Scenario extends AsyncDisposable {
   /** All requests of the worker, with the answers. */
   readonly exchanges: readonly Exchange[];
@@ -76,8 +73,11 @@ export async function startTestCluster(agentEntry: string): Promise<TestCluster>
     },
     async [Symbol.asyncDispose]() {
       for (const forwarder of forwarders) forwarder.close();
-      await kubelet[Symbol.asyncDispose]();
-      await plane?.[Symbol.asyncDispose]();
+      try {
+        await kubelet[Symbol.asyncDispose]();
+      } finally {
+        await plane?.[Symbol.asyncDispose]();
+      }
       await memory?.[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },

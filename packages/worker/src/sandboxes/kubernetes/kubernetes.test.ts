@@ -22,12 +22,7 @@ import {
   fakeAssignment,
   startFakeWorkerService,
 } from '../../../../../test/fakes/worker-service.ts';
-import {
-  keepsLimits,
-  type Scenario,
-  startTestCluster,
-  type TestCluster,
-} from '../../../test/kubernetes/test-cluster.ts';
+import { type Scenario, startTestCluster, type TestCluster } from '../../../test/kubernetes/test-cluster.ts';
 import { fixtureAgent, temporaryDataDir, until, workerEnvironment } from '../../../test/worker.ts';
 import { startWorker, type Worker } from '../../worker.ts';
 
@@ -208,13 +203,6 @@ test('reports the exit code and the end of the output, without tokens', async ()
   const { exit_code, message } = await failureOf(it, 'failure-1');
   expect(message).toContain('it broke [redacted]');
   expect(exit_code).toBe(3);
-});
-
-test.runIf(keepsLimits)('says that a pod used up its memory', async () => {
-  await using it = await start('memory', { RUNYARD_SANDBOX_MEMORY_MB: '256' });
-  it.service.send(assignment('memory-1', undefined, 'memory'));
-  const { failure_reason, message } = await failureOf(it, 'memory-1');
-  expect(failure_reason, message).toBe('out_of_memory');
 });
 
 test('says why no node takes a pod', async () => {
