@@ -1,6 +1,6 @@
 /** The agent as tests of it start it: bundled once per test run by the code that bundles it for sandboxes, because loading the sources takes longer. */
 import path from 'node:path';
-import { bundleAgent, writeBundle } from '../../packages/worker/src/runtime/bundle.ts';
+import { bundleProgram, startFile, writeBundle } from '../../packages/worker/src/runtime/bundle.ts';
 import { makeOnce } from './head-start.ts';
 
 const source = path.resolve(import.meta.dirname, '../../packages/agent/src/main.ts');
@@ -8,6 +8,6 @@ const source = path.resolve(import.meta.dirname, '../../packages/agent/src/main.
 /** Returns the file to start. `TEST_SOURCES=1` in the environment: the source, for stack traces with its lines. */
 export async function agentProgram(): Promise<string> {
   if (process.env.TEST_SOURCES === '1') return source;
-  const folder = await makeOnce('agent', async (making) => await writeBundle(await bundleAgent(source), making));
-  return folder === undefined ? source : path.join(folder, 'main.mjs');
+  const folder = await makeOnce('agent', async (making) => await writeBundle(await bundleProgram(source), making));
+  return folder === undefined ? source : path.join(folder, startFile);
 }

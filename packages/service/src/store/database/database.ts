@@ -25,14 +25,6 @@ export interface Queryable {
   ): Promise<Row[]>;
 }
 
-export interface TransactionOptions {
-  /**
-   * True: the server keeps one plan for each statement, whatever its values are. Else it plans a statement anew each time while the values
-   * promise a cheaper plan, as short arrays do.
-   */
-  readonly keepsPlans?: boolean;
-}
-
 export interface Database extends Queryable {
   readonly pool: pg.Pool;
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
@@ -42,7 +34,7 @@ export interface Database extends Queryable {
    * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on. Statements get one plan for
    * all values: a statement whose plan depends on them sets `plan_cache_mode` first.
    */
-  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /**
    * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage in which notices may have been
    * lost. Resolves when it listens. Returns the function that stops it.
@@ -79,7 +71,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
     query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
       retrying(() => withClient((client) => run<Row>(client, statement, values))),
     onOwnConnection: (work) => ownConnection(config, work),
-    transaction: (work, options) => retrying(() => withClient((client) => inTransaction(client, work, options))),
+    transaction: (work) => retrying(() => withClient((client) => inTransaction(client, work))),
     listen: (channel, onNotify, onReconnect) => listener.listen(channel, onNotify, onReconnect),
     close: async () => {
       await listener.close();

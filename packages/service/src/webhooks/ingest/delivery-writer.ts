@@ -107,7 +107,7 @@ export function makeDeliveryWriter(
     const made = makeQueue(
       async (work) => await startingGate(async () => await gate(work)),
       startingAtOnce,
-      (deliveries) => db.transaction((tx) => writeWithin(tx, startAutomations, deliveries), { keepsPlans: true }),
+      (deliveries) => db.transaction((tx) => writeWithin(tx, startAutomations, deliveries)),
       () => starting.delete(teamId),
     );
     starting.set(teamId, made);
