@@ -1,4 +1,4 @@
-/** Measures the cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
+/** The cost of trivial runs: processor time of each program, and memory of the sandboxes that wait for runs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded } from '../test/support/run-kinds.ts';

@@ -1,4 +1,4 @@
-/** The end of a worker that was started alone: it finishes its runs or ends them, as requested. */
+/** The end of a worker that was started alone: it finishes its runs or ends them, as it is asked to. */
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { runyard, useApart } from './support/apart.ts';

@@ -30,8 +30,8 @@ export interface Database extends Queryable {
   /** Opens a connection outside of the pool, without time limits, for work that may take long: COPY, migrations. */
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may run several times: after a serialization failure or a
-   * deadlock it is tried again, up to 5 times. An error of `work` rolls back and is thrown to the caller.
+   * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
+   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /**
