@@ -16,8 +16,8 @@ import { installPythonPackages, type PythonPackages } from './support/python-pac
 
 const { SCHEMATHESIS_ALL_CASES = '' } = process.env;
 /**
- * Random requests for each operation, besides the many of the coverage phase. `docs-examples.test.ts` sends the examples of the
- * document unchanged; the phase of examples fills their gaps with random values.
+ * Requests by chance for each operation, beside the many of the coverage phase. The examples of the document are sent as they stand by
+ * `docs-examples.test.ts`; the phase of examples fills their gaps by chance.
  */
 const amount =
   SCHEMATHESIS_ALL_CASES === '1'
