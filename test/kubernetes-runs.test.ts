@@ -20,7 +20,9 @@ describe.skipIf(problem !== null)(name, () => {
 
   beforeAll(async () => {
     const agent = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
-    [cluster, system] = await Promise.all([startTestCluster(agent), startSystem({ workers: [] })]);
+    // One after the other: both bundle programs, and the first that has ended stops the bundler of the process.
+    cluster = await startTestCluster(agent);
+    system = await startSystem({ workers: [] });
     scenario = await cluster.begin('runs');
     const parsed = parseSettings(
       workerEnvironment({ url: system.baseUrl() }, path.join(system.dataDir, 'in-cluster'), {
