@@ -79,7 +79,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
     const { message } = await failed(id);
     expect(message).toContain(
-      `/opt/runyard/agent/node --disable-sigusr1 /opt/runyard/agent/main.cjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
+      `/opt/runyard/agent/node --disable-sigusr1 --v8-pool-size=1 /opt/runyard/agent/main.cjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
     );
     expect(message).toContain('\n/workspace\n');
     const names = [...message.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
@@ -104,7 +104,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       const { cachedDataRejected } = new vm.Script(fs.readFileSync(parts, 'latin1'), { cachedData: fs.readFileSync(cache) });
       console.log(cachedDataRejected ? 'the code was rejected' : 'the code was accepted');
       fs.writeFileSync(cache, '');`;
-    const id = assign('sh', `/opt/runyard/node --disable-sigusr1 -e "${compile}"`);
+    const id = assign('sh', `/opt/runyard/node --disable-sigusr1 --v8-pool-size=1 -e "${compile}"`);
     const { message } = await failed(id);
     expect(message).toContain('the code was accepted');
     expect(message).toContain('EROFS');

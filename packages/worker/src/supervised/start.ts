@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { startTicks, thisProcess } from '@runyard/contract/process-identity';
-import { keepCodeVariable } from '../runtime/bundle.ts';
 import { SandboxError } from '../sandboxes/sandbox.ts';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
 import type { Addressed } from './channels.ts';
@@ -35,7 +34,7 @@ export async function startSupervisor(start: SupervisorStart): Promise<Superviso
     cwd: '/',
     detached: true,
     stdio: ['ignore', 'ignore', stderr, 'pipe'],
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', [keepCodeVariable]: '1', ...env },
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ...env },
   });
   closeSync(stderr);
   const { pid } = child;
