@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { withEsbuild } from '../../packages/worker/src/runtime/with-esbuild.ts';
 import { freePort } from '../support/free-port.ts';
 
 const packages = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
@@ -18,7 +18,10 @@ export async function bundledMcpServer(name: 'everything' | 'filesystem'): Promi
   const outfile = path.join(folder, 'server.mjs');
   const banner = { js: "import { createRequire as r } from 'node:module';const require = r(import.meta.url);" };
   try {
-    await build({ entryPoints: [programOf(name)], outfile, banner, bundle: true, platform: 'node', format: 'esm' });
+    const entryPoints = [programOf(name)];
+    await withEsbuild(({ build }) =>
+      build({ entryPoints, outfile, banner, bundle: true, platform: 'node', format: 'esm' }),
+    );
     return await readFile(outfile);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -9,6 +9,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { OnLoadResult, Plugin, PluginBuild } from 'esbuild';
+import { withEsbuild } from '../../packages/worker/src/runtime/with-esbuild.ts';
 import { makeOnce } from './head-start.ts';
 
 const programs = ['service', 'worker'] as const;
@@ -36,8 +37,7 @@ export async function runyardFile(): Promise<string> {
 }
 
 async function bundlePrograms(folder: string): Promise<void> {
-  const esbuild = await import('esbuild');
-  try {
+  await withEsbuild(async (esbuild) => {
     await esbuild.build({
       absWorkingDir: root,
       entryPoints: {
@@ -64,9 +64,7 @@ async function bundlePrograms(folder: string): Promise<void> {
       logLevel: 'error',
       plugins: [ownPlaces],
     });
-  } finally {
-    await esbuild.stop();
-  }
+  });
   const command = path.join(folder, 'runyard.mjs');
   await writeFile(command, `#!${process.execPath}\n${await readFile(command, 'utf8')}`);
   await chmod(command, 0o755);

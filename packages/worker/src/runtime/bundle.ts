@@ -3,6 +3,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { isPart, joinParts } from './join-parts.ts';
+import { withEsbuild } from './with-esbuild.ts';
 
 /** A program: the names of its files and their contents. */
 export interface Bundle {
@@ -41,12 +42,10 @@ const common = {
 
 /**
  * Bundles a program: its entry file with everything that it imports. Each dynamic import becomes a part, which is read only when it is
- * needed; the modules of every run become few parts. No module may wait at its top level, because parts are scripts. esbuild is loaded
- * here, because mostly the bundle exists already.
+ * needed; the modules of every run become few parts. No module may wait at its top level, because parts are scripts.
  */
 export async function bundleProgram(entry: string): Promise<Bundle> {
-  const esbuild = await import('esbuild');
-  try {
+  return await withEsbuild(async (esbuild) => {
     const split = await esbuild.build({
       ...common,
       entryPoints: { main: entry },
@@ -91,10 +90,7 @@ export async function bundleProgram(entry: string): Promise<Bundle> {
         path.join(import.meta.dirname, 'parts-loader.ts'),
       ],
     };
-  } finally {
-    // Otherwise esbuild's helper process stays until the worker ends.
-    await esbuild.stop();
-  }
+  });
 }
 
 /** Writes the bundle below `folder`, readable for everyone. */

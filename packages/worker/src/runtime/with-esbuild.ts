@@ -1,0 +1,21 @@
+type Esbuild = typeof import('esbuild');
+
+let uses = 0;
+
+/**
+ * Calls `work` with esbuild. After the last use it stops esbuild's helper process, which otherwise stays until this process ends.
+ * Stopping it earlier would leave other builds without an end. esbuild is loaded here, because most starts need no build.
+ */
+export async function withEsbuild<T>(work: (esbuild: Esbuild) => Promise<T>): Promise<T> {
+  uses += 1;
+  const esbuild = await import('esbuild').catch((error: unknown) => {
+    uses -= 1;
+    throw error;
+  });
+  try {
+    return await work(esbuild);
+  } finally {
+    uses -= 1;
+    if (uses === 0) await esbuild.stop();
+  }
+}
