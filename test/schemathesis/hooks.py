@@ -1,18 +1,21 @@
-"""Leaves out bodies that the document forbids in words, and all but some of the boundary values of each operation."""
+"""Leaves out bodies that the document forbids in words, and, outside of a run of all cases, most cases of each operation."""
 
+import atexit
 import hashlib
+import json
 import os
 from collections import Counter
 from typing import Any
 
 import schemathesis
 
-CASES_OF_A_KIND = 1
-"""How many cases each operation gets of each kind, such as a text that is too long. No limit in a run of all cases."""
-
 RUNS_ALL_CASES = os.environ.get("SCHEMATHESIS_ALL_CASES") == "1"
 
-kept: Counter[tuple[str, str, str, str]] = Counter()
+kept: Counter[tuple[str, str, str]] = Counter()
+"""Cases that were kept, by operation, mode and phase. Mode: whether the request fits its schema."""
+
+kinds: Counter[tuple[str, ...]] = Counter()
+"""Cases of the coverage phase that were made, by kind."""
 
 
 def is_storable(value: Any) -> bool:
@@ -31,18 +34,46 @@ def filter_body(context: schemathesis.HookContext, body: Any) -> bool:
 @schemathesis.hook
 def filter_case(context: schemathesis.HookContext, case: schemathesis.Case) -> bool:
     """
-    Keeps the first case of each operation, method, kind and place, and one in 24 of the others. The coverage phase has no limit of
-    its own: it makes a case of every kind for every member of every body, so its time grows with each route. Every kind meets every
-    operation still, and most members of a schema; the schemas share most of their members.
+    Keeps of the random cases one that fits the schema of its operation and one that does not. The coverage phase has no limit of its
+    own: it makes a case of every kind for every member of every body. Of these it keeps some, else its time grows with each route.
     """
-    if RUNS_ALL_CASES or case.meta is None or case.meta.phase.name.value != "coverage":
+    if case.meta is None:
         return True
+    mode = case.meta.generation.mode.value
+    phase = case.meta.phase.name.value
+    keeps = (
+        RUNS_ALL_CASES
+        or (phase == "coverage" and is_covering(case, mode))
+        or (phase == "fuzzing" and kept[case.operation.label, mode, phase] == 0)
+        or phase == "stateful"
+    )
+    if keeps:
+        kept[case.operation.label, mode, phase] += 1
+    return keeps
+
+
+def is_covering(case: schemathesis.Case, mode: str) -> bool:
+    """
+    Keeps the first case of each operation and mode, of one in six kinds the first at each operation and place, and one in 48 of the
+    others: so every kind meets many operations.
+    """
     data = case.meta.phase.data
-    kind = (case.operation.label, case.method, str(data.scenario), str(data.parameter_location))
-    kept[kind] += 1
-    return kept[kind] <= CASES_OF_A_KIND or is_drawn(f"{kind} {data.parameter} {data.location} {data.description}")
+    kind = (case.operation.label, mode, case.method, str(data.parameter_location), str(data.scenario))
+    kinds[kind] += 1
+    return (
+        kept[case.operation.label, mode, "coverage"] == 0
+        or (kinds[kind] == 1 and is_drawn(str(kind), 6))
+        or is_drawn(f"{kind} {data.parameter} {data.location} {data.description}", 48)
+    )
 
 
-def is_drawn(name: str) -> bool:
-    """Draws one in 24 names, the same ones in each run."""
-    return hashlib.sha256(name.encode()).digest()[0] % 24 == 0
+def is_drawn(name: str, of: int) -> bool:
+    """Draws one name of `of`, the same ones in each run."""
+    return hashlib.sha256(name.encode()).digest()[0] % of == 0
+
+
+@atexit.register
+def write_kept() -> None:
+    """Writes how many cases were kept: `schemathesis.test.ts` reads it."""
+    with open("cases.json", "w", encoding="utf-8") as file:
+        json.dump([[*key, count] for key, count in kept.items()], file)

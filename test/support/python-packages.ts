@@ -17,6 +17,8 @@ export type PythonPackages =
   | { readonly kind: 'missing'; readonly reason: string };
 
 interface StartOptions {
+  /** After that the program is killed. Default: 580 seconds. */
+  readonly limitMs?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
@@ -67,7 +69,7 @@ export async function installPythonPackages(requirements: string, minor: number)
   }
   return {
     kind: 'ready',
-    start: async (args, { env, cwd } = {}) => {
+    start: async (args, { limitMs = startLimitMs, env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
         // No other variables of the machine, because a proxy would be used for the service on loopback.
         env: {
@@ -75,10 +77,12 @@ export async function installPythonPackages(requirements: string, minor: number)
           PYTHONPATH: path.join(kept.folder, 'packages'),
           // Compiled modules, for the next run: not beside our own files.
           PYTHONPYCACHEPREFIX: path.join(kept.folder, 'compiled'),
+          // The same for the tables of characters that Hypothesis makes, which Schemathesis uses.
+          HYPOTHESIS_STORAGE_DIRECTORY: path.join(kept.folder, 'hypothesis'),
           ...env,
         },
         cwd,
-        timeout: startLimitMs,
+        timeout: limitMs,
         killSignal: 'SIGKILL',
         maxBuffer: 16 * 1024 * 1024,
       });
