@@ -167,6 +167,19 @@ test('a follow-up whose answer was lost reaches the run once', async () => {
   expect(await followups()).toHaveLength(1);
 });
 
+/** Waits until this number of statements wait for a lock. */
+const waiting = async (count: number) =>
+  await vi.waitUntil(
+    async () => {
+      const [row] = await db.query<{ waiting: number }>(
+        `SELECT count(*)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+         WHERE NOT l.granted AND a.datname = current_database()`,
+      );
+      return row?.waiting === count;
+    },
+    { timeout: 30_000 },
+  );
+
 test.each([
   ['alone', {}],
   ['with a file', { attachments: [{ file_name: 'a', mime_type: 'text/plain', data: 'YQ==' }] }],
@@ -175,17 +188,6 @@ test.each([
   await blocker.connect();
   // The first attempt waits for it at the end of its statement, when it has the lock of the repeat: its rows refer to the team.
   await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
-  const waiting = async (count: number) =>
-    await vi.waitUntil(
-      async () => {
-        const [row] = await db.query<{ waiting: number }>(
-          `SELECT count(*)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-           WHERE NOT l.granted AND a.datname = current_database()`,
-        );
-        return row?.waiting === count;
-      },
-      { timeout: 30_000 },
-    );
   const given = { ...body, ...more };
   const leaving = new AbortController();
   const first = post({ body: given, signal: leaving.signal });
@@ -198,4 +200,26 @@ test.each([
   await blocker.end();
   expect(await repeated).toEqual({ status: 200, runId: (await runs())[0] });
   expect(await runs()).toHaveLength(1);
+});
+
+test('a first attempt that waits for the batch before it writes nothing when its client has gone', async () => {
+  const blocker = new pg.Client({ connectionString: service.database.url });
+  await blocker.connect();
+  await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
+  const before = post({ body: { prompt: 'before' } });
+  await waiting(1);
+  const leaving = new AbortController();
+  const first = post({ body, signal: leaving.signal });
+  // The service has read the first attempt when it answers a later request.
+  await fetch(`${service.baseUrl}/healthz`);
+  leaving.abort();
+  expect(await first).toBeNull();
+  const repeated = post({ body, attempt: 1, origin: second.baseUrl });
+  await waiting(2);
+  await blocker.query('COMMIT');
+  await blocker.end();
+  expect((await before)?.status).toBe(200);
+  // This run comes after the first attempt in the batches.
+  expect((await post({ body: { prompt: 'behind' } }))?.status).toBe(200);
+  expect(await runs()).toEqual([(await repeated)?.runId]);
 });

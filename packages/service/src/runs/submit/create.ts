@@ -64,9 +64,8 @@ export async function createRun(
   const { parentRunId, ancestorIds, childLimits } = run;
   const isFirst = !request || (isClientAttempt(request) && request.attempt === 0);
   if (!callers && isFirst && run.attachments.length === 0 && parentRunId === undefined) {
-    if (request?.isGone()) return { kind: 'idempotency_conflict' };
-    await insertInBatch(deps, { run, ...(request ? { answerOf: { request, response } } : {}) });
-    return { kind: 'created', response };
+    const isWritten = await insertInBatch(deps, { run, ...(request ? { answerOf: { request, response } } : {}) });
+    return isWritten ? { kind: 'created', response } : { kind: 'idempotency_conflict' };
   }
   const work = async (tx: Queryable): Promise<Attempt<RunAgentResponse, ChildRefusal>> => {
     if (parentRunId !== undefined) {

@@ -118,13 +118,17 @@ export async function insertRuns(tx: Queryable, runs: readonly NewRun[]): Promis
 
 /**
  * Writes a run in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the whole
- * database at commit, so many small transactions would wait for one another (see bench/creates.ts).
+ * database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns false if it wrote nothing,
+ * because the client had gone: its repeat may have created the run while this request waited.
  */
-export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Promise<void> {
+export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Promise<boolean> {
   await writeBatched(deps, item);
-  if (item.answerOf) item.answerOf.request.answer.id = item.run.id;
+  return !item.answerOf || item.answerOf.request.answer.id === item.run.id;
 }
 
 const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {
-  await deps.db.query(insertWithAnswers, [JSON.stringify(items.map(toRowOfBatch))]);
+  const present = items.filter(({ answerOf }) => !answerOf?.request.isGone());
+  if (present.length === 0) return;
+  await deps.db.query(insertWithAnswers, [JSON.stringify(present.map(toRowOfBatch))]);
+  for (const { run, answerOf } of present) if (answerOf) answerOf.request.answer.id = run.id;
 });
