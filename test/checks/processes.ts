@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { readProcessorTime } from '../support/processor-time.ts';
 
 export interface Finished {
@@ -11,6 +12,9 @@ export interface Finished {
 
 /** Running process groups, which end with this process. */
 const groups = new Set<number>();
+
+/** Processor time of ended children that earlier commands have counted. A child's time is known when it ends, not before. */
+let countedMs = 0;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
@@ -31,18 +35,24 @@ function endGroup(group: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Runs a command with our output and no input, in a group of its own; kills the group after `limitMs`. */
-export async function runCommand(
-  command: readonly [string, ...string[]],
-  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly limitMs: number },
-): Promise<Finished> {
+export interface CommandOptions {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly limitMs: number;
+  /** Takes the output; absent: it goes to ours. */
+  readonly outputFile?: string | undefined;
+}
+
+/** Runs a command without input, in a group of its own; kills the group after `limitMs`. */
+export async function runCommand(command: readonly [string, ...string[]], options: CommandOptions): Promise<Finished> {
   const startedAt = performance.now();
-  const cpuBefore = readProcessorTime().childrenMs;
+  if (groups.size === 0) countedMs = readProcessorTime().childrenMs;
   const [program, ...args] = command;
+  const output = options.outputFile === undefined ? undefined : openSync(options.outputFile, 'w');
   const child = spawn(program, args, {
     cwd: options.cwd,
     env: options.env,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', output ?? 'inherit', output ?? 'inherit'],
     detached: true,
   });
   const group = child.pid;
@@ -59,12 +69,15 @@ export async function runCommand(
     });
     child.once('exit', (exitCode) => resolve(exitCode ?? 128));
   });
+  const { childrenMs } = readProcessorTime();
+  const cpuMs = childrenMs - countedMs;
+  countedMs = childrenMs;
   clearTimeout(timer);
   if (group !== undefined) {
     // Ends processes that a test left in its group.
     endGroup(group, 'SIGKILL');
     groups.delete(group);
   }
-  const cpuMs = readProcessorTime().childrenMs - cpuBefore;
+  if (output !== undefined) closeSync(output);
   return { code, timedOut, durationMs: performance.now() - startedAt, cpuMs };
 }

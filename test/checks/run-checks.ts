@@ -63,28 +63,33 @@ const limitMinutes = filter === '' ? 25 : 60;
 
 interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Test files that run at the same time. Default: 2. */
-  readonly workers?: number;
+  /** Test files that run at the same time. */
+  readonly workers: number;
+  /** True: shows the output when all files have run, because other ones run at the same time. */
+  readonly showsOutputAtEnd?: boolean;
 }
 
-async function vitest(name: string, files: readonly string[], options: VitestOptions = {}): Promise<void> {
+async function vitest(name: string, files: readonly string[], options: VitestOptions): Promise<void> {
   if (files.length === 0) return;
-  say(`${name} (${files.length} files)`);
+  say(`${name} (${files.length} files)${options.showsOutputAtEnd ? ', shown at their end' : ''}`);
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-checks-'));
   const report = path.join(folder, 'report.json');
+  const outputFile = options.showsOutputAtEnd ? path.join(folder, 'output') : undefined;
   const reporter = path.join(root, 'test/checks/reporter.ts');
   try {
     const { code, timedOut, durationMs, cpuMs } = await runCommand(
-      [
-        tool('vitest'),
-        'run',
-        '--reporter=dot',
-        `--reporter=${reporter}`,
-        ...(options.workers ? [`--maxWorkers=${options.workers}`] : []),
-        ...files,
-      ],
-      { cwd: root, env: { ...env, ...options.env, [reportVariable]: report }, limitMs: limitMinutes * 60_000 },
+      [tool('vitest'), 'run', '--reporter=dot', `--reporter=${reporter}`, `--maxWorkers=${options.workers}`, ...files],
+      {
+        cwd: root,
+        env: { ...env, ...options.env, [reportVariable]: report },
+        limitMs: limitMinutes * 60_000,
+        outputFile,
+      },
     );
+    if (outputFile !== undefined) {
+      say(name);
+      process.stdout.write(readFileSync(outputFile));
+    }
     const read = readReport(report);
     const failures = [...(read?.failures ?? [])];
     if (timedOut) failures.push(`took longer than ${limitMinutes} minutes`);
@@ -127,7 +132,8 @@ async function onPostgresServer(files: readonly string[]): Promise<void> {
     try {
       await vitest(`database tests on PostgreSQL ${server.version}`, files, {
         env: { TEST_DATABASE_URL: server.url },
-        workers: together,
+        workers: processors,
+        showsOutputAtEnd: true,
       });
     } finally {
       await server.stop();
@@ -164,17 +170,17 @@ if (filter === '') {
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {
-  // Runs all of them together, because the files of the service keep the processors busy while the last programs run.
+  // Runs all of them together, because the files of the service and of the database keep the processors busy while programs wait.
+  const onServer = onPostgresServer(files.database);
   await vitest('units, service and end to end', [...files.programs, ...files.service], {
     env: { [answersVariable]: answers },
     workers: together,
   });
+  await onServer;
   if (filter === '') checkHere('answers (OpenAPI document and tests)', () => compareAnswers(answers));
 } finally {
   rmSync(answers, { recursive: true, force: true });
 }
-await onPostgresServer(files.database);
-
 if (outcomes.length === 0) {
   console.log(`no test file has ${JSON.stringify(filter)} in its path`);
   process.exitCode = 1;
