@@ -1,6 +1,6 @@
 /** Reads the executions that the database assigns to a worker's connection. */
 import { hasKey, isInPool } from '../executions/lease/may-serve.ts';
-import { heldPhases } from '../executions/transitions/phases.ts';
+import { sandboxPhases } from '../executions/transitions/phases.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, uuid } from '../store/database/statement.ts';
 
@@ -25,7 +25,7 @@ const missingFrom = defineStatement({
   name: 'find_held_by_instances',
   text: `
     SELECT e.id FROM executions e JOIN worker_connections c ON c.id = $1
-    WHERE e.worker_instance = ANY($2::text[]) AND e.phase IN ${heldPhases} AND NOT (e.id = ANY($3::uuid[]))
+    WHERE e.worker_instance = ANY($2::text[]) AND e.phase IN ${sandboxPhases} AND NOT (e.id = ANY($3::uuid[]))
       AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}`,
   row: { id: uuid },
 });

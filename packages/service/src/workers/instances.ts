@@ -1,6 +1,6 @@
 /** Instances: running programs of our own worker. A token, not a name, proves that a connection belongs to an instance. */
 import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
-import { heldPhases } from '../executions/transitions/phases.ts';
+import { sandboxPhases } from '../executions/transitions/phases.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 
@@ -56,7 +56,7 @@ const deleteUnused = defineStatement({
   text: `
     DELETE FROM worker_instances i
     WHERE NOT EXISTS (SELECT FROM worker_connections c WHERE c.instance_id = i.id)
-      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.phase IN ${heldPhases})`,
+      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.phase IN ${sandboxPhases})`,
   row: {},
 });
 

@@ -1,5 +1,6 @@
 /** Keys that define how runs are executed: in agentDefaults, and as overrides in agents and automations. */
 import { z } from 'zod';
+import { isBuiltin } from '../../harness-presets/builtin.ts';
 import { presetTypes } from '../../harness-presets/preset.ts';
 import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
 import { NonBlank, Text, Uid22 } from '../../primitives.ts';
@@ -102,7 +103,7 @@ interface AnyHarness {
 
 /** The built-in harness has neither credentials nor reasoning levels of its own. */
 function checkBuiltin(harness: AnyHarness, context: z.RefinementCtx): void {
-  if (harness.type !== 'oz' && harness.type !== 'builtin') return;
+  if (!isBuiltin(harness.type)) return;
   for (const key of ['reasoningLevel', 'auth'] as const)
     if (harness[key] !== undefined && harness[key] !== null)
       context.addIssue({

@@ -6,7 +6,7 @@ import { boolean, defineStatement, integer, type RowOf, text, uuid } from '../..
 import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
-import { handedOutPhases, restingPhases, stayingPhases } from '../transitions/phases.ts';
+import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/phases.ts';
 
 /** SQL: asks the agent to leave within `stopSeconds`. The state of the run does not change. */
 const leaving = (stopSeconds: string) => `
@@ -96,12 +96,12 @@ type Resting = 'idle' | 'awaiting' | 'stopping';
 const findResting = defineStatement({
   name: 'find_resting_of_connections',
   text: `
-    SELECT id, run_id AS "runId", connection_id AS "connectionId", CASE WHEN phase IN ${restingPhases} THEN phase ELSE 'awaiting' END AS phase,
+    SELECT id, run_id AS "runId", connection_id AS "connectionId", CASE WHEN phase IN ${slotlessPhases} THEN phase ELSE 'awaiting' END AS phase,
       phase = 'stopping' AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp()) AS "mustEnd",
       greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
     FROM executions
-    WHERE connection_id = ANY($1::uuid[]) AND phase IN ${handedOutPhases}
-      AND (phase IN ${restingPhases} OR awaiting_until > clock_timestamp())`,
+    WHERE connection_id = ANY($1::uuid[]) AND phase IN ${assignedPhases}
+      AND (phase IN ${slotlessPhases} OR awaiting_until > clock_timestamp())`,
   row: {
     id: uuid,
     runId: uuid,

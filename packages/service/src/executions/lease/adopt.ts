@@ -2,7 +2,7 @@
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, uuid } from '../../store/database/statement.ts';
 import { fromNow } from '../from-now.ts';
-import { handedOutPhases, heldPhases } from '../transitions/phases.ts';
+import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
 import { hasKey, isInPool } from './may-serve.ts';
 
 interface AdoptedExecution {
@@ -14,7 +14,7 @@ const nameInstanceOf = defineStatement({
   name: 'name_instance_of_executions',
   text: `
     UPDATE executions SET worker_instance = $2
-    WHERE connection_id = $1 AND worker_instance IS NULL AND phase IN ${handedOutPhases}`,
+    WHERE connection_id = $1 AND worker_instance IS NULL AND phase IN ${assignedPhases}`,
   row: {},
 });
 
@@ -28,7 +28,7 @@ const adopt = defineStatement({
   text: `
     UPDATE executions e SET connection_id = $1, lease_until = ${fromNow('$3')}
     FROM worker_connections c
-    WHERE e.id = ANY($2::uuid[]) AND e.worker_instance = $4 AND e.phase IN ${heldPhases}
+    WHERE e.id = ANY($2::uuid[]) AND e.worker_instance = $4 AND e.phase IN ${sandboxPhases}
       AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
     RETURNING e.id, e.run_id AS "runId"`,
   row: { id: uuid, runId: uuid },
@@ -50,7 +50,7 @@ const adoptOfName = defineStatement({
   text: `
     UPDATE executions e SET connection_id = $1, lease_until = ${fromNow('$2')}
     FROM worker_connections c
-    WHERE e.worker_instance IS NULL AND e.phase IN ${heldPhases}
+    WHERE e.worker_instance IS NULL AND e.phase IN ${sandboxPhases}
       AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
       AND NOT EXISTS (SELECT FROM worker_connections o WHERE o.id = e.connection_id)
     RETURNING e.id, e.run_id AS "runId"`,

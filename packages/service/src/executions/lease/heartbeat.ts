@@ -3,7 +3,7 @@ import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer } from '../../store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
-import { handedOutPhases } from '../transitions/phases.ts';
+import { assignedPhases } from '../transitions/phases.ts';
 
 /** A service process without a heartbeat for this long counts as dead. */
 export const serviceSilentSeconds = 20;
@@ -28,7 +28,7 @@ const beat = defineStatement({
       UPDATE executions SET
         lease_until = greatest(lease_until, ${fromNow('$2')}),
         claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, ${fromNow('$2')}) END
-      WHERE phase IN ${handedOutPhases} AND (SELECT was FROM outage)
+      WHERE phase IN ${assignedPhases} AND (SELECT was FROM outage)
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()

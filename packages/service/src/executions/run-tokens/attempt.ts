@@ -6,7 +6,7 @@
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database, Queryable } from '../../store/database/database.ts';
 import { defineStatement, text } from '../../store/database/statement.ts';
-import { handedOutPhases } from '../transitions/phases.ts';
+import { assignedPhases } from '../transitions/phases.ts';
 import type { Phase } from '../transitions/transition.ts';
 
 /** One assignment of an execution to a worker, which a run token names. */
@@ -19,7 +19,7 @@ export interface Attempt {
 
 /** SQL: the last assignment of the execution `e` has the run token with the hash `hash`, and the execution has not ended. */
 export const isAttempt = (e: string, hash: string): string =>
-  `${e}.token_hash = ${hash} AND ${e}.phase IN ${handedOutPhases}`;
+  `${e}.token_hash = ${hash} AND ${e}.phase IN ${assignedPhases}`;
 
 /**
  * Thrown where a request of an agent is refused; it changed nothing. `superseded` 401: the execution has ended or was assigned

@@ -18,11 +18,15 @@ export const livePhases = listOf('claimed', 'running', 'idle');
 /** The same, and the assignments that no worker has claimed yet. */
 export const stayingPhases = listOf('assigned', 'claimed', 'running', 'idle');
 
+const withSandbox: readonly Phase[] = ['claimed', 'running', 'idle', 'stopping'];
+
 /** A worker has the sandbox, or is creating it. */
-export const heldPhases = listOf('claimed', 'running', 'idle', 'stopping');
+export const sandboxPhases = listOf(...withSandbox);
+/** Returns whether the phase is one of `sandboxPhases`. */
+export const hasSandbox = (phase: string | null): boolean => withSandbox.some((each) => each === phase);
 
 /** Was assigned to a worker and has not ended: the run token is valid. */
-export const handedOutPhases = listOf('assigned', 'claimed', 'running', 'idle', 'stopping');
+export const assignedPhases = listOf('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 /** In the sandbox of a failed setup: the agent waits there, or runs a turn. */
 export const debugPhases = listOf('running', 'idle');
@@ -31,7 +35,7 @@ export const debugPhases = listOf('running', 'idle');
 export const settledPhases = listOf('running', 'idle', 'stopping');
 
 /** Takes no slot: the agent waits for a follow-up, or was asked to leave. */
-export const restingPhases = listOf('idle', 'stopping');
+export const slotlessPhases = listOf('idle', 'stopping');
 
 /** The agent accepts no further follow-up. */
 export const leavingPhases = listOf('stopping', 'ended');

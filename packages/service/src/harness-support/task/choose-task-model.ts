@@ -1,3 +1,4 @@
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { firstLocalId } from '../../models/first-local.ts';
 import { isUnpriced } from '../../models/is-unpriced.ts';
@@ -47,4 +48,4 @@ export async function chooseTaskModel(
 
 /** The built-in harness speaks every protocol. The others keep the protocol of their first model. */
 const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
-  agentModel !== undefined && (harness === 'oz' || speakSameProtocol(wanted, id));
+  agentModel !== undefined && (isBuiltin(harness) || speakSameProtocol(wanted, id));

@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ErrorDetail } from '@runyard/contract/errors';
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
 import { isFindable } from '@runyard/contract/secrets';
 import type { Settings } from '@runyard/contract/settings';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
@@ -144,7 +145,7 @@ export async function resolveTask(
     loss: row.resumes === null ? undefined : { after: restorable.seq },
   });
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
-  const isRunbook = row.harness === 'oz' && model === undefined;
+  const isRunbook = isBuiltin(row.harness) && model === undefined;
   const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
   const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: own }, followups);
   const { harness } = row.config;

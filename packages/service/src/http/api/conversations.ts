@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
 import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -96,7 +97,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
   addRoute(app, routes.getConversationTranscript, async ({ params, principal, reply }) => {
     const runs = await conversationRuns(principal.teamId, params.conversationId);
     if (runs.length === 0) return notFound('conversation');
-    if (runs.some(({ harness }) => harness === 'oz')) {
+    if (runs.some(({ harness }) => isBuiltin(harness))) {
       return refuse('operation_not_supported', {
         status: 400,
         detail:

@@ -5,6 +5,7 @@ import { scopeOf } from '../../access/ownership.ts';
 import { readProfiles } from '../../access/profiles.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import { blockedOn } from '../../executions/debug-window/block.ts';
+import { hasSandbox } from '../../executions/transitions/phases.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { Queryable } from '../../store/database/database.ts';
@@ -18,9 +19,6 @@ export interface ReadContext {
   readonly teamUid: string;
   readonly baseUrl: string;
 }
-
-/** Phases of an execution that has a sandbox. */
-const sandboxPhases = ['claimed', 'running', 'idle', 'stopping'];
 
 /** Returns the items of the rows, in their order, with a number of queries that does not depend on the number of rows. */
 export async function toRunItems(db: Queryable, context: ReadContext, rows: readonly RunRow[]): Promise<RunItem[]> {
@@ -62,7 +60,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       ...(row.skill_spec ? { agent_skill: row.skill ?? skillOf(row.skill_spec) } : {}),
       conversation_id: row.conversation_id,
       ...(row.parent_run_id ? { parent_run_id: row.parent_run_id } : {}),
-      is_sandbox_running: sandboxPhases.includes(row.phase ?? ''),
+      is_sandbox_running: hasSandbox(row.phase),
       is_run_type_cancellable: isRunTypeCancellable(row),
       artifacts: artifacts.get(row.id) ?? [],
       metadata: row.metadata,

@@ -1,5 +1,6 @@
 import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { builtinHarness, isBuiltin } from '@runyard/contract/harness-presets/builtin';
 import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
 import { presetTypes } from '@runyard/contract/harness-presets/preset';
 import { findPreset, variablesOfPreset } from '@runyard/contract/harness-presets/presets';
@@ -23,10 +24,10 @@ const fault = (path: string, message: string): HarnessCheck => ({
 
 /** Returns the harness of a run, `oz` (the built-in one) unless the configuration names another; or why it cannot be used so. */
 export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
-  const { type = 'oz', command } = config.harness ?? {};
-  if (type === 'oz' || type === 'builtin') {
+  const { type = builtinHarness, command } = config.harness ?? {};
+  if (isBuiltin(type)) {
     return command === undefined
-      ? { ok: true, harness: 'oz' }
+      ? { ok: true, harness: builtinHarness }
       : fault('harness.command', 'belongs to the harnesses acp and command, and to presets');
   }
   const needed = Object.hasOwn(withCommand, type) ? withCommand[type] : undefined;
@@ -36,7 +37,7 @@ export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   }
   const preset = findPreset(type);
   if (preset === undefined) {
-    const known = ['oz', ...presetTypes, ...Object.keys(withCommand)].join(', ');
+    const known = [builtinHarness, ...presetTypes, ...Object.keys(withCommand)].join(', ');
     return fault('harness.type', `unknown harness ${JSON.stringify(type.slice(0, 100))}; known are ${known}`);
   }
   return checkPreset(config, preset);

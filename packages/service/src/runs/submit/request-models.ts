@@ -1,5 +1,7 @@
 /** Checks the model that a request names, and the models that may take its place. */
+
 import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
 import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
 import type { Fault } from '../../fault.ts';
 import { type ModelChoices, noChoices } from '../../models/choices.ts';
@@ -62,7 +64,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
     if (!fallback.ok) faults.push({ path, message: fallback.message });
     else if (fallback.model.agentModel === undefined)
       faults.push({ path, message: 'must be a language model of a provider' });
-    else if (harness !== 'oz' && !speakSameProtocol(modelId, fallback.model.id))
+    else if (!isBuiltin(harness) && !speakSameProtocol(modelId, fallback.model.id))
       faults.push({
         path,
         message: `the harness ${harness} keeps the protocol of ${modelId}; name a model of the same provider, or use the harness oz`,
@@ -82,7 +84,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const isReplaceable = fallbacks.some((id) => {
     const fallback = models.resolve(id, choices);
     if (!fallback.ok || (config.max_cost_usd !== undefined && isUnpriced(models, fallback.model.id))) return false;
-    return harness === 'oz' || speakSameProtocol(modelId, fallback.model.id);
+    return isBuiltin(harness) || speakSameProtocol(modelId, fallback.model.id);
   });
   if (isReplaceable) return ok;
   const { message, retryAfterSeconds } = resolved;

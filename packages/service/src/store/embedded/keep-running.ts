@@ -4,7 +4,7 @@ import type { StoreLog } from '../database/log.ts';
 import type { Postmaster } from './postmaster.ts';
 
 /** A server that is started again whenever it ends. */
-export interface KeptPostmaster {
+export interface RestartedPostmaster {
   /** Returns why the server does not run and when the next start is tried; null: it runs. */
   problem(): string | null;
   /** Stops the server, or the attempt to start it, permanently. */
@@ -27,7 +27,11 @@ export const waitAfter = (failures: number): number =>
  * Watches the server and starts it again when it ends, however often: a full disk or a lack of memory may last for hours, and the
  * service must recover from it without help.
  */
-export function keepRunning(first: Postmaster, startAgain: () => Promise<Postmaster>, log: StoreLog): KeptPostmaster {
+export function keepRunning(
+  first: Postmaster,
+  startAgain: () => Promise<Postmaster>,
+  log: StoreLog,
+): RestartedPostmaster {
   const stopping = new AbortController();
   let problem: string | null = null;
   let ends: number[] = [];

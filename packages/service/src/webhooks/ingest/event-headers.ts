@@ -3,19 +3,19 @@ import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import type { KnownWebhook } from './directory.ts';
 
 /** Headers by their names in lower case. */
-export type KeptHeaders = Readonly<Record<string, string>>;
+export type EventHeaders = Readonly<Record<string, string>>;
 
 /** Values that are stored: printable ASCII, and short, so that all headers of a delivery stay small compared with its payload. */
-const kept = /^[\x20-\x7e]{1,200}$/;
+const storable = /^[\x20-\x7e]{1,200}$/;
 
 /**
  * Returns the headers of a delivery that identify its event. They are listed by name, so that no credential or signature of a sender is
  * stored.
  */
-export function headersToKeep(
+export function eventHeadersOf(
   { scheme, deliveryIdHeader }: Pick<KnownWebhook, 'scheme' | 'deliveryIdHeader'>,
   headers: IncomingHttpHeaders,
-): KeptHeaders {
+): EventHeaders {
   const of = scheme === null ? undefined : schemes[scheme];
   const names = [
     'content-type',
@@ -29,7 +29,7 @@ export function headersToKeep(
   const found: Record<string, string> = {};
   for (const name of names) {
     const value = typeof name === 'string' ? headers[name] : undefined;
-    if (typeof name === 'string' && typeof value === 'string' && kept.test(value)) found[name] = value;
+    if (typeof name === 'string' && typeof value === 'string' && storable.test(value)) found[name] = value;
   }
   return found;
 }

@@ -6,9 +6,9 @@ import type { Database } from '../../store/database/database.ts';
 import { authenticate, type Credentials, checkToken } from './authenticate.ts';
 import type { DeliveryWriter } from './delivery-writer.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
+import { eventHeadersOf } from './event-headers.ts';
 import type { Gate } from './gate.ts';
 import { eventOf, identify } from './identity.ts';
-import { headersToKeep } from './kept-headers.ts';
 import { parsePayload } from './parse-payload.ts';
 import type { NotWritten } from './write-deliveries.ts';
 import { writeRejection } from './write-rejection.ts';
@@ -110,7 +110,7 @@ async function take(
     payload: payload.value,
     identity: identify(webhook, request.headers, bytes),
     event: eventOf(webhook, request.headers),
-    headers: headersToKeep(webhook, request.headers),
+    headers: eventHeadersOf(webhook, request.headers),
     ...(challenge === undefined ? {} : { startsNothing: true }),
   });
   if (written === 'busy' || written.kind === 'changed' || written.kind === 'full')

@@ -3,9 +3,9 @@ import { bytesArray } from '../../store/database/bytes-array.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { makeDeliveryRows } from './delivery-rows.ts';
 import type { KnownWebhook } from './directory.ts';
+import type { EventHeaders } from './event-headers.ts';
 import type { Identity } from './identity.ts';
 import { insertUnheld } from './insert-deliveries.ts';
-import type { KeptHeaders } from './kept-headers.ts';
 import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
 import { takeDeliveries } from './take-deliveries.ts';
 import { explainRefusal } from './write-rejection.ts';
@@ -20,7 +20,7 @@ export interface CheckedDelivery {
   /** The provider's name of the event; null: it has none. */
   readonly event: string | null;
   /** Stored beside the payload. */
-  readonly headers: KeptHeaders;
+  readonly headers: EventHeaders;
   readonly replayOf?: string;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;

@@ -20,7 +20,7 @@ import {
   uuid,
 } from '../../store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../store/paging/cursor.ts';
-import type { KeptHeaders } from '../ingest/kept-headers.ts';
+import type { EventHeaders } from '../ingest/event-headers.ts';
 
 const row = {
   id: uuid,
@@ -46,7 +46,7 @@ const readPage = defineStatement({
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
   text: `SELECT ${columns}, payload, provider_event, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()), headers: nullable(json<KeptHeaders>()) },
+  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()), headers: nullable(json<EventHeaders>()) },
 });
 
 const readPayload = defineStatement({
@@ -103,7 +103,7 @@ export interface StoredDelivery {
   readonly payload: Buffer | null;
   /** The provider's name of the event. */
   readonly event: string | null;
-  readonly headers: KeptHeaders;
+  readonly headers: EventHeaders;
 }
 
 /** Returns a delivery; null: the log of the webhook has none with this id. */
