@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sidecarContent } from '../../src/sidecar/content.ts';
 
-/** What `bin/build-sidecar-image --readable-node` puts into the image. `entry`: the agent's `main.ts`, or its stand-in. */
+/** Returns the files that `bin/build-sidecar-image --readable-node` puts into the image. `entry`: the agent's `main.ts`, or its stand-in. */
 export const agentImageContent = (entry: string) =>
   sidecarContent({
     root: path.resolve(import.meta.dirname, '../../../..'),

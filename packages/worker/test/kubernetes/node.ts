@@ -73,7 +73,7 @@ export async function startNode(plane: ControlPlane, programs: string, agentEntr
   };
 
   try {
-    // What a test left that was killed. Two nodes at once would share the bridge.
+    // Removes the remains of a killed test. Two nodes at once would share the bridge.
     quietly('ip', 'link', 'del', bridge);
     await removeCgroups('ry-node-*');
     execFileSync('ip', ['link', 'add', 'name', bridge, 'type', 'bridge']);

@@ -38,7 +38,7 @@ let monthAtBegin = '';
 beforeEach(() => {
   monthAtBegin = thisMonth();
 });
-// What a team has spent begins at 0 with the month.
+// The sum that a team has spent begins at 0 with each month.
 const inNewMonth = { retry: { count: 1, condition: () => thisMonth() !== monthAtBegin } };
 
 describe('the budget of a team', inNewMonth, () => {
