@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -36,12 +36,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const open = (maxBytes = 100): PulledImages =>
+const open = (
+  maxBytes = 100,
+  warn = (fields: object): void => expect.unreachable(JSON.stringify(fields)),
+): PulledImages =>
   openPulledImages({
     engine: openEngine({ socketPath: path.join(folder, 'd.sock'), version: '1.41' }),
     stateRoot: folder,
     maxBytes,
-    log: { info: () => {}, warn: (fields) => expect.unreachable(JSON.stringify(fields)) },
+    log: { info: () => {}, warn },
     now: () => (now += 1),
   });
 
@@ -100,4 +103,13 @@ test('leaves an image to the operator who gave its name to another one', async (
   images.set('a', { Id: 'pulled by the operator', Size: 80 });
   await pulled.tidy();
   expect(left()).toEqual(['a']);
+});
+
+test('says that a record cannot be read, and keeps the images in it', async () => {
+  const warnings: object[] = [];
+  images.set('ghcr.io/a:1', { Id: 'a', Size: 1000 });
+  await writeFile(path.join(folder, 'pulled-images.json'), '[{');
+  await open(100, (fields) => void warnings.push(fields)).tidy();
+  expect(warnings).toHaveLength(1);
+  expect(left()).toEqual(['ghcr.io/a:1']);
 });

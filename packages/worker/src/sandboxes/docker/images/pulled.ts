@@ -2,7 +2,7 @@
  * The images that this worker has pulled, and only those: images that the engine had before belong to the operator. Images have no labels of
  * ours, so a file of the data folder names them. The least recently used ones are removed when all together are too large.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
@@ -44,17 +44,22 @@ export interface PulledImages {
 
 const fileOf = (stateRoot: string): string => path.join(stateRoot, 'pulled-images.json');
 
-function read(stateRoot: string): PulledImage[] {
+function read(stateRoot: string, log: PulledRequest['log']): PulledImage[] {
+  const file = fileOf(stateRoot);
   try {
-    return fileSchema.parse(JSON.parse(readFileSync(fileOf(stateRoot), 'utf8')));
-  } catch {
+    return existsSync(file) ? fileSchema.parse(JSON.parse(readFileSync(file, 'utf8'))) : [];
+  } catch (error) {
+    log.warn(
+      { error, file },
+      'the record of pulled images cannot be read; the images in it stay until you remove them',
+    );
     return [];
   }
 }
 
 /** Opens the record of a data folder. The caller holds the lock of the folder. */
 export function openPulledImages({ engine, stateRoot, maxBytes, log, now }: PulledRequest): PulledImages {
-  let images = read(stateRoot);
+  let images = read(stateRoot, log);
   const uses = new Map<string, number>();
   let turn: Promise<void> = Promise.resolve();
   /** Does one piece of work after the other. */
