@@ -4,7 +4,7 @@
  * image. It has no other images: the second one sees the programs of this machine. It keeps no limits and no network policies.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer as createPlainServer, type RequestListener } from 'node:http';
 import { createServer } from 'node:https';
@@ -18,6 +18,7 @@ import {
   type V1ContainerState,
   type V1Pod,
 } from '@kubernetes/client-node';
+import { loaded, programsOfImage, programsOfMachine } from './container-programs.ts';
 
 const node = 'node-1';
 const pauseMs = 200;
@@ -37,31 +38,6 @@ export interface Kubelet extends AsyncDisposable {
   readonly starts: readonly string[];
   /** Address by which pods reach this machine. */
   readonly address: string;
-}
-
-/** Returns the mounts of a container with the programs of this machine. */
-const programsOfMachine = (): string[] =>
-  ['usr', 'bin', 'lib', 'lib64', 'sbin'].flatMap((each) =>
-    existsSync(`/${each}`) ? ['--ro-bind', `/${each}`, `/${each}`] : [],
-  );
-
-/** Folder in the container with the program that changes its user, and the start of the command that runs it. */
-const helper = '/.stand-in';
-const loaded = [`${helper}/ld.so`, '--library-path', helper, `${helper}/setpriv`];
-
-/** Returns the mounts of a container whose root has the files of `folder`. */
-function programsOfImage(folder: string): string[] {
-  const setpriv = execFileSync('/bin/sh', ['-c', 'command -v setpriv'], { encoding: 'utf8' }).trim();
-  const libraries = execFileSync('ldd', [setpriv], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
-  const nameOf = (file: string): string => (/\/ld-linux/.test(file) ? 'ld.so' : path.basename(file));
-  return [
-    ...readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
-      entry.isSymbolicLink()
-        ? ['--symlink', readlinkSync(path.join(folder, entry.name)), `/${entry.name}`]
-        : ['--ro-bind', path.join(folder, entry.name), `/${entry.name}`],
-    ),
-    ...[setpriv, ...libraries].flatMap((file) => ['--ro-bind', file, `${helper}/${nameOf(file)}`]),
-  ];
 }
 
 /** The API server of the kubelet, and a folder for its files. `server.key` and `server.crt` in it are its certificate; absent: it uses plain HTTP. */
