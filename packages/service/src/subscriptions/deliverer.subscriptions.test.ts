@@ -112,6 +112,20 @@ describe('a subscription', () => {
     await expect.poll(() => fast().length, patience).toBe(10);
     expect(subscriptions.receiver.waiting).toBe(4);
   });
+
+  test('gets its deliveries after a notice came while every place was taken', async () => {
+    await subscriptions.subscribe();
+    subscriptions.receiver.behave('hang');
+    const deliverer = await subscriptions.openDeliverer({ atOnce: 1, timeoutMs: 60_000 });
+    await subscriptions.newRun();
+    await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(1);
+    await subscriptions.newRun();
+    // The same as a notice: no place is free.
+    await deliverer.deliver();
+    subscriptions.receiver.behave({ status: 204 });
+    subscriptions.receiver.release(204);
+    await expect.poll(() => subscriptions.receiver.received.length, patience).toBe(2);
+  });
 });
 
 test('loses deliveries older than 14 days with their attempts', async () => {

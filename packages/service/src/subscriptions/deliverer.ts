@@ -3,6 +3,7 @@
 import type { AddressRules } from '@runyard/contract/address-rules';
 import { backoffMs, retryAfterMs } from '@runyard/contract/backoff';
 import type { EventPayload } from '@runyard/contract/event-subscriptions';
+import { oneAtATime } from '@runyard/contract/one-at-a-time';
 import type { Logger } from 'pino';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
@@ -89,7 +90,6 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
   const { db, vault, log } = deps;
   const underWay = new Map<ClaimedDelivery, Promise<void>>();
   const stopping = new AbortController();
-  let closed = false;
 
   const post = async (delivery: ClaimedDelivery): Promise<SendOutcome> => {
     const secrets = openSecrets(vault, delivery);
@@ -129,13 +129,13 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
     log.debug({ delivery_id: delivery.id, http_status: httpStatus, error, recorded }, 'delivery attempted');
   };
 
-  let round: Promise<void> | null = null;
-  let again = false;
-  const claim = async (): Promise<void> => {
+  /** Claims deliveries for the places that are free, and begins their attempts. */
+  const claims = oneAtATime(async () => {
+    const atMost = limits.atOnce - underWay.size;
+    if (atMost <= 0) return;
     const counts: Record<string, number> = {};
     for (const { subscription_id } of underWay.keys()) counts[subscription_id] = (counts[subscription_id] ?? 0) + 1;
     const { perSubscription } = limits;
-    const atMost = limits.atOnce - underWay.size;
     const claimed = await claimDeliveries(db, {
       vaultKeyIds: vault.keyIds,
       underWay: counts,
@@ -152,33 +152,17 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
         });
       underWay.set(delivery, done);
     }
-  };
-  const deliver = async (): Promise<void> => {
-    again = true;
-    round ??= (async () => {
-      try {
-        while (again && !closed && underWay.size < limits.atOnce) {
-          again = false;
-          await claim();
-        }
-      } finally {
-        round = null;
-      }
-    })();
-    await round;
-  };
+  });
   const wake = (): void => {
-    if (closed) return;
-    deliver().catch((error: unknown) => log.error({ err: error }, 'deliveries could not be claimed'));
+    claims.run().catch((error: unknown) => log.error({ err: error }, 'deliveries could not be claimed'));
   };
   const unlisten = await db.listen(deliveryChannel, wake, wake);
 
   return {
-    deliver,
+    deliver: claims.run,
     close: async () => {
-      closed = true;
       unlisten();
-      await round?.catch(() => undefined);
+      await claims.stop().catch(() => undefined);
       const timer = setTimeout(() => stopping.abort(), limits.stopGraceMs);
       await Promise.all(underWay.values());
       clearTimeout(timer);

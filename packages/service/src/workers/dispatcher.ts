@@ -1,9 +1,10 @@
 /** Assigns queued executions to the connections of this process that have free slots. */
+
+import { oneAtATime } from '@runyard/contract/one-at-a-time';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { type Assignment, assignNext } from '../executions/queue/assign.ts';
 import { requeue } from '../executions/transitions/transitions.ts';
 import { assignmentMessage } from './assignment-message.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import {
   evictBeyondLimit,
   hasFreeSlot,

@@ -1,7 +1,8 @@
 /** Compares the executions of this process's connections with the database, and sends their workers the changes. */
+
+import { oneAtATime } from '@runyard/contract/one-at-a-time';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { type RestingExecution, restingExecutions } from '../executions/idle/idle.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
 
 export interface Orders {

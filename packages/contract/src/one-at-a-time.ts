@@ -11,24 +11,28 @@ export function oneAtATime(work: () => Promise<void>): OneAtATime {
   let isStopped = false;
   let isAskedAgain = false;
   let running: Promise<void> | null = null;
-  const run = async (): Promise<void> => {
-    isAskedAgain = true;
-    running ??= (async () => {
-      try {
-        while (isAskedAgain && !isStopped) {
-          isAskedAgain = false;
-          await work();
-        }
-      } finally {
-        running = null;
+  const workWhileAsked = async (): Promise<void> => {
+    try {
+      while (isAskedAgain) {
+        isAskedAgain = false;
+        await work();
       }
-    })();
+    } finally {
+      running = null;
+    }
+  };
+  const run = async (): Promise<void> => {
+    if (isStopped) return;
+    isAskedAgain = true;
+    // The first step of the work ends later than this assignment, because it is awaited: `running` is never a promise that has ended.
+    running ??= workWhileAsked();
     await running;
   };
   return {
     run,
     stop: async () => {
       isStopped = true;
+      isAskedAgain = false;
       await running;
     },
   };
