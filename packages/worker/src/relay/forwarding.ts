@@ -38,10 +38,13 @@ export function forwardedHeaders(message: IncomingMessage): Record<string, strin
 
 /**
  * Returns the header that delimits the body. It is explicit because Node sends the body of a GET or DELETE without framing if its
- * length is unknown: the service would read it as the next request, on a connection that other sandboxes share.
+ * length is unknown: the service would read it as the next request, on a connection that other sandboxes share. A `Connection` header
+ * that names the length must not remove it either (RFC 9110, 7.6.1).
  */
 export function bodyFraming(message: IncomingMessage): Record<string, string> {
-  return message.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
+  const { 'transfer-encoding': encoding, 'content-length': length } = message.headers;
+  if (encoding !== undefined) return { 'transfer-encoding': 'chunked' };
+  return length === undefined ? {} : { 'content-length': length };
 }
 
 /** Returns true if a body follows the headers. */

@@ -142,6 +142,17 @@ test('a body cannot smuggle a second request to the service', async () => {
   expect(seen).toHaveLength(1);
 });
 
+test('a body whose length is named as a header of one hop cannot smuggle a second request either', async () => {
+  const hidden = 'GET /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\n\r\n';
+  for (const method of ['GET', 'DELETE', 'HEAD', 'POST']) {
+    const head = `${method} /api/v1/gateway/x HTTP/1.1\r\nHost: x\r\nConnection: close, Content-Length`;
+    await raw(`${head}\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`);
+  }
+  // The next request of a sandbox takes the same connection, and so comes after everything hidden.
+  await answerOf(ask({ path: '/api/v1/gateway/last' }));
+  expect(seen.filter((request) => request.includes('/agent/'))).toEqual([]);
+});
+
 test('a stream arrives piece by piece, while it is being made', async () => {
   const next = Promise.withResolvers<void>();
   handle = async (_request, response) => {
