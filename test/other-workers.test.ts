@@ -102,7 +102,7 @@ test(
     const printed = await play(`(${look}) | grep -a -e ^GIT_CONFIG_GLOBAL -e runyard -e ^RUNYARD`);
     // The script read launcher and agent, if that is possible.
     expect(printed).toContain(`${launcher} agent run`);
-    expect(printed).toMatch(/agent\/node --disable-sigusr1 \S+agent\/main.cjs agent run/);
+    expect(printed).toMatch(/agent\/node --disable-sigusr1 --openssl-config=\/dev\/null \S+agent\/main.cjs agent run/);
     expect(printed).toContain('RUNYARD_RUN_TOKEN_FD=4');
     expect(printed).not.toContain(fake.token);
   },

@@ -79,7 +79,7 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
     const id = assign('sh', 'tr "\\0" " " </proc/$PPID/cmdline; echo; pwd; env | sort; exit 9');
     const { message } = await failed(id);
     expect(message).toContain(
-      `/opt/runyard/agent/node --disable-sigusr1 --v8-pool-size=1 /opt/runyard/agent/main.cjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
+      `/opt/runyard/agent/node --disable-sigusr1 --openssl-config=/dev/null --v8-pool-size=1 /opt/runyard/agent/main.cjs agent run --task-id task-of-${id} --sandboxed --server-root-url ${it.service.url} --idle-on-complete 0s`,
     );
     expect(message).toContain('\n/workspace\n');
     const names = [...message.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);

@@ -2,11 +2,17 @@ import path from 'node:path';
 import { startFile } from './bundle.ts';
 
 /**
+ * Flag of Node: OpenSSL reads no configuration. It could load libraries, and in a container its file is one of the image; Node also
+ * takes this flag before the variable OPENSSL_CONF.
+ */
+export const withoutOpensslFile = '--openssl-config=/dev/null';
+
+/**
  * Flags of the agent's Node. The first one keeps SIGUSR1 from opening Node's inspector, which evaluates whatever a client sends. A short
- * run has little work for V8's helper threads: with one instead of four, an agent that waited took 5 % less processor time. It is a flag of
+ * run has little work for V8's helper threads: with one instead of four, an agent that waited took 5 % less processor time. That is a flag of
  * Node's own: with another set of V8's flags, V8 would reject the compiled code.
  */
-const flags = ['--disable-sigusr1', '--v8-pool-size=1'];
+const flags = ['--disable-sigusr1', withoutOpensslFile, '--v8-pool-size=1'];
 
 /** File of the agent's own Node in a runtime. */
 export const agentNode = 'agent/node';

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { withoutOpensslFile } from './agent-program.ts';
 import { placePortableNode, portableChanges } from './portable-node.ts';
 
 let folder = '';
@@ -29,6 +30,51 @@ test('places a Node that uses the libraries beside it and no others', async () =
   const files: string[] = JSON.parse(printed);
   expect(files.length).toBeGreaterThan(4);
   for (const file of files) expect(file.startsWith(`${folder}/`), file).toBe(true);
+});
+
+test('places a Node into which no file of an image brings a library', async () => {
+  await placePortableNode(folder, folder);
+  const etc = path.join(folder, 'etc');
+  await mkdir(etc);
+  await writeFile(path.join(etc, 'ld.so.preload'), '/evil-preload.so\n');
+  await writeFile(path.join(etc, 'nsswitch.conf'), 'passwd: evil\nhosts: evil\n');
+  const openssl = path.join(etc, 'openssl.cnf');
+  const settings = [
+    'nodejs_conf = a',
+    '[a]',
+    'engines = b',
+    '[b]',
+    'c = d',
+    '[d]',
+    'dynamic_path = /evil-engine.so',
+    '',
+  ];
+  await writeFile(openssl, settings.join('\n'));
+  const script = `try { os.userInfo() } catch {} dns.lookup('name.invalid', () => console.log('done'))`;
+  /** Returns everything that the program prints where /etc is that of a hostile image. */
+  const printed = (program: readonly string[]): string => {
+    const view = [
+      '--unshare-all',
+      '--ro-bind',
+      '/',
+      '/',
+      '--dev',
+      '/dev',
+      '--ro-bind',
+      etc,
+      '/etc',
+      '--setenv',
+      'LD_DEBUG',
+      'libs',
+    ];
+    const env = { PATH: process.env.PATH, OPENSSL_CONF: openssl };
+    const { stdout, stderr } = spawnSync('bwrap', [...view, ...program, '-e', script], { encoding: 'utf8', env });
+    return stdout + stderr;
+  };
+  const evil = (program: readonly string[]) => new Set(printed(program).match(/evil[\w-]*|done/g));
+  expect(evil([process.execPath])).toEqual(new Set(['evil-preload', 'evil-engine']));
+  expect(evil([process.execPath, withoutOpensslFile])).toEqual(new Set(['evil-preload', 'evil', 'done']));
+  expect(evil([path.join(folder, 'node'), withoutOpensslFile])).toEqual(new Set(['done']));
 });
 
 test('refuses a folder whose path is too long for the program, and a file that is no program', async () => {

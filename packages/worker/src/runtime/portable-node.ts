@@ -7,7 +7,8 @@
  * which only debuggers read. Starting Node as an argument of the interpreter would need no change of the file, but `process.execPath`
  * would then be the interpreter, and `child_process.fork` would not work.
  */
-import { chmod, constants, copyFile, link, mkdir, open } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, constants, copyFile, link, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { agentNode } from './agent-program.ts';
 
@@ -107,13 +108,13 @@ export async function placePortableNode(folder: string, inside: string): Promise
   const node = await copyNode(folder, inside);
   await copyFile(node, ofAgent, constants.COPYFILE_FICLONE);
   await chmod(ofAgent, 0o111);
-  await placeLibraries([folder, path.dirname(ofAgent)]);
+  await placeLibraries([folder, path.dirname(ofAgent)], inside);
 }
 
 /** Places this process's Node and its libraries in a folder that containers see as `inside`. */
 export async function placeOneNode(folder: string, inside: string): Promise<void> {
   await copyNode(folder, inside);
-  await placeLibraries([folder]);
+  await placeLibraries([folder], inside);
 }
 
 async function copyNode(folder: string, inside: string): Promise<string> {
@@ -147,15 +148,48 @@ function ownLibraries(): string[] {
   return sharedObjects.filter((file) => file.startsWith('/') && /\.so(\.\d+)*$/.test(file));
 }
 
+/**
+ * Files by which the interpreter and libc load further libraries into every program, and the files beside the program that replace them: in a
+ * container, those of /etc belong to the image, which must not get code into the agent (ld.so(8), nsswitch.conf(5)).
+ */
+const ownFileFor: Readonly<Record<string, string>> = {
+  // Does not exist.
+  '/etc/ld.so.preload': 'none',
+  '/etc/nsswitch.conf': 'nss',
+};
+const nameSources = 'passwd: files\ngroup: files\nhosts: files dns\n';
+/** Sources of names that older versions of libc load. */
+const nameLibraries = ['libnss_files.so.2', 'libnss_dns.so.2', 'libresolv.so.2'];
+
+/** Returns the library with the files of `inside` in the places of those of /etc. */
+function withOwnFiles(library: Buffer, inside: string): Buffer {
+  for (const [name, own] of Object.entries(ownFileFor)) {
+    const changed = Buffer.alloc(name.length);
+    const length = changed.write(`${inside}/${own}`, 'latin1');
+    if (length < inside.length + 1 + own.length) throw new Error(`${inside} is too long a path for ${name}`);
+    const whole = `${name}\0`;
+    for (let at = library.indexOf(whole); at !== -1; at = library.indexOf(whole)) changed.copy(library, at);
+  }
+  return library;
+}
+
 /** Places interpreter and libraries of this process's own program into each folder, under the names by which the program asks for them. */
-async function placeLibraries(folders: readonly string[]): Promise<void> {
+async function placeLibraries(folders: readonly string[], inside: string): Promise<void> {
   const [one = '', ...others] = folders;
-  for (const library of ownLibraries()) {
+  const place = async (name: string, content: string | Buffer, mode: number): Promise<void> => {
+    await writeFile(path.join(one, name), content);
+    await chmod(path.join(one, name), mode);
+    for (const other of others) await link(path.join(one, name), path.join(other, name));
+  };
+  const own = ownLibraries();
+  const libc = own.find((library) => path.basename(library).startsWith('libc.'));
+  const ofNames = libc === undefined ? [] : nameLibraries.map((name) => path.join(path.dirname(libc), name));
+  const present = ofNames.filter((library) => existsSync(library) && !own.includes(library));
+  for (const library of [...own, ...present]) {
     const name = path.basename(library);
     // An interpreter is named by architecture; no library's name begins so.
     const placed = /^ld-/.test(name) ? interpreterName : name;
-    await copyFile(library, path.join(one, placed));
-    await chmod(path.join(one, placed), 0o755);
-    for (const other of others) await link(path.join(one, placed), path.join(other, placed));
+    await place(placed, withOwnFiles(await readFile(library), inside), 0o755);
   }
+  await place(ownFileFor['/etc/nsswitch.conf'] ?? '', nameSources, 0o644);
 }

@@ -15,7 +15,7 @@ END
 fi
 
 # Variables of the image that would change the agent's program.
-unset LD_PRELOAD LD_AUDIT NODE_OPTIONS
+unset LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH GLIBC_TUNABLES NODE_OPTIONS NODE_COMPILE_CACHE NODE_PATH NODE_V8_COVERAGE
 
 # Images that are made from nothing have no folder for temporary files.
 temporary=${TMPDIR:-/tmp}
@@ -35,7 +35,7 @@ elif [ -z "$(/agent/bin/busybox ls -A .)" ]; then
 fi
 
 PATH=/agent/commands:${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin} LANG=${LANG:-C.UTF-8} TERM=dumb \
-  /agent/node --disable-sigusr1 /agent/program/main.cjs "$@" </dev/null &
+  /agent/node --disable-sigusr1 --openssl-config=/dev/null /agent/program/main.cjs "$@" </dev/null &
 agent=$!
 exec 4<&-
 

@@ -1,5 +1,6 @@
 /** The Job of a sandbox. */
 import type { V1Container, V1Job, V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
+import { withoutOpensslFile } from '../../runtime/agent-program.ts';
 import { madeForRun } from '../base-environment.ts';
 import type { SandboxLimits } from '../limits.ts';
 import { jobName, labelsOf } from './names.ts';
@@ -34,9 +35,18 @@ export interface PodOrder {
 
 /** Megabytes of the disk for the agent's files and the logs of the pod. */
 const ownDiskMb = 512;
-/** Variables of an image that change how Node starts. */
+/** Variables of an image that change how Node starts: an empty value has no effect. The agent's container gets only single variables, so their names are listed. */
 const withoutEffect = [
   'NODE_OPTIONS',
+  'NODE_COMPILE_CACHE',
+  'NODE_DEBUG',
+  'NODE_DEBUG_NATIVE',
+  'NODE_ICU_DATA',
+  'NODE_PATH',
+  'NODE_TLS_REJECT_UNAUTHORIZED',
+  'NODE_USE_ENV_PROXY',
+  'NODE_USE_SYSTEM_CA',
+  'NODE_V8_COVERAGE',
   'LD_PRELOAD',
   'LD_AUDIT',
   'LD_LIBRARY_PATH',
@@ -148,7 +158,7 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
     name: 'agent',
     image,
     ...pullPolicy(ground),
-    command: [`${places.agent}/node`, '--disable-sigusr1', `${places.agent}/start.mjs`],
+    command: [`${places.agent}/node`, '--disable-sigusr1', withoutOpensslFile, `${places.agent}/start.mjs`],
     args: args.map(escaped),
     workingDir: places.workspace,
     env: Object.entries(variables).map(([name, value]) => ({ name, value: escaped(value) })),

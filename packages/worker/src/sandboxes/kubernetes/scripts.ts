@@ -26,10 +26,17 @@ const tokenFile = `${tokenFolder}/token`;
 
 /**
  * Starts the agent in the image of the run. It takes the token from its file and removes the file before any program of the run starts.
- * It is a file beside the agent, because no program of the image, not even its shell, may run earlier.
+ * It is a file beside the agent, because no program of the image, not even its shell, may run earlier. Nodes mount folders at the ends of
+ * an image's links: `/agent` could be in a folder whose parts a command can rename. The root file system cannot be written, so
+ * one look at the start is enough.
  */
-const starter = `
-import { openSync, unlinkSync } from 'node:fs';
+export const starter = `
+import { openSync, realpathSync, unlinkSync } from 'node:fs';
+for (const place of ${JSON.stringify([...Object.values(places), '/tmp'])}) {
+  if (realpathSync(place) === place) continue;
+  console.error('the image of the run is refused: ' + place + ' leads over a link in it, and the sandbox has a folder there');
+  process.exit(3);
+}
 for (const name of Object.keys(process.env)) if (/^(?:LD_|NODE_|OPENSSL_|SSL_|GLIBC_|UV_)/.test(name)) delete process.env[name];
 process.env.PATH = ['${places.agent}/commands', process.env.PATH || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
 const file = '${places.token}/${tokenFile}';

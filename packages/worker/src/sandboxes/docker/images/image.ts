@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
 import { inside } from '../../bubblewrap/arguments.ts';
 
@@ -36,6 +37,9 @@ export function volumesFault(volumes: readonly string[]): string | undefined {
 
 /**
  * Paths of an image that may not be links: the engine mounts folders at the ends of links, and could so put a folder that commands can write
- * over the agent's own files.
+ * over the agent's own files, or the agent's socket into a folder that commands can rename.
  */
-export const noLinks = ['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside];
+export const noLinks = [
+  ...['/tmp', inside.workspace, '/home', inside.home, '/opt', inside.runtime, harnessFolderInside],
+  ...['/run', path.dirname(inside.relaySocket), '/etc'],
+];

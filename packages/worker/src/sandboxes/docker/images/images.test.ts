@@ -15,16 +15,23 @@ let server: Server;
 let pulls: ServerResponse[];
 let hasImage = false;
 let record: string[];
+/** Path that is a link in the image. */
+let link = '';
 
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-images-'));
   pulls = [];
   hasImage = false;
   record = [];
+  link = '';
   server = createServer((request, response) => {
     const url = request.url ?? '';
     if (url.includes('/images/create')) return void pulls.push(response.writeHead(200));
-    if (url.includes('/archive')) return void response.writeHead(404).end();
+    if (url.includes('/archive')) {
+      const asked = new URL(url, 'http://engine').searchParams.get('path');
+      const stat = Buffer.from(JSON.stringify({ linkTarget: asked === link ? '/workspace' : '' })).toString('base64');
+      return void response.writeHead(200, { 'x-docker-container-path-stat': stat }).end();
+    }
     if (url.includes('/containers/')) return void response.end('{"Id":"1"}');
     const found = { Id: 'sha256:1', Os: 'linux', Architecture: 'amd64', Size: 1 };
     response.writeHead(hasImage ? 200 : 404).end(JSON.stringify(hasImage ? found : { message: 'none' }));
@@ -103,3 +110,13 @@ test('forgets a pull that has failed, and does not call an image its own that th
   image.release();
   expect(record).toEqual([`use ${name}`, `release ${name}`]);
 });
+
+test.each(['/workspace', '/opt/runyard', '/run', '/run/runyard', '/etc'])(
+  'refuses an image where %s is a link',
+  async (name) => {
+    hasImage = true;
+    link = name;
+    const provided = open().provide('ghcr.io/team/box:1', watcher(), new AbortController().signal);
+    await expect(provided).rejects.toMatchObject({ reason: 'image_refused', message: expect.stringContaining(name) });
+  },
+);
