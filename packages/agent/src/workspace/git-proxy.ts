@@ -10,9 +10,15 @@ export interface GitProxyOptions {
   readonly signal: AbortSignal;
 }
 
+/**
+ * End of the path of a request of git (gitprotocol-http). Other paths could lead out of the repository: a server in front of the service may
+ * normalise `..`, and the request has the run token.
+ */
+const gitRequest = /^\/(?:info\/refs\?service=git-(?:upload|receive)-pack|git-(?:upload|receive)-pack)$/;
 /** A code host may pack a large repository for minutes before it answers. The gateway gives up earlier. */
 const idleTimeoutMs = 660_000;
-const requestHeaders = ['accept', 'user-agent', 'git-protocol', 'content-type', 'content-encoding', 'content-length'];
+const getHeaders = ['accept', 'user-agent', 'git-protocol'];
+const postHeaders = [...getHeaders, 'content-type', 'content-encoding', 'content-length'];
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control'];
 
 /**
@@ -59,7 +65,9 @@ async function passOn(
 ): Promise<void> {
   const { method, url = '' } = request;
   const path = url.startsWith(`${of.secret}/`) ? url.slice(of.secret.length) : '';
-  const isOfRun = of.repositories.some(({ gateway_path }) => path.startsWith(`${gateway_path}/`));
+  const isOfRun = of.repositories.some(
+    ({ gateway_path }) => path.startsWith(gateway_path) && gitRequest.test(path.slice(gateway_path.length)),
+  );
   if (!isOfRun || (method !== 'GET' && method !== 'POST')) {
     response.writeHead(404, { connection: 'close' }).end('Only the repositories of the run are here.\n');
     return;
@@ -69,7 +77,8 @@ async function passOn(
   const answer = await of.connection.open({
     method,
     path,
-    headers: pick(request.headers, requestHeaders),
+    // A GET is sent without a body: with a length, the agent's next request would be read as its body.
+    headers: pick(request.headers, method === 'POST' ? postHeaders : getHeaders),
     ...(method === 'POST' ? { body: request } : {}),
     signal: gone.signal,
     idleTimeoutMs,

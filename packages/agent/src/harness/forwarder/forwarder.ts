@@ -49,6 +49,8 @@ const notUpwards = new Set([
   ...[...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'host', 'expect', 'accept-encoding', 'cookie'],
   ...['authorization', 'x-api-key', 'x-goog-api-key', 'api-key'],
 ]);
+/** A GET is sent without a body: with a length, the next request would be read as its body. */
+const notUpwardsOfGet = new Set([...notUpwards, 'content-length']);
 const notDownwards = new Set([...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie']);
 
 function without(headers: IncomingHttpHeaders, names: ReadonlySet<string>): Record<string, string> {
@@ -98,7 +100,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     const answer = await connection.open({
       method: request.method === 'GET' ? 'GET' : 'POST',
       path: target,
-      headers: without(request.headers, notUpwards),
+      headers: without(request.headers, request.method === 'GET' ? notUpwardsOfGet : notUpwards),
       ...(request.method === 'GET' ? {} : { body: request.pipe(bounded(gone)) }),
       signal: gone.signal,
       idleTimeoutMs,

@@ -1,0 +1,57 @@
+import { request } from 'node:http';
+import { expect, test } from 'vitest';
+import type { ServiceConnection, ServiceRequest } from '../service/connection.ts';
+import { startGitProxy } from './git-proxy.ts';
+
+const gatewayPath = '/api/v1/gateway/git/acme/site.git';
+const seen: ServiceRequest[] = [];
+/** Records the requests, and reaches nothing. */
+const connection: ServiceConnection = {
+  serverRoot: 'http://service',
+  token: 'ryr_token',
+  relaySocket: undefined,
+  open: async (sent) => {
+    seen.push(sent);
+    throw new Error('not reachable');
+  },
+  close: () => {},
+};
+const ended = new AbortController();
+const variables = await startGitProxy({
+  connection,
+  repositories: [{ owner: 'acme', repo: 'site', gateway_path: gatewayPath }] as never,
+  signal: ended.signal,
+});
+const base = new URL(/^url\.(.*)\.insteadOf$/.exec(variables.GIT_CONFIG_KEY_0 ?? '')?.[1] ?? '');
+
+/** Sends a path unchanged, and returns the status. */
+const ask = (path: string, method = 'GET', headers = {}): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const sent = request({ host: base.hostname, port: base.port, path: base.pathname + path, method, headers });
+    sent.on('response', (answer) => resolve(answer.resume().statusCode ?? 0)).on('error', reject);
+    sent.end();
+  });
+
+test('passes on requests of git, a GET without the length of a body', async () => {
+  expect(await ask('/info/refs?service=git-upload-pack', 'GET', { 'content-length': '0' })).toBe(502);
+  expect(await ask('/git-receive-pack', 'POST', { 'content-length': '0' })).toBe(502);
+  expect(seen.map(({ path, headers }) => [path, headers?.['content-length']])).toEqual([
+    [`${gatewayPath}/info/refs?service=git-upload-pack`, undefined],
+    [`${gatewayPath}/git-receive-pack`, '0'],
+  ]);
+});
+
+test.each([
+  '/../../../../harness-support/finish-task',
+  '/../other.git/git-upload-pack',
+  '/%2e%2e/%2e%2e/harness-support/finish-task',
+  '/info/refs?service=git-upload-pack/../../../..',
+  '/info/refs/../../git-upload-pack',
+  '/git-upload-pack?x=1',
+  '/objects/info/packs',
+  '-other.git/git-upload-pack',
+])('passes nothing on that git does not ask: %s', async (path) => {
+  seen.length = 0;
+  for (const method of ['GET', 'POST', 'PUT']) expect(await ask(path, method, { 'content-length': '0' })).toBe(404);
+  expect(seen).toEqual([]);
+});
