@@ -73,6 +73,7 @@ import {
   maxWaitingFollowups,
   maxWebhookBytes,
   maxWebhookDeliveriesPerMinute,
+  maxWorkerConnections,
 } from './limits.ts';
 import { maxComparisons } from './payload-filter/evaluate.ts';
 import { maxFilterKeys, maxFilterLevels, maxFilterTextLength, maxFilterValues } from './payload-filter/plan.ts';
@@ -248,6 +249,11 @@ export const limits: readonly Limit[] = [
   },
   { of: 'disabled models of a team', most: `${maxDisabledModels}`, above: invalid },
   { of: 'fallback models of a run, and of a team', most: `${maxModelFallbacks}`, above: invalid },
+  {
+    of: 'connections of the workers of a team to one service process',
+    most: `${maxWorkerConnections}`,
+    above: '429; the worker tries again',
+  },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   {
     of: 'definition files of a factory',

@@ -139,6 +139,9 @@ export const maxWebhookBytes = 256 * 1024;
 /** Deliveries to a webhook in a minute, and separately the requests that fail its authentication. */
 export const maxWebhookDeliveriesPerMinute = 60;
 
+/** Connections of the workers of a team's keys to one service process. */
+export const maxWorkerConnections = 250;
+
 /** Earlier worker processes that one hello may replace. */
 export const maxReplacedTokens = 16;
 

@@ -1,6 +1,7 @@
 /** Serves the WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { maxWorkerConnections } from '@runyard/contract/limits';
 import { workerName } from '@runyard/contract/worker-name';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
@@ -8,6 +9,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { KeyInTeam, KeyWatch } from '../access/keys/watch.ts';
 import type { Hub } from './hub.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
+import { paceReading } from './reading-pace.ts';
 
 /** Path of the endpoint. */
 export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
@@ -27,6 +29,8 @@ interface SocketOptions {
   /** null: 401. */
   readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
+  /** Default: `maxWorkerConnections`. */
+  readonly maxConnectionsOfTeam?: number;
 }
 
 /** Time for the other end to answer the close frame. After it the connection is cut. */
@@ -35,12 +39,26 @@ const closeWaitMs = 300;
 /** The public worker pings every 30 s. After more than two missed pings the other end counts as gone. */
 const silenceMs = 75_000;
 
-/** Largest message. The largest one is a hello, which lists a few hundred executions. */
-const maxMessageBytes = 1024 * 1024;
+/** Bounds of a message and of the pieces in which it comes. The largest one is a hello, which lists a few hundred executions. */
+const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 8192 } as const;
 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
+  const sockets = new WebSocketServer({ noServer: true, ...bounds });
+  const most = options.maxConnectionsOfTeam ?? maxWorkerConnections;
+  /** Open connections by team of their key. */
+  const open = new Map<string, number>();
+  /** Counts a connection until the returned function is called; undefined: the team has too many. */
+  const enter = (teamId: string): (() => void) | undefined => {
+    const count = open.get(teamId) ?? 0;
+    if (count >= most) return undefined;
+    open.set(teamId, count + 1);
+    return () => {
+      const left = (open.get(teamId) ?? 1) - 1;
+      if (left > 0) open.set(teamId, left);
+      else open.delete(teamId);
+    };
+  };
 
   const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
@@ -56,6 +74,10 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
           return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
         const teamId = poolTeamOf(principal, workerId);
         if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
+        if (stream.destroyed) return;
+        const leave = enter(principal.teamId);
+        if (!leave) return refuse(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
+        stream.once('close', leave);
         sockets.handleUpgrade(request, stream, head, (socket) => {
           serve(socket, { workerId, teamId, key: principal }, options);
         });
@@ -76,11 +98,18 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
 
 const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's key. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
 
-function refuse(stream: Duplex, status: number, title: string, detail: string): void {
+const tooManyConnections =
+  'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
+
+function refuse(stream: Duplex, status: number, title: string, detail: string, headers: readonly string[] = []): void {
+  const head = [
+    `HTTP/1.1 ${status} ${title}`,
+    ...headers,
+    'Content-Type: application/problem+json',
+    'Connection: close',
+  ];
   const body = JSON.stringify({ title, status, detail });
-  stream.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  stream.end(`${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }
 
 function serve(
@@ -106,8 +135,10 @@ function serve(
     );
     close(1008, 'the key has ended, or its person may not run workers any more');
   });
+  const pace = paceReading(socket);
+  let unread = 0;
   const send = (message: object) => {
-    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+    if (socket.readyState === socket.OPEN) pace.send(JSON.stringify(message));
   };
   const end = () => close(1012, 'connect again');
   const opened = hub.connect({ workerId, teamId, keyId, send, end });
@@ -125,6 +156,7 @@ function serve(
         hasFailed = true;
         close(1011, 'try again');
       });
+    pace.work(chain);
   };
   let silence = setTimeout(() => socket.terminate(), silenceMs);
   const alive = () => {
@@ -141,13 +173,17 @@ function serve(
         const isNumbered = message.type !== 'worker_hello' && message.seq !== undefined;
         if (!isKeyEnded && !(hasFailed && isNumbered)) await connection.message(message);
       });
-    } else log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
+      return;
+    }
+    // One line for all, because a flood of such frames would fill the disk of the log.
+    unread += 1;
+    if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
   });
   socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
   socket.on('close', () => {
     clearTimeout(silence);
     unwatchKey();
-    log.info({ worker: workerId }, 'worker disconnected');
+    log.info({ worker: workerId, ...(unread > 0 ? { unread_frames: unread } : {}) }, 'worker disconnected');
     then((connection) => connection.closed());
   });
   log.info({ worker: workerId, hosted: teamId === null }, 'worker connected');

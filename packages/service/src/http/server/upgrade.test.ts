@@ -16,7 +16,7 @@ beforeAll(async () => {
   hub = openHub(service.deps.executionDeps, { serviceInstanceId: randomUUIDv7() });
   const { log, keys, keyWatch } = service.deps;
   const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
-  stopServing = serveWorkerSockets(service.app.server, { hub, log, authenticate, keyWatch });
+  stopServing = serveWorkerSockets(service.app.server, { hub, log, authenticate, keyWatch, maxConnectionsOfTeam: 2 });
 });
 afterAll(async () => {
   stopServing();
@@ -87,4 +87,29 @@ test('a worker gets its WebSocket', async () => {
   const closed = once(socket, 'close');
   socket.close();
   await closed;
+});
+
+test('a team has a limited number of connections of workers', async () => {
+  const url = `${service.baseUrl.replace('http', 'ws')}${workerSocketPath}?worker_id=a`;
+  const open = (key: string) => new WebSocket(url, { headers: { authorization: `Bearer ${key}` } });
+  const secondKey = await service.newKey();
+  const sockets = [open(service.key), open(secondKey)];
+  await Promise.all(sockets.map((socket) => once(socket, 'open')));
+  const [error] = await once(open(service.key), 'error');
+  expect(String(error)).toContain('Unexpected server response: 429');
+  const ofOthers = open(service.otherKey);
+  await once(ofOthers, 'open');
+  ofOthers.terminate();
+  sockets[0]?.terminate();
+  const isAccepted = async () => {
+    const socket = open(service.key);
+    const outcome = await Promise.race([
+      once(socket, 'open').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]);
+    socket.terminate();
+    return outcome;
+  };
+  await expect.poll(isAccepted, { timeout: 30_000 }).toBe(true);
+  sockets[1]?.terminate();
 });

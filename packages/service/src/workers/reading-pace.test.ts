@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { paceReading, type ReadingPace } from './reading-pace.ts';
+
+let server: WebSocketServer;
+let client: WebSocket;
+let accepted: WebSocket;
+let pace: ReadingPace;
+beforeEach(async () => {
+  server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const connected = once(server, 'connection');
+  client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  [[accepted]] = await Promise.all([connected, once(client, 'open')]);
+  pace = paceReading(accepted);
+});
+afterEach(() => {
+  client.terminate();
+  accepted.terminate();
+  server.close();
+});
+
+const limit = { timeout: 30_000 };
+
+test('reads no more messages while earlier ones wait for their effects, and all of them later', async () => {
+  const sent = 20_000;
+  const effects = Promise.withResolvers<void>();
+  let read = 0;
+  accepted.on('message', () => {
+    read += 1;
+    pace.work(effects.promise);
+  });
+  const text = 'x'.repeat(1000);
+  for (let n = 0; n < sent; n += 1) client.send(text);
+  await expect.poll(() => accepted.isPaused, limit).toBe(true);
+  // Those that came in one piece with the last one are read too.
+  expect(read).toBeLessThan(1000);
+  effects.resolve();
+  await expect.poll(() => read, limit).toBe(sent);
+  expect(accepted.isPaused).toBe(false);
+});
+
+test('reads nothing from a worker that does not read its answers, until it does', async () => {
+  client.pause();
+  const text = 'x'.repeat(100_000);
+  for (let n = 0; n < 1000; n += 1) pace.send(text);
+  await expect.poll(() => accepted.isPaused, limit).toBe(true);
+  client.resume();
+  await expect.poll(() => accepted.isPaused, limit).toBe(false);
+});

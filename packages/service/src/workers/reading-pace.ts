@@ -1,0 +1,38 @@
+import type { WebSocket } from 'ws';
+
+/** Messages that wait for their effects, and answers that wait for the other end to read them, above which nothing more is read. */
+const most = 64;
+
+/** Stops reading from a socket while too much of what it sent is unfinished. */
+export interface ReadingPace {
+  /** Counts a message until its work has ended. */
+  work(done: Promise<unknown>): void;
+  /** Sends a text, and counts it until the other end has taken it. */
+  send(text: string): void;
+}
+
+/**
+ * Paces the reading of a socket. A worker that sends faster than its messages are handled, or that does not read the answers, waits; without this, all of
+ * that would wait in the memory of the service.
+ */
+export function paceReading(socket: WebSocket): ReadingPace {
+  let unfinished = 0;
+  const begin = (): void => {
+    unfinished += 1;
+    if (unfinished >= most && !socket.isPaused) socket.pause();
+  };
+  const end = (): void => {
+    unfinished -= 1;
+    if (unfinished < most / 2 && socket.isPaused) socket.resume();
+  };
+  return {
+    work(done) {
+      begin();
+      done.then(end, end);
+    },
+    send(text) {
+      begin();
+      socket.send(text, end);
+    },
+  };
+}
