@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { http } from '@runyard/contract/node-http';
-import { bodyFraming, forwardedHeaders, hasBody } from '../relay/forwarding.ts';
+import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from '../relay/forwarding.ts';
 
 /** Host and port that a request is for, as the client wrote them and as they are compared. */
 export interface PlainTarget {
@@ -56,7 +56,7 @@ export function forwardPlain(
   });
   request.on('error', () => refuse(response, 502, 'the server closed the connection without an answer'));
   request.on('response', (reply) => {
-    response.writeHead(reply.statusCode ?? 502, forwardedHeaders(reply));
+    response.writeHead(forwardedStatus(reply), forwardedHeaders(reply));
     response.flushHeaders();
     reply.pipe(response);
     reply.on('error', () => response.destroy());

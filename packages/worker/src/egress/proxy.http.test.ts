@@ -53,6 +53,15 @@ describe('a request of the absolute form', () => {
     expect(answer).not.toMatch(/proxy-authorization|x-forwarded-for/);
   });
 
+  test.each(['000', '001', '099', '101'])(
+    'is answered with 502 when the server sends the status %s',
+    async (status) => {
+      const odd = `HTTP/1.1 ${status} Odd\r\nContent-Length: 2\r\n\r\nok`;
+      handle = (_request, response) => void response.socket?.end(odd);
+      expect(await proxy.say(get('http://example.com/', 'example.com'))).toMatch(/^HTTP\/1\.1 502 /);
+    },
+  );
+
   test.each([
     ['http://evil.example/', 'evil.example', 'evil.example 80 host_not_allowed'],
     ['http://example.com:81/', 'example.com:81', 'example.com 81 host_not_allowed'],

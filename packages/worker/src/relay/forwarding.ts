@@ -37,6 +37,14 @@ export function forwardedHeaders(message: IncomingMessage): Record<string, strin
 }
 
 /**
+ * Returns the status to forward. Servers can send three digits that are no status of a final answer (RFC 9110, 15); Node throws on some of
+ * them, which would end this process and with it all sandboxes that it holds.
+ */
+export function forwardedStatus({ statusCode = 0 }: IncomingMessage): number {
+  return statusCode >= 200 && statusCode <= 999 ? statusCode : 502;
+}
+
+/**
  * Returns the header that delimits the body. It is explicit because Node sends the body of a GET or DELETE without framing if its
  * length is unknown: the service would read it as the next request, on a connection that other sandboxes share. A `Connection` header
  * that names the length must not remove it either (RFC 9110, 7.6.1).

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { http } from '@runyard/contract/node-http';
 import { allowedTarget } from './allowed-path.ts';
-import { bodyFraming, forwardedHeaders, hasBody } from './forwarding.ts';
+import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from './forwarding.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';
 
 /** Connections of one sandbox at once: a long poll, a few model streams, artifacts. Further ones are closed at once. */
@@ -102,7 +102,7 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
   });
   request.on('response', (reply) => {
     // Every status is forwarded unchanged. Redirects are not followed on behalf of a sandbox.
-    response.writeHead(reply.statusCode ?? 502, forwardedHeaders(reply));
+    response.writeHead(forwardedStatus(reply), forwardedHeaders(reply));
     response.flushHeaders();
     reply.pipe(response);
     reply.on('error', () => response.destroy());
