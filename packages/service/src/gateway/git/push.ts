@@ -9,11 +9,12 @@ import { type DefaultBranch, readDefaultBranch } from '../../code-hosts/default-
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { type Commits, readLeadingCommits } from '../../repositories/pushes/leading-commits.ts';
-import { isNone, type PushHead, type ReadHead, readPushHead } from '../../repositories/pushes/read-commands.ts';
+import { isNone, type PushHead } from '../../repositories/pushes/read-commands.ts';
 import type { BegunPush, Push } from '../../repositories/pushes/record.ts';
 import { type HostReport, watchReport, writeReport } from '../../repositories/pushes/report-status.ts';
 import { decoded } from '../decoded.ts';
-import { type Peekable, peekable } from './peekable.ts';
+import { peekable } from './peekable.ts';
+import { readHead } from './read-head.ts';
 
 /** The rules and the record of pushes. */
 export interface PushRecord {
@@ -60,8 +61,6 @@ export interface ForwardedPush {
   tooLarge(): Promise<AnsweredPush>;
 }
 
-/** Largest size of the commands of a push with the largest number of branches, and of push options. */
-const maxHeadBytes = 256 * 1024;
 /** Bytes of the pack in which the commits are looked for. */
 const maxPeekedBytes = 1024 * 1024;
 const resultType = 'application/x-git-receive-pack-result';
@@ -175,18 +174,6 @@ export async function admitPush(
     if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');
     throw error;
   }
-}
-
-async function readHead(peeked: Peekable): Promise<ReadHead> {
-  let bytes = await peeked.read(1);
-  let read = readPushHead(bytes);
-  while (read.kind === 'more' && bytes.length < maxHeadBytes) {
-    const more = await peeked.read(bytes.length + 1);
-    if (more.length === bytes.length) break;
-    bytes = more;
-    read = readPushHead(bytes);
-  }
-  return read;
 }
 
 /** Returns the commits of a push. Only the rules for existing branches need them. */
