@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anthropicDialect } from '../../../../../../test/fakes/models/anthropic.ts';
@@ -164,4 +166,19 @@ describe('the usage of Google', () => {
     });
     expect(googleUsage.body([chunk(1), chunk(2)])).toMatchObject({ input: 15, output: 2 });
   });
+});
+
+it('takes little memory for a line that comes in single bytes', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+  const usedMb = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed / 1024 / 1024;
+  };
+  const meter = openMeter(anthropicUsage, sse);
+  const bytes = Buffer.alloc(1024, 'x');
+  const before = usedMb();
+  for (let n = 0; n < 1_000_000; n += 1) meter.push(bytes.subarray(n % 1024, (n % 1024) + 1));
+  expect(usedMb() - before).toBeLessThan(30);
+  expect(meter.counts()).toEqual(noTokens);
 });

@@ -14,19 +14,34 @@ export interface UsageMeter {
 const maxBytes = 16 * 1024 * 1024;
 const newline = 10;
 
-/** Collects bytes up to a limit; above it, drops all of them. */
+/** Larger than almost all lines. A larger buffer is not kept for the next line. */
+const usualBytes = 64 * 1024;
+
+/**
+ * Collects bytes up to a limit; above it, drops all of them. One buffer holds them: with a list of the pieces, a provider that sends single
+ * bytes would take a hundred times their size.
+ */
 function pile(): { add(bytes: Uint8Array): void; take(): string } {
-  let parts: Uint8Array[] = [];
+  let held: Buffer = Buffer.alloc(0);
   let size = 0;
   return {
     add: (bytes) => {
+      const from = size;
       size += bytes.byteLength;
-      if (size > maxBytes) parts = [];
-      else parts.push(bytes);
+      if (size > maxBytes) {
+        held = Buffer.alloc(0);
+        return;
+      }
+      if (size > held.byteLength) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(size, held.byteLength * 2)));
+        held.copy(larger, 0, 0, from);
+        held = larger;
+      }
+      held.set(bytes, from);
     },
     take: () => {
-      const text = Buffer.concat(parts).toString('utf8');
-      parts = [];
+      const text = size > maxBytes ? '' : held.toString('utf8', 0, size);
+      if (held.byteLength > usualBytes) held = Buffer.alloc(0);
       size = 0;
       return text;
     },
