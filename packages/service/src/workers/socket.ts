@@ -76,11 +76,15 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
 
 const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's key. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
 
+/** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
 function refuse(stream: Duplex, status: number, title: string, detail: string): void {
   const body = JSON.stringify({ title, status, detail });
   stream.end(
     `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  stream.resume();
+  const late = setTimeout(() => stream.destroy(), closeWaitMs);
+  stream.once('close', () => clearTimeout(late));
 }
 
 function serve(

@@ -88,3 +88,20 @@ test('a worker gets its WebSocket', async () => {
   socket.close();
   await closed;
 });
+
+test('a client that is refused a WebSocket loses its connection, although it keeps its side open', async () => {
+  const accepted = once(service.app.server, 'connection');
+  const client = connect({ port: Number(new URL(service.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true });
+  client.write(
+    `GET ${workerSocketPath}?worker_id=a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  );
+  const [serverSide] = await accepted;
+  let answer = '';
+  client.on('data', (bytes) => {
+    answer += bytes;
+  });
+  await once(client, 'end');
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  await expect.poll(() => serverSide.destroyed, { timeout: 20_000 }).toBe(true);
+  client.destroy();
+});
