@@ -7,8 +7,8 @@ import type { SubmitDeps } from '../runs/submit/submit.ts';
 import { readScheduleOfFire } from '../schedules/of-automation.ts';
 import { type SettledFire, settleFire } from '../schedules/settle.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
+import { eachAlone } from '../store/database/each-alone.ts';
 import { defineStatement, nullable, type RowOf, text, uuid } from '../store/database/statement.ts';
-import { StoreUnavailable } from '../store/database/unavailable.ts';
 import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { noteLaterOutcome } from '../webhooks/log/note-later.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
@@ -68,19 +68,20 @@ const giveUp = defineStatement({
 
 /** Starts waiting deliveries and fires: the oldest of each lane without a live run. */
 export async function startWaiting(deps: SettleDeps): Promise<void> {
-  for (const { id, automation_uid: uid } of await deps.db.query(findStartable))
-    await alone(deps, uid, () => deps.db.transaction((tx) => startOne(deps, tx, uid, id)));
+  const start = ({ id, automation_uid: uid }: OfAutomation & { readonly id: string }) =>
+    deps.db.transaction((tx) => startOne(deps, tx, uid, id));
+  await eachAlone(await deps.db.query(findStartable), start, logFailure(deps));
 }
 
-/** Logs a failure of one automation. The next round tries it again, and the other automations do not wait for it. */
-async function alone(deps: SettleDeps, automationUid: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    deps.executionDeps.log.error({ err: error, automation_id: automationUid }, 'an automation is tried again later');
-  }
+interface OfAutomation {
+  readonly automation_uid: string;
 }
+
+/** Returns the function that logs a failure of one automation. The next round tries it again. */
+const logFailure =
+  (deps: SettleDeps) =>
+  ({ automation_uid: uid }: OfAutomation, error: unknown): void =>
+    deps.executionDeps.log.error({ err: error, automation_id: uid }, 'an automation is tried again later');
 
 async function startOne(deps: SettleDeps, tx: Queryable, automationUid: string, startId: string): Promise<void> {
   const [automation] = await tx.query(lockAutomation, [automationUid]);
@@ -158,12 +159,12 @@ const endCancelling = defineStatement({
 
 /** Cancels live runs that a newer run replaces. Each process does this; cancelling twice changes nothing. */
 export async function cancelPrevious(deps: SettleDeps): Promise<void> {
-  for (const { id, automation_uid: uid, lane } of await deps.db.query(findCancelling))
-    await alone(deps, uid, async () => {
-      let isPending = false;
-      for (const runId of await readLiveRunsBefore(deps.db, uid, lane, id))
-        isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
-      // The next round tries a PENDING run again.
-      if (!isPending) await deps.db.query(endCancelling, [id]);
-    });
+  const cancel = async ({ id, automation_uid: uid, lane }: RowOf<typeof findCancelling>) => {
+    let isPending = false;
+    for (const runId of await readLiveRunsBefore(deps.db, uid, lane, id))
+      isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
+    // The next round tries a PENDING run again.
+    if (!isPending) await deps.db.query(endCancelling, [id]);
+  };
+  await eachAlone(await deps.db.query(findCancelling), cancel, logFailure(deps));
 }

@@ -229,6 +229,24 @@ describe('while a run of the schedule is live', () => {
     expect((await fires(schedule.id))[1]?.reason).toBe('the schedule was paused while it waited');
   });
 
+  test('a waiting fire that the service cannot start does not delay those of other schedules', async () => {
+    const schedules = [await create({ overlap: 'queue' }), await create({ overlap: 'queue' })];
+    for (const { id } of [...schedules, ...schedules]) await fireNow(id);
+    for (const { id } of schedules) {
+      const [first] = (await fires(id)).slice(-1);
+      await service.request('POST', `/agent/runs/${first?.run_id}/cancel`);
+    }
+    const [bad, good] = schedules.map(({ id }) => id);
+    // The API never stores this value, which makes the create throw. The schedule comes first.
+    await db.query(
+      `UPDATE schedules SET agent_config = '{"mcp_servers": {"a": null}}', last_ran_at = NULL WHERE id = $1`,
+      [bad],
+    );
+    await startWaitingFires(deps);
+    expect(await outcomes(bad ?? '')).toEqual(['waiting', 'started']);
+    expect(await outcomes(good ?? '')).toEqual(['started', 'started']);
+  });
+
   test('cancel_previous cancels it, also one that is PENDING as soon as it can be', async () => {
     const schedule = await create({ overlap: 'cancel_previous' });
     await fireNow(schedule.id);

@@ -5,7 +5,8 @@
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { boolean, defineStatement, integer, uuid, uuids } from '../store/database/statement.ts';
+import { eachAlone } from '../store/database/each-alone.ts';
+import { boolean, defineStatement, integer, type RowOf, uuid, uuids } from '../store/database/statement.ts';
 import { type ScheduleDeps, spawner } from './fire.ts';
 import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
 import { maxSpawnFailures, pausedBecause, skipWaitingFires } from './record.ts';
@@ -74,8 +75,17 @@ export async function settleFire(tx: Queryable, fireId: string, fire: SettledFir
 /** Starts the oldest waiting fire of each schedule that has room for a run. Returns how many schedules had room. */
 export async function startWaitingFires(deps: ScheduleDeps): Promise<number> {
   const found = await deps.db.query(findStartable);
-  for (const { id } of found) await startOldest(deps, id);
+  await eachAlone(
+    found,
+    ({ id }) => startOldest(deps, id),
+    ({ id }, error) => logFailure(deps, id, error),
+  );
   return found.length;
+}
+
+/** Logs a failure of one schedule. The next round tries it again. */
+function logFailure({ log }: ScheduleDeps, scheduleId: string, error: unknown): void {
+  log.error({ err: error, schedule: scheduleId }, 'the overlap policy of a schedule is applied again later');
 }
 
 async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void> {
@@ -119,11 +129,14 @@ const endCancelling = defineStatement({
  * this; cancelling twice changes nothing.
  */
 export async function cancelPreviousRuns(deps: ScheduleDeps): Promise<void> {
-  for (const { schedule_id: scheduleId, fires, keep, cancels } of await deps.db.query(findCancelling)) {
+  const cancel = async ({ schedule_id: scheduleId, fires, keep, cancels }: RowOf<typeof findCancelling>) => {
     // If the policy has changed, live runs continue.
     const excess = cancels ? await readLiveRunsAbove(deps.db, scheduleId, keep) : [];
     let isPending = false;
     for (const runId of excess) isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
     if (!isPending) await deps.db.query(endCancelling, [fires]);
-  }
+  };
+  await eachAlone(await deps.db.query(findCancelling), cancel, (row, error) =>
+    logFailure(deps, row.schedule_id, error),
+  );
 }

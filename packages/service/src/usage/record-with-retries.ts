@@ -1,4 +1,5 @@
 import type { Database } from '../store/database/database.ts';
+import { eachAlone } from '../store/database/each-alone.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { recordUsage } from './record-usage.ts';
 
@@ -29,10 +30,13 @@ export function makeUsageRecorder(db: Database, log: RecorderLog): UsageRecorder
       });
     },
     retry: async () => {
-      for (const [id, usage] of unrecorded) {
+      const again = async ([id, usage]: readonly [string, ModelUsage]) => {
         await recordUsage(db, usage);
         unrecorded.delete(id);
-      }
+      };
+      await eachAlone([...unrecorded], again, ([id, { runId }], error) =>
+        log.error({ err: error, run_id: runId, request_id: id }, 'a model request is not accounted for yet'),
+      );
     },
   };
 }

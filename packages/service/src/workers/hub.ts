@@ -34,7 +34,7 @@ export interface Hub {
     /** Closes the connection, so that the worker opens a new one. */
     end(): void;
   }): Promise<HubConnection>;
-  /** Assigns executions until no slot is free or none is queued. */
+  /** Assigns executions until no slot is free or none is queued. First records the ends of connections that could not be recorded. */
   dispatch(): Promise<void>;
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
@@ -78,19 +78,43 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
     }),
   ];
 
+  /** Ids of connections whose end is not recorded yet, because the database did not answer. */
+  const unrecorded = new Set<string>();
+
+  async function recordLoss(id: string): Promise<void> {
+    unrecorded.add(id);
+    await loseConnection(deps, id);
+    unrecorded.delete(id);
+  }
+
   async function lose(connection: OpenConnection): Promise<void> {
     connections.delete(connection.id);
-    await loseConnection(deps, connection.id);
+    await recordLoss(connection.id);
     dispatchSoon();
   }
 
+  /** Records what could not be recorded. Until then the worker counts as connected, and no connection takes its executions over. */
+  async function recordLosses(): Promise<void> {
+    for (const id of [...unrecorded])
+      await recordLoss(id).catch((error: unknown) =>
+        deps.log.warn({ err: error }, 'the end of the connection of a worker is not recorded yet'),
+      );
+  }
+
   return {
-    dispatch: dispatcher.dispatch,
+    dispatch: async () => {
+      await recordLosses();
+      await dispatcher.dispatch();
+    },
     sendStopOrders: orders.send,
     connect: async ({ workerId, teamId, keyId, send, end }) => {
       const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });
       const row = { id: connection.id, serviceInstanceId: options.serviceInstanceId, workerId, teamId, keyId };
-      await insertWorkerConnection(deps.db, row);
+      await insertWorkerConnection(deps.db, row).catch((error: unknown) => {
+        // The row may exist: the answer of the database may have been lost.
+        unrecorded.add(connection.id);
+        throw error;
+      });
       connections.set(connection.id, connection);
 
       let greetedAsPublic: Promise<void> | null = null;

@@ -39,6 +39,23 @@ test('keeps the connections of the process that asks, however late its own sign 
   expect(await connections(), 'another process does').toEqual([]);
 });
 
+test('records the end of a connection as soon as the database answers again', async () => {
+  let isDown = false;
+  const query: typeof t.deps.db.query = async (...asked: Parameters<typeof t.deps.db.query>) => {
+    if (isDown) throw new Error('The database is down.');
+    return await t.deps.db.query(...asked);
+  };
+  const own = openHub({ ...t.deps, db: { ...t.deps.db, query } }, { serviceInstanceId: slow });
+  const connection = await own.connect({ workerId: 'box', teamId: t.teamId, keyId, send: () => {}, end: () => {} });
+  isDown = true;
+  await expect(connection.closed()).rejects.toThrow('The database is down.');
+  isDown = false;
+  expect(await connections()).toHaveLength(1);
+  await own.dispatch();
+  expect(await connections()).toEqual([]);
+  await own.close();
+});
+
 test('has the worker connect again at its next sign of life if another process took this one for dead', async () => {
   const end = vi.fn();
   const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send: () => {}, end });

@@ -101,6 +101,7 @@ const reservedName = `worker_id: names that begin with ${operatorNames} are rese
 const tooManyConnections =
   'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
 
+/** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
 function refuse(stream: Duplex, status: number, title: string, detail: string, headers: readonly string[] = []): void {
   const head = [
     `HTTP/1.1 ${status} ${title}`,
@@ -110,6 +111,9 @@ function refuse(stream: Duplex, status: number, title: string, detail: string, h
   ];
   const body = JSON.stringify({ title, status, detail });
   stream.end(`${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  stream.resume();
+  const late = setTimeout(() => stream.destroy(), closeWaitMs);
+  stream.once('close', () => clearTimeout(late));
 }
 
 function serve(

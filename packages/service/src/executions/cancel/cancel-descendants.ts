@@ -5,6 +5,7 @@
 
 import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../store/database/database.ts';
+import { eachAlone } from '../../store/database/each-alone.ts';
 import { defineStatement, text, uuid } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
@@ -95,5 +96,9 @@ const findCascades = defineStatement({
 
 /** Continues every cancel that has not reached all descendants yet. */
 export async function finishCascades(deps: ExecutionDeps): Promise<void> {
-  for (const { id } of await deps.db.query(findCascades, [])) await cancelDescendants(deps, id);
+  await eachAlone(
+    await deps.db.query(findCascades, []),
+    ({ id }) => cancelDescendants(deps, id),
+    ({ id }, error) => deps.log.error({ err: error, run: id }, 'the runs below a cancelled run are cancelled later'),
+  );
 }

@@ -59,6 +59,21 @@ test('ends a stopping execution at its deadline where the worker is silent', asy
   expect(await found()).toMatchObject({ phase: 'ended' });
 });
 
+test('reconciles the other executions where one fails', async () => {
+  await t.newRun();
+  const other = await t.assign(await t.newConnection());
+  await t.deps.db.query("UPDATE executions SET claim_deadline = now() - interval '1 second' WHERE id = $1", [
+    other?.executionId,
+  ]);
+  await t.deps.db.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''refused''; END'`);
+  await t.deps.db.query(
+    `CREATE TRIGGER refuse BEFORE UPDATE ON executions FOR EACH ROW WHEN (NEW.id = '${other?.executionId}') EXECUTE FUNCTION refuse()`,
+  );
+  await stoppingSince(11);
+  await reconcile(t.deps);
+  expect(await found()).toMatchObject({ phase: 'ended' });
+});
+
 describe('the reconciler that waits for a locked row', () => {
   /** Reconciles while a transaction holds the row; `meanwhile` is done in it when the reconciler waits for a lock. */
   async function reconcileDuring(table: 'runs' | 'executions', meanwhile: (tx: Queryable) => Promise<unknown>) {

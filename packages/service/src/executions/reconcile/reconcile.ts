@@ -3,14 +3,24 @@
  * compare-and-set that the live path uses. Any number of processes may sweep at once.
  */
 
-import { defineStatement, integer, nullable, text, uuid } from '../../store/database/statement.ts';
+import { eachAlone } from '../../store/database/each-alone.ts';
+import { defineStatement, integer, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
 import { finishCascades } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { leaveIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { livePhases } from '../transitions/phases.ts';
 import { expireQueued } from '../transitions/transitions.ts';
-import { endAbandoned, endOverdue, isAbandoned, isLeaseOver, isOverdue, isUnclaimed, takeBack } from './overdue.ts';
+import {
+  type Candidate,
+  endAbandoned,
+  endOverdue,
+  isAbandoned,
+  isLeaseOver,
+  isOverdue,
+  isUnclaimed,
+  takeBack,
+} from './overdue.ts';
 import { endSandbox } from './sandbox-end.ts';
 
 const sweepLimit = 200;
@@ -56,18 +66,22 @@ const abandoned = defineStatement({
 /** Sweeps once over all executions whose deadline or lease has passed. */
 export async function reconcile(deps: ExecutionDeps): Promise<void> {
   const { db, timing } = deps;
-  for (const row of await db.query(unclaimed, [])) await takeBack(deps, row);
-  for (const row of await db.query(lost, [outageSeconds(timing)])) {
-    const worker = row.worker_id ?? 'unknown';
-    await endSandbox(deps, row.execution_id, {
-      kind: 'silent',
-      message: `Worker ${worker} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`,
-    });
-  }
-  for (const row of await db.query(overdue, [])) await endOverdue(deps, row);
+  const onFailure = ({ run_id, execution_id }: Candidate, error: unknown) =>
+    deps.log.error({ err: error, run: run_id, execution: execution_id }, 'an execution is reconciled again later');
+  const silence = [outageSeconds(timing)];
+  await eachAlone(await db.query(unclaimed, []), (row) => takeBack(deps, row), onFailure);
+  await eachAlone(await db.query(lost, silence), (row) => endLost(deps, row), onFailure);
+  await eachAlone(await db.query(overdue, []), (row) => endOverdue(deps, row), onFailure);
   await finishCascades(deps);
   await leaveIdle(deps);
-  for (const row of await db.query(abandoned, [outageSeconds(timing)])) await endAbandoned(deps, row);
+  await eachAlone(await db.query(abandoned, silence), (row) => endAbandoned(deps, row), onFailure);
+}
+
+async function endLost(deps: ExecutionDeps, { execution_id, worker_id }: RowOf<typeof lost>): Promise<void> {
+  await endSandbox(deps, execution_id, {
+    kind: 'silent',
+    message: `Worker ${worker_id ?? 'unknown'} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`,
+  });
 }
 
 /** Ends runs that were queued for longer than their team allows. It reads the whole queue, so it should run once a minute at most. */

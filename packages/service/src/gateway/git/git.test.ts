@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type ClientRequest, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { promisify } from 'node:util';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeGitHost, type FakeGitHostOptions, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
-import { makeBodyBudget } from '../../bodies/body-budget.ts';
+import { defaultBodyLimits, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { decidePush } from '../../repositories/pushes/decide.ts';
@@ -259,5 +260,30 @@ describe('the git gateway', () => {
     });
     expect(response.status).toBe(502);
     expect(await response.text()).toBe('The code host could not be reached (ECONNREFUSED).\n');
+  });
+
+  it('gives back the room of a push whose client left while its credential was looked up', async () => {
+    const room = { total: 1, perTeam: 1, perExecution: 1 };
+    const bodies = makeBodyBudget({ ...defaultBodyLimits, large: room });
+    const entered = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    let client: ClientRequest | undefined;
+    await start(
+      {},
+      {
+        bodies: { ...bodies, enter: (...asked) => bodies.enter(...asked).finally(entered.resolve) },
+        credentialFor: async () => {
+          client?.destroy();
+          await left.promise;
+          return { kind: 'none' };
+        },
+      },
+    );
+    app.server.once('connection', (socket) => socket.once('close', () => left.resolve()));
+    const headers = { authorization: `Bearer ${token}`, 'content-length': 100 };
+    client = request(`${siteUrl()}/git-receive-pack`, { method: 'POST', headers }).on('error', () => {});
+    client.flushHeaders();
+    await entered.promise;
+    await expect.poll(() => bodies.tryEnter({ teamId: 'other' }, 1024 * 1024), { timeout: 20_000 }).toBeDefined();
   });
 });

@@ -2,6 +2,7 @@ import type { Repository } from '@runyard/contract/environments';
 import { maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
+import { closedSignal } from '../../bodies/closed-signal.ts';
 import type { ChosenCredential, UsableCredential } from '../../code-hosts/credential.ts';
 import { codeHostUrl } from '../../code-hosts/url.ts';
 import { gitGatewayPath } from '../../environments/git-path.ts';
@@ -103,9 +104,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       service: wanted.service,
       step: wanted.step,
     };
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, inFlight.signal]);
+    const signal = AbortSignal.any([closedSignal(reply.raw), inFlight.signal]);
     const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
     const { raw } = admitted.request;
     const limit = deps.maxPushBytes ?? maxPushBytes;

@@ -1,6 +1,7 @@
 import { makeAddressRules } from '@runyard/contract/address-rules';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
+import { closedSignal } from '../../bodies/closed-signal.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import { mcpGatewayPath } from '../../mcp/gateway-path.ts';
 import type { RunMcpServer } from '../../mcp/of-run.ts';
@@ -147,9 +148,8 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
   }): Promise<void> {
     const { request, server, body, ownHeaders, fields } = sent;
     const client = sent.reply.raw;
-    const gone = new AbortController();
-    client.once('close', () => gone.abort());
-    if (client.destroyed) return;
+    const gone = closedSignal(client);
+    if (gone.aborted) return;
     const answer = await sendToMcpServer(
       {
         url: server.url,
@@ -158,7 +158,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
         ...(body ? { body } : {}),
       },
       upstream,
-      AbortSignal.any([gone.signal, inFlight.signal, AbortSignal.timeout(limits.answerMs)]),
+      AbortSignal.any([gone, inFlight.signal, AbortSignal.timeout(limits.answerMs)]),
     );
     const fault = faultOf(answer);
     if (answer.kind === 'failed' || fault !== undefined) {

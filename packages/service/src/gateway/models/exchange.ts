@@ -72,6 +72,8 @@ export async function exchange(
   const gone = new AbortController();
   const leave = (): void => gone.abort();
   client.once('close', leave);
+  // A client that disconnected before sends no `close` event any more.
+  if (client.destroyed) leave();
   // Write the body now, because it is released when it is sent.
   const requestTokens = endpoint.kind === 'generate' ? estimatedTokens(sent.body.parts) : 0;
   try {

@@ -1,3 +1,4 @@
+import type { ClientRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startTestGateway, type TestGateway } from '../../../test/gateway.ts';
 import { protocols, send, toolTurns } from '../../../test/protocols.ts';
@@ -19,6 +20,26 @@ async function hangUp({ request, response }: ReturnType<typeof send>): Promise<v
   request.destroy();
   await expect.poll(() => gateway.clients()).toBe(0);
 }
+
+it.each(protocols.slice(0, 1))(
+  'sends no request of a client that hung up while its budget was checked',
+  async (protocol) => {
+    await gateway.close();
+    let client: ClientRequest | undefined;
+    gateway = await startTestGateway({
+      admit: async () => {
+        client?.destroy();
+        await expect.poll(() => gateway.clients(), { timeout: 20_000 }).toBe(0);
+        return { ok: true };
+      },
+    });
+    const { request, response } = send(gateway, protocol);
+    client = request;
+    await expect(response).rejects.toThrow();
+    expect(await gateway.usage(1)).toMatchObject({ status: 499, inputTokens: 0 });
+    expect(gateway.fake.requests).toEqual([]);
+  },
+);
 
 describe.each(protocols)('after a client of $name has hung up, the model gateway', (protocol) => {
   it('reads the rest of the answer and records all of its tokens', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyBudget, makeBodyBudget } from '../../bodies/body-budget.ts';
+import { closedSignal } from '../../bodies/closed-signal.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import { disabledMessage } from '../../models/describe-offer.ts';
 import type { Models, ModelTarget } from '../../models/models.ts';
@@ -187,8 +188,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
       // The execution may have ended or been assigned to another worker while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
-      const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
+      const gone = closedSignal(reply.raw);
       const admit = async (target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest> => {
         const requestId = randomUUID();
         const admission = await deps.admit?.(holder, {
@@ -197,7 +197,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           target,
           bytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
           promptTokens: () => estimatedTokens(parts),
-          signal: AbortSignal.any([gone.signal, inFlight.signal]),
+          signal: AbortSignal.any([gone, inFlight.signal]),
           isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
         });
         return admission?.ok === false ? admission : { ok: true, requestId };

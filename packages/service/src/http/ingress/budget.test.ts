@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 
@@ -29,6 +29,18 @@ describe('the budget', () => {
     await expect.poll(async () => (await send(webhook, { body: '"a"' })).status).toBe(202);
     expect((await send(webhook, { body: '"b"' })).status).toBe(202);
     expect((await send(webhook, { body: '"c"' })).status).toBe(429);
+  });
+
+  test('is not used up for longer because the clock of the machine was set back', async () => {
+    const webhook = await create();
+    const full = 'UPDATE webhooks SET recent = array_fill(now(), ARRAY[60]) WHERE uid = $1';
+    await service.deps.db.query(full, [webhook.uid]);
+    expect((await send(webhook)).status).toBe(429);
+    const { now } = Date;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000);
+    const { status, headers } = await send(webhook).finally(() => clock.mockRestore());
+    expect(status).toBe(429);
+    expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60);
   });
 
   test('of failed authentications is another one: above it a sender with the secret is served', async () => {

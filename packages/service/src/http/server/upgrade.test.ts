@@ -113,3 +113,20 @@ test('a team has a limited number of connections of workers', async () => {
   await expect.poll(isAccepted, { timeout: 30_000 }).toBe(true);
   sockets[1]?.terminate();
 });
+
+test('a client that is refused a WebSocket loses its connection, although it keeps its side open', async () => {
+  const accepted = once(service.app.server, 'connection');
+  const client = connect({ port: Number(new URL(service.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true });
+  client.write(
+    `GET ${workerSocketPath}?worker_id=a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  );
+  const [serverSide] = await accepted;
+  let answer = '';
+  client.on('data', (bytes) => {
+    answer += bytes;
+  });
+  await once(client, 'end');
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  await expect.poll(() => serverSide.destroyed, { timeout: 20_000 }).toBe(true);
+  client.destroy();
+});

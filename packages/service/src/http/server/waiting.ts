@@ -10,6 +10,8 @@ export function waitingSignals(app: FastifyInstance): (request: FastifyRequest) 
   return (request) => {
     const gone = new AbortController();
     request.raw.once('close', () => gone.abort());
+    // A caller that disconnected before sends no `close` event any more.
+    if (request.raw.socket.destroyed) gone.abort();
     return AbortSignal.any([gone.signal, closing.signal]);
   };
 }

@@ -28,6 +28,7 @@ const readCapacity = defineStatement({
 });
 
 const maxAgeMs = 1000;
+const maxRemembered = 10_000;
 /** By team and pool. */
 type Answers = Map<string, { readonly readAt: number; readonly value: Promise<TeamState> }>;
 const answersOf = new WeakMap<ExecutionDeps, Answers>();
@@ -41,20 +42,28 @@ const noState: TeamState = { at_capacity: false, is_out_of_credits: false, is_mo
 
 /**
  * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old. That is enough: the first
- * fact is only a hint for the caller, and each request to a model is checked against the budgets again.
+ * fact is only a hint for the caller, and each request to a model is checked against the budgets again. `tx`: the transaction of the
+ * caller, if it has one.
  */
-export function readTeamState(
+export async function readTeamState(
   deps: ExecutionDeps,
-  db: Queryable,
+  tx: Queryable | undefined,
   { teamId, workerHost = '' }: Pick<NewRun, 'teamId' | 'workerHost'>,
 ): Promise<TeamState> {
   const key = `${teamId} ${workerHost}`;
   const known: Answers = answersOf.get(deps) ?? new Map();
   answersOf.set(deps, known);
   const last = known.get(key);
-  if (last && Date.now() - last.readAt < maxAgeMs) return last.value;
-  const value = db.query(readCapacity, [teamId, workerHost]).then((rows) => rows[0] ?? noState);
-  value.catch(() => known.delete(key));
-  known.set(key, { readAt: Date.now(), value });
-  return value;
+  if (last && performance.now() - last.readAt < maxAgeMs) return await last.value;
+  const remember = (value: Promise<TeamState>) => {
+    if (known.size >= maxRemembered) known.clear();
+    const answer = { readAt: performance.now(), value };
+    known.set(key, answer);
+    value.catch(() => known.get(key) === answer && known.delete(key));
+  };
+  const value = (tx ?? deps.db).query(readCapacity, [teamId, workerHost]).then((rows) => rows[0] ?? noState);
+  // Nobody waits for a read in the transaction of another caller: it may fail with the transaction, or wait for a lock.
+  if (tx === undefined) remember(value);
+  else await value.then((state) => remember(Promise.resolve(state)));
+  return await value;
 }

@@ -38,7 +38,7 @@ function refusedByBudget(team: TeamState, { unpricedId }: NewRun): BudgetRefusal
 
 /** Returns why the budget of the team does not admit the run now; null: it does. */
 export const findBudgetRefusal = async (deps: ExecutionDeps, run: NewRun): Promise<BudgetRefusal | null> =>
-  refusedByBudget(await readTeamState(deps, deps.db, run), run);
+  refusedByBudget(await readTeamState(deps, undefined, run), run);
 
 /** Options of a create: the request that its sender may repeat, and the caller's transaction. */
 export interface CreateOptions {
@@ -56,7 +56,7 @@ export async function createRun(
   run: NewRun,
   { once: request, tx: callers, batch }: CreateOptions = {},
 ): Promise<CreateOutcome> {
-  const team = await readTeamState(deps, callers ?? deps.db, run);
+  const team = await readTeamState(deps, callers, run);
   const overBudget = refusedByBudget(team, run);
   if (overBudget) return overBudget;
   const at_capacity = team.at_capacity ?? false;

@@ -61,6 +61,10 @@ export function runGit(
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });
+    child.once('error', (error) => {
+      signal.removeEventListener('abort', onAbort);
+      reject(new Unreadable('unavailable', `The service cannot start git: ${error.message}.`));
+    });
     const parts: Buffer[] = [];
     let size = 0;
     let said = '';
@@ -71,6 +75,8 @@ export function runGit(
       if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
     };
     const onAbort = () => kill('was not read in time');
+    // Without a free file descriptor there is no process, and it has no streams. The error above comes later.
+    if (child.pid === undefined) return;
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     child.stdout.on('data', (part: Buffer) => {
@@ -83,10 +89,6 @@ export function runGit(
     });
     child.stdin.on('error', () => {});
     child.stdin.end(input);
-    child.once('error', (error) => {
-      signal.removeEventListener('abort', onAbort);
-      reject(new Unreadable('unavailable', `The service cannot start git: ${error.message}.`));
-    });
     child.once('close', (code) => {
       signal.removeEventListener('abort', onAbort);
       if (fault !== undefined) reject(new Unreadable('unsuitable', `The repository ${fault}.`));

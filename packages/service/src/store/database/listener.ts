@@ -29,6 +29,7 @@ export function makeListener(config: DatabaseConfig): Listener {
   const subscriptions = new Set<Subscription>();
   let connection: Promise<pg.Client> | undefined;
   let closed = false;
+  const closing = new AbortController();
 
   const call = (callback: () => void) => {
     try {
@@ -79,7 +80,9 @@ export function makeListener(config: DatabaseConfig): Listener {
         return client;
       } catch (error) {
         config.log.debug({ error: String(error) }, 'the database does not answer');
-        await delay(backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1), undefined, { ref: false });
+        const pauseMs = backoffMs({ firstMs: 50, longestMs: maxBackoffMs }, tries + 1);
+        // `close` ends the pause: a pause that keeps no process alive would not end once everything else is closed.
+        await delay(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
       }
     }
   };
@@ -111,6 +114,7 @@ export function makeListener(config: DatabaseConfig): Listener {
       }),
     close: async () => {
       closed = true;
+      closing.abort();
       const client = await connection?.catch(() => undefined);
       await client?.end().catch(() => undefined);
     },

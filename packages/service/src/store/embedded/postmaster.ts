@@ -89,13 +89,14 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
       stdio: ['ignore', 'ignore', 'pipe', lockFd],
     },
   );
-  const lastLines = forwardLog(child, log);
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `killed by ${signal}`));
   });
   const pid = child.pid;
   if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${await exited}`);
+  // Not earlier: a process that could not be started has no streams.
+  const lastLines = forwardLog(child, log);
   keepGuarded(pid, cluster, account, exited, log);
   const postmaster: Postmaster = { pid, exited, stop: () => stopChild(child, exited, log) };
   try {

@@ -19,21 +19,27 @@ interface ReadinessDeps {
   databaseProblem(): string | null;
 }
 
-/** Returns the check that the database answers and has all migrations of this code; it returns a problem or null. */
-export function makeStoreCheck(deps: ReadinessDeps): () => Promise<string | null> {
-  let expected: Promise<string[]> | undefined;
+/**
+ * Returns the check that the database answers and has all migrations of this code; it returns a problem or null. The names of the
+ * migrations are read once. `read` is for tests.
+ */
+export function makeStoreCheck(deps: ReadinessDeps, read = readMigrations): () => Promise<string | null> {
+  let expected: readonly string[] | undefined;
   return async () => {
     const problem = deps.databaseProblem();
     if (problem !== null) return problem;
-    const timeout = AbortSignal.timeout(patienceMs);
-    const isLate = new Promise<never>((_, reject) => {
-      timeout.addEventListener('abort', () => reject(new Error(`the database did not answer within ${patienceMs} ms`)));
-    });
     try {
-      expected ??= readMigrations().then((migrations) => migrations.map(({ name }) => name));
+      // A failure, such as too many open files, is not remembered.
+      expected ??= (await read()).map(({ name }) => name);
+      const timeout = AbortSignal.timeout(patienceMs);
+      const isLate = new Promise<never>((_, reject) => {
+        timeout.addEventListener('abort', () =>
+          reject(new Error(`the database did not answer within ${patienceMs} ms`)),
+        );
+      });
       const applied = await Promise.race([deps.db.query(readApplied), isLate]);
       const names = new Set(applied.map(({ name }) => name));
-      const missing = (await expected).filter((name) => !names.has(name));
+      const missing = expected.filter((name) => !names.has(name));
       return missing.length > 0 ? `migrations not applied: ${missing.join(', ')}` : null;
     } catch (error) {
       deps.log.warn({ err: error }, 'not ready');

@@ -31,7 +31,7 @@ export interface KnownWebhook {
   readonly version: number;
   /** Returns the secrets that are accepted now. */
   secrets(): readonly string[];
-  /** Times in milliseconds until which the database has no room for another delivery or rejection. */
+  /** Times of `performance.now()` until which the database has no room for another delivery or rejection. */
   readonly fullUntil: { deliveries: number; rejections: number };
   /**
    * `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this hint saves a statement.
@@ -118,11 +118,14 @@ const maxKnown = 10_000;
  */
 const knownMs = 5_000;
 
-/** Opens the directory. It removes a webhook that any process changes. `now` is in milliseconds. */
+/**
+ * Opens the directory. It removes a webhook that any process changes. `now` is in milliseconds of a clock that is never set back:
+ * otherwise an old entry and its 429 would be used until the clock has caught up.
+ */
 export async function openWebhookDirectory(
   db: Database,
   vault: Vault,
-  now: () => number = Date.now,
+  now: () => number = () => performance.now(),
 ): Promise<WebhookDirectory> {
   const known = new Map<string, Entry>();
   const reads = new Map<string, Promise<KnownWebhook | null>>();

@@ -61,14 +61,14 @@ export type IngestOutcome =
 /** Each change of the webhook while a delivery is checked needs one more round. */
 const maxRounds = 5;
 
-/** Accepts a delivery. All its changes are committed when it returns. */
+/** Accepts a delivery. All its changes are committed when it returns. `nowMs` is the clock by which signatures are too old. */
 export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
   let body: DeliveredBody | undefined;
   for (let round = 0; round < maxRounds; round += 1) {
     const webhook = deps.directory.known(request.uid) ?? (await deps.gate(() => deps.directory.find(request.uid)));
     if (webhook === 'busy') return { kind: 'busy' };
     if (webhook === null) return { kind: 'not_found' };
-    const waitMs = webhook.fullUntil.deliveries - nowMs();
+    const waitMs = webhook.fullUntil.deliveries - performance.now();
     if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
     if (!body) {
       const hasToken = checkToken(webhook, request);
@@ -90,11 +90,11 @@ async function take(
   body: DeliveredBody,
   nowMs: () => number,
 ): Promise<IngestOutcome | 'changed'> {
-  if (body.kind === 'too_large') return await reject(deps, webhook, 'REJECTED_TOO_LARGE', sizeOf(request), nowMs);
+  if (body.kind === 'too_large') return await reject(deps, webhook, 'REJECTED_TOO_LARGE', sizeOf(request));
   if (body.kind !== 'body') return { kind: body.kind };
   const { bytes } = body;
   if (!authenticate(webhook, request, bytes, nowMs()))
-    return await reject(deps, webhook, 'REJECTED_AUTH', bytes.length, nowMs);
+    return await reject(deps, webhook, 'REJECTED_AUTH', bytes.length);
   const id = randomUUIDv7();
   const payload = parsePayload(bytes);
   if (!payload.ok) {
@@ -127,9 +127,8 @@ async function reject(
   webhook: KnownWebhook,
   label: 'REJECTED_AUTH' | 'REJECTED_TOO_LARGE',
   sizeBytes: number,
-  nowMs: () => number,
 ): Promise<IngestOutcome | 'changed'> {
-  const waitMs = webhook.fullUntil.rejections - nowMs();
+  const waitMs = webhook.fullUntil.rejections - performance.now();
   if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
   const entry = { id: randomUUIDv7(), sizeBytes };
   const refused = await deps.gate(() => writeRejection(deps.db, webhook, entry, label));

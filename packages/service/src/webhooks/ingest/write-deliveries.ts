@@ -62,7 +62,7 @@ export async function insertAll(db: Queryable, deliveries: readonly CheckedDeliv
         return { kind: 'held' };
       case 'FULL': {
         const waitMs = Math.max(row.wait_ms ?? 0, 1);
-        webhook.fullUntil.deliveries = Date.now() + waitMs;
+        webhook.fullUntil.deliveries = performance.now() + waitMs;
         return { kind: 'full', waitMs };
       }
       default:

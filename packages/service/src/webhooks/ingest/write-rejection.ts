@@ -72,7 +72,7 @@ export async function explainRefusal(
   if (!row?.is_current) return { kind: 'changed' };
   const deliveries = row.deliveries_ms ?? 0;
   const rejections = row.rejections_ms ?? 0;
-  const nowMs = Date.now();
+  const nowMs = performance.now();
   if (deliveries > 0) webhook.fullUntil.deliveries = nowMs + deliveries;
   if (rejections > 0) webhook.fullUntil.rejections = nowMs + rejections;
   return { kind: 'full', waitMs: Math.max(deliveries, of === 'rejection' ? rejections : 0, 1) };

@@ -133,7 +133,9 @@ function podSandbox(
       job = running;
       void running.ended.then(end);
       const stop = () => running.kill('kill');
-      signal.addEventListener('abort', stop, { once: true });
+      // The execution may have been cancelled while the pod was allowed to start.
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
       const failure = await running.started;
       signal.removeEventListener('abort', stop);
       if (failure !== undefined) {

@@ -1,0 +1,20 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+/** Opens files until there is no descriptor left, and runs git then. */
+const program = `
+  import { openSync } from 'node:fs';
+  import { runGit } from ${JSON.stringify(import.meta.resolve('./run-git.ts'))};
+  const files = [];
+  try {
+    for (;;) files.push(openSync('/dev/null'));
+  } catch {}
+  const asked = { folder: '/', maxOutputBytes: 1, signal: new AbortController().signal };
+  console.log(await runGit(['version'], asked).catch(({ kind }) => kind));`;
+
+test('reports that git cannot be started, and does not end the process, where no file descriptor is left', async () => {
+  const limited = ['-c', 'ulimit -n 60; exec "$@"', 'sh', process.execPath];
+  const { stdout } = await promisify(execFile)('/bin/sh', [...limited, '--input-type=module', '--eval', program]);
+  expect(stdout).toBe('unavailable\n');
+});

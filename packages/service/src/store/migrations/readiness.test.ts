@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import type { Database } from '../database/database.ts';
+import { silentLog } from '../database/log.ts';
+import { makeStoreCheck } from './readiness.ts';
+
+test('is ready again after the migrations could not be read once', async () => {
+  const db = { query: async () => [{ name: '0001_access' }] } as unknown as Database;
+  let reads = 0;
+  const check = makeStoreCheck({ db, log: silentLog, databaseProblem: () => null }, async () => {
+    reads += 1;
+    if (reads === 1) throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+    return [{ version: 1, name: '0001_access', sql: '', checksum: '' }];
+  });
+  expect(await check()).toBe('the database does not answer');
+  expect(await check()).toBeNull();
+});
