@@ -127,12 +127,15 @@ const askConfig = ({ preset }: Ground) => ({
   harness: { type: preset.type },
 });
 
+/** Starts later than a program that does not wait for its servers sends the first request. */
+const slowServer = 'sleep 3; exec node /workspace/attachments/everything.mjs stdio';
+
 async function mcpTool(ground: Ground): Promise<string> {
   const data = (await bundledMcpServer('everything')).toString('base64');
   const id = await begin(ground, [{ tool: 'echo', input: { message: 'through-mcp' } }], {
     attachments: [{ file_name: 'everything.mjs', mime_type: 'text/javascript', data }],
     config: {
-      mcp_servers: { everything: { command: 'node', args: ['/workspace/attachments/everything.mjs', 'stdio'] } },
+      mcp_servers: { everything: { command: 'sh', args: ['-c', slowServer] } },
     },
   });
   const run = await untilEnded(ground, id);

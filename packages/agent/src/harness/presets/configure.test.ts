@@ -35,6 +35,11 @@ describe.each(presetTypes)('the preset %s', (type) => {
   });
 });
 
+test('makes codex wait for the MCP servers of the run before its first request', () => {
+  const { files } = configureProgram(presets.codex, 'openai-responses', 'auto-approve', values);
+  expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
+});
+
 test('writes TOML whose texts cannot end early', () => {
   const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
   expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
