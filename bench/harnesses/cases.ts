@@ -1,7 +1,7 @@
 /** The cases that each program runs. A case returns the text for the page, and throws if the program fails it. */
 import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
-import { begin, followUp, type Ground, must, stepsOf, textOf, until, untilEnded } from './ground.ts';
+import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
 
 export interface Case {
   readonly name: string;
@@ -157,6 +157,32 @@ async function image(ground: Ground): Promise<string> {
   return 'not sent, said so';
 }
 
+/** Texts that programs may take for commands, options or files. */
+const oddPrompts = [
+  '/init the project',
+  '/status gives 500',
+  '/compact the sources',
+  '-v and @/etc/hostname',
+  'Grüße 日本語 🎉',
+];
+
+async function oddPrompt(ground: Ground): Promise<string> {
+  const [first = '', ...further] = oddPrompts;
+  const before = ground.models.requests.length;
+  const id = await beginWith(ground, first, { idleMinutes: 5 });
+  await untilEnded(ground, id);
+  for (const [index, text] of further.entries()) {
+    await say(ground, id, text);
+    await eventually('turn', async () => (await stepsOf(ground, id)).length >= index + 2, 60_000);
+    await untilEnded(ground, id);
+  }
+  const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  const lost = oddPrompts.filter((text) => !asked.includes(text));
+  must(lost.length === 0, `the model does not get ${lost.join(', ')}`);
+  await ground.system.call('POST', `/agent/runs/${id}/cancel`);
+  return 'reaches the model as text';
+}
+
 async function refusal(ground: Ground): Promise<string> {
   ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 12);
   const id = await begin(ground, [{ shell: 'true' }]);
@@ -180,5 +206,6 @@ export const cases: readonly Case[] = [
   { name: 'approval `ask`', test: ask },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'image', test: image },
+  { name: 'prompt like a command', test: oddPrompt },
   { name: 'refusal of the model', test: refusal },
 ];
