@@ -5,15 +5,18 @@ import { plainPrompt } from './plain-prompt.ts';
 const textOf = (text: string): ContentBlock => ({ type: 'text', text });
 const link: ContentBlock = { type: 'resource_link', uri: 'file:///workspace/a', name: 'a' };
 
-test.each(['/compact', '/status gives 500', ' \n/init', '/'])('hides that %j begins like a command', (text) => {
-  expect(plainPrompt([link, textOf(text), textOf('/second')])).toEqual([
-    link,
-    textOf(`The user says:\n\n${text}`),
-    textOf('/second'),
-  ]);
-});
+test.each(['/compact', '/status gives 500', ' \n/init', '/', '$help'])(
+  'hides that %j begins like a command',
+  (text) => {
+    expect(plainPrompt([link, textOf(text), textOf('/second')])).toEqual([
+      link,
+      textOf(`The user says:\n\n${text}`),
+      textOf('/second'),
+    ]);
+  },
+);
 
-test.each(['Mend /status', '-v', '@file', '!ls', '#note', '$skill', ''])('leaves %j as it is', (text) => {
+test.each(['Mend /status', '-v', '@file', '!ls', '#note', 'US$', ''])('leaves %j as it is', (text) => {
   expect(plainPrompt([textOf(text), link])).toEqual([textOf(text), link]);
 });
 
