@@ -2,6 +2,7 @@
 import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
+import { permissiveProject } from './permissive-project.ts';
 
 export interface Case {
   readonly name: string;
@@ -93,7 +94,12 @@ async function continuation(ground: Ground): Promise<string> {
   return asked.includes('<conversation>') ? 'as text' : 'session/load';
 }
 
-async function ask(ground: Ground): Promise<string> {
+async function askInProject(ground: Ground): Promise<string> {
+  if (typeof ground.preset.approvals.ask === 'string') return 'refused at create';
+  return await ask(ground, { environment_id: await permissiveProject(ground) });
+}
+
+async function ask(ground: Ground, config: object = {}): Promise<string> {
   const { preset } = ground;
   if (typeof preset.approvals.ask === 'string') {
     const refused = await begin(ground, [], { config: askConfig(ground) }).catch((error: Error) => error.message);
@@ -101,7 +107,7 @@ async function ask(ground: Ground): Promise<string> {
     return 'refused at create';
   }
   const id = await begin(ground, [{ shell: 'ls /' }, { write: '/workspace/b.txt', text: 'b\n' }], {
-    config: { approval_policy: 'ask', idle_timeout_minutes: 5 },
+    config: { approval_policy: 'ask', idle_timeout_minutes: 1, ...config },
   });
   const titles: string[] = [];
   for (const _ of [1, 2]) {
@@ -169,7 +175,7 @@ const oddPrompts = [
 async function oddPrompt(ground: Ground): Promise<string> {
   const [first = '', ...further] = oddPrompts;
   const before = ground.models.requests.length;
-  const id = await beginWith(ground, first, { idleMinutes: 5 });
+  const id = await beginWith(ground, first, { idleMinutes: 1 });
   await untilEnded(ground, id);
   for (const [index, text] of further.entries()) {
     await say(ground, id, text);
@@ -179,7 +185,6 @@ async function oddPrompt(ground: Ground): Promise<string> {
   const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
   const lost = oddPrompts.filter((text) => !asked.includes(text));
   must(lost.length === 0, `the model does not get ${lost.join(', ')}`);
-  await ground.system.call('POST', `/agent/runs/${id}/cancel`);
   return 'reaches the model as text';
 }
 
@@ -203,7 +208,8 @@ export const cases: readonly Case[] = [
   { name: 'interrupt', test: interrupt },
   { name: 'cancel', test: cancel },
   { name: 'continuation, new sandbox', test: continuation },
-  { name: 'approval `ask`', test: ask },
+  { name: 'approval `ask`', test: (ground) => ask(ground) },
+  { name: '`ask`, settings of the project allow all', test: askInProject },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'image', test: image },
   { name: 'prompt like a command', test: oddPrompt },
