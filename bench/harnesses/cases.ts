@@ -1,7 +1,8 @@
 /** The cases that each program runs. A case returns the text for the page, and throws if the program fails it. */
 import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
-import { begin, followUp, type Ground, must, stepsOf, textOf, until, untilEnded } from './ground.ts';
+import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
+import { permissiveProject } from './permissive-project.ts';
 
 export interface Case {
   readonly name: string;
@@ -93,7 +94,12 @@ async function continuation(ground: Ground): Promise<string> {
   return asked.includes('<conversation>') ? 'as text' : 'session/load';
 }
 
-async function ask(ground: Ground): Promise<string> {
+async function askInProject(ground: Ground): Promise<string> {
+  if (typeof ground.preset.approvals.ask === 'string') return 'refused at create';
+  return await ask(ground, { environment_id: await permissiveProject(ground) });
+}
+
+async function ask(ground: Ground, config: object = {}): Promise<string> {
   const { preset } = ground;
   if (typeof preset.approvals.ask === 'string') {
     const refused = await begin(ground, [], { config: askConfig(ground) }).catch((error: Error) => error.message);
@@ -101,7 +107,7 @@ async function ask(ground: Ground): Promise<string> {
     return 'refused at create';
   }
   const id = await begin(ground, [{ shell: 'ls /' }, { write: '/workspace/b.txt', text: 'b\n' }], {
-    config: { approval_policy: 'ask', idle_timeout_minutes: 5 },
+    config: { approval_policy: 'ask', idle_timeout_minutes: 1, ...config },
   });
   const titles: string[] = [];
   for (const _ of [1, 2]) {
@@ -127,12 +133,15 @@ const askConfig = ({ preset }: Ground) => ({
   harness: { type: preset.type },
 });
 
+/** Starts later than a program that does not wait for its servers sends the first request. */
+const slowServer = 'sleep 3; exec node /workspace/attachments/everything.mjs stdio';
+
 async function mcpTool(ground: Ground): Promise<string> {
   const data = (await bundledMcpServer('everything')).toString('base64');
   const id = await begin(ground, [{ tool: 'echo', input: { message: 'through-mcp' } }], {
     attachments: [{ file_name: 'everything.mjs', mime_type: 'text/javascript', data }],
     config: {
-      mcp_servers: { everything: { command: 'node', args: ['/workspace/attachments/everything.mjs', 'stdio'] } },
+      mcp_servers: { everything: { command: 'sh', args: ['-c', slowServer] } },
     },
   });
   const run = await untilEnded(ground, id);
@@ -152,6 +161,31 @@ async function image(ground: Ground): Promise<string> {
   if (sent.includes('iVBORw0KGgo')) return 'reaches the model';
   must((await textOf(ground, id)).includes('image_not_sent'), 'it got lost without a notice');
   return 'not sent, said so';
+}
+
+/** Texts that programs may take for commands, options or files. */
+const oddPrompts = [
+  '/init the project',
+  '/status gives 500',
+  '/compact the sources',
+  '-v and @/etc/hostname',
+  'Grüße 日本語 🎉',
+];
+
+async function oddPrompt(ground: Ground): Promise<string> {
+  const [first = '', ...further] = oddPrompts;
+  const before = ground.models.requests.length;
+  const id = await beginWith(ground, first, { idleMinutes: 1 });
+  await untilEnded(ground, id);
+  for (const [index, text] of further.entries()) {
+    await say(ground, id, text);
+    await eventually('turn', async () => (await stepsOf(ground, id)).length >= index + 2, 60_000);
+    await untilEnded(ground, id);
+  }
+  const asked = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  const lost = oddPrompts.filter((text) => !asked.includes(text));
+  must(lost.length === 0, `the model does not get ${lost.join(', ')}`);
+  return 'reaches the model as text';
 }
 
 async function refusal(ground: Ground): Promise<string> {
@@ -174,8 +208,10 @@ export const cases: readonly Case[] = [
   { name: 'interrupt', test: interrupt },
   { name: 'cancel', test: cancel },
   { name: 'continuation, new sandbox', test: continuation },
-  { name: 'approval `ask`', test: ask },
+  { name: 'approval `ask`', test: (ground) => ask(ground) },
+  { name: '`ask`, settings of the project allow all', test: askInProject },
   { name: 'MCP tool over stdio', test: mcpTool },
   { name: 'image', test: image },
+  { name: 'prompt like a command', test: oddPrompt },
   { name: 'refusal of the model', test: refusal },
 ];

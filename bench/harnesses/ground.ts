@@ -31,13 +31,13 @@ export interface RunOptions {
 }
 
 /** Starts a run whose model takes these steps. */
-export async function begin(
-  { preset, system }: Ground,
-  steps: readonly Step[],
-  options: RunOptions = {},
-): Promise<string> {
+export const begin = (ground: Ground, steps: readonly Step[], options: RunOptions = {}): Promise<string> =>
+  beginWith(ground, promptOf(...steps), options);
+
+/** Starts a run with any prompt. */
+export async function beginWith({ preset, system }: Ground, prompt: string, options: RunOptions = {}): Promise<string> {
   const { config, idleMinutes = 0, ...more } = options;
-  return await system.createRun(promptOf(...steps), {
+  return await system.createRun(prompt, {
     ...more,
     config: {
       model_id: testModels[preset.type],
@@ -53,8 +53,12 @@ export const untilEnded = ({ system }: Ground, id: string): Promise<RunItem> => 
 export const until = ({ system }: Ground, id: string, accept: (run: RunItem) => boolean): Promise<RunItem> =>
   system.until(id, accept, turnLimitMs);
 
-export const followUp = async ({ system }: Ground, id: string, ...steps: readonly Step[]): Promise<void> =>
-  void (await system.call('POST', `/agent/runs/${id}/followups`, { message: promptOf(...steps) }));
+export const followUp = (ground: Ground, id: string, ...steps: readonly Step[]): Promise<void> =>
+  say(ground, id, promptOf(...steps));
+
+/** Sends a follow-up with any text. */
+export const say = async ({ system }: Ground, id: string, message: string): Promise<void> =>
+  void (await system.call('POST', `/agent/runs/${id}/followups`, { message }));
 
 export const stepsOf = async ({ system }: Ground, id: string): Promise<readonly ConversationStep[]> =>
   (await system.call<{ steps: ConversationStep[] }>('GET', `/agent/runs/${id}/conversation`)).steps;

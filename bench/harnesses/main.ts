@@ -54,7 +54,7 @@ function keep(type: string, more: Readonly<Record<string, string>>): void {
   ];
   const machine = `${new Date().toISOString().slice(0, 10)}, ${os.cpus().length} cores, Linux ${os.release()}, Node ${process.versions.node}`;
   const about =
-    'The real programs, each configured by its preset, in bubblewrap without a network, against a fake model. The first row of results has the time from the create to the end of a turn with two commands, and the memory of all processes of the sandbox during the second.';
+    'The real programs, each configured by its preset, in bubblewrap without a network, against a fake model. The first row of results has the time from the create to the end of a turn with two commands, and the memory of all processes of the sandbox during the second. The MCP server starts 3 s late.';
   const text = `# Coding agents in the sandbox\n\n${about}\n\n${table.join('\n')}\n\n${machine}. The machine was shared, so times are upper bounds. Reproduce: \`bin/test-harnesses\`, which writes this page.\n`;
   writeFileSync(path.join(import.meta.dirname, '../../docs/harness-results.md'), text);
 }

@@ -26,6 +26,8 @@ export interface DriveOptions {
   startTimeoutMs?: number;
   ready?: () => Promise<void>;
   home?: string;
+  /** Default: a sentence. */
+  prompt?: string;
 }
 
 /** Starts the agent of `scripted-agent.mjs` that behaves as `mode` says; it ends with the test at the latest. */
@@ -62,7 +64,7 @@ export function drive(mode: string, options: DriveOptions = {}) {
     started.run({
       cwd,
       stepId: 'step',
-      prompt: (loaded) => [{ type: 'text', text: loaded ? 'Go on.' : 'Do it.' }],
+      prompt: (loaded) => [{ type: 'text', text: loaded ? 'Go on.' : (options.prompt ?? 'Do it.') }],
       load,
       images,
       onStarted: async () => void emitted.push({ type: 'turn_started', step_id: 'step', prompt: 'Do it.' }),

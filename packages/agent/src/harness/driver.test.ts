@@ -22,6 +22,14 @@ describe('the driver', () => {
     ]);
   });
 
+  test('sends no prompt that the harness could take for a command of its own', async () => {
+    const { run, of } = drive('hello', { prompt: '/status gives 500' });
+    await run();
+    const lines = of('transcript').map(({ line }) => line);
+    const prompt = lines.find((line) => line.includes('"session/prompt"')) ?? '';
+    expect(JSON.parse(prompt).params.prompt).toEqual([{ type: 'text', text: 'The user says:\n\n/status gives 500' }]);
+  });
+
   test('never offers file system or terminal', async () => {
     const { run, of } = drive('hello');
     await run();

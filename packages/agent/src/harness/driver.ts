@@ -9,6 +9,7 @@ import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
 import { interruptDeadline } from './interrupt-deadline.ts';
 import { answerPermission } from './permissions.ts';
+import { plainPrompt } from './plain-prompt.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
 import { startSession } from './session.ts';
@@ -117,7 +118,8 @@ export function driveHarness(options: DriverOptions): Driver {
     for (const image of images.notSent) updates.notice('image_not_sent', image);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
-    const blocks = [...turn.prompt(loaded), ...images.blocks];
+    const given = turn.prompt(loaded);
+    const blocks = [...(capabilities.hasCommands ? plainPrompt(given) : given), ...images.blocks];
     await Promise.all([begun, check?.begin()]);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };

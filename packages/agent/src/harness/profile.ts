@@ -25,6 +25,8 @@ export interface HarnessCapabilities {
   readonly loadsSessions: boolean;
   /** The harness accepts links to files and lets its model read them. */
   readonly takesFileLinks: boolean;
+  /** The harness takes a prompt that begins with a slash or a dollar sign for a command of its own, which no model sees. */
+  readonly hasCommands: boolean;
   /** The harness may say in its answer to a prompt that the turn failed (`BuiltinVerdict`). */
   readonly trustedVerdict: boolean;
 }
@@ -46,6 +48,7 @@ const builtin: HarnessCapabilities = {
   mcpServers: 'agent',
   loadsSessions: false,
   takesFileLinks: true,
+  hasCommands: false,
   trustedVerdict: true,
 };
 
@@ -61,6 +64,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     mcpServers: 'harness',
     loadsSessions: true,
     takesFileLinks: true,
+    hasCommands: true,
     trustedVerdict: false,
   },
   command: {
@@ -71,6 +75,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     mcpServers: 'unused',
     loadsSessions: false,
     takesFileLinks: true,
+    hasCommands: false,
     // The verdict comes from the link, which knows the exit code, not from the program.
     trustedVerdict: true,
   },

@@ -17,7 +17,7 @@ export const claude: HarnessPreset = {
   title: 'Claude Code',
   program: {
     package: '@agentclientprotocol/claude-agent-acp',
-    version: '0.100.0',
+    version: '0.101.0',
     leastVersion: '0.90.0',
     command: 'claude-agent-acp',
   },

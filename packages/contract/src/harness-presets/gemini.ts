@@ -16,6 +16,12 @@ const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration 
   ],
 });
 
+/** Arguments count more than settings in the workspace, which could allow every tool. */
+const asks: PresetConfiguration = {
+  ...settings({}),
+  args: ['--approval-mode', 'default', '--allowed-tools', 'none'],
+};
+
 /** Gemini CLI. Settings: geminicli.com/docs/reference/configuration. */
 export const gemini: HarnessPreset = {
   type: 'gemini',
@@ -33,7 +39,7 @@ export const gemini: HarnessPreset = {
       args: ['--model', '{model}'],
     },
   },
-  approvals: { 'auto-approve': settings({}), ask: settings({}), 'auto-deny': settings({}) },
+  approvals: { 'auto-approve': settings({}), ask: asks, 'auto-deny': asks },
   renames: [
     {
       model: /^gemini-(3\.5-flash|3-flash|3-flash-preview|3\.1-flash-lite|3-pro-preview)$/,
@@ -43,6 +49,7 @@ export const gemini: HarnessPreset = {
   differences: [
     'It gives no output of commands that print nothing but errors, and reports commands that it blocked itself as completed.',
     'It refuses commands with a command substitution, such as $(…), and says so to its model.',
+    'It gives the whole output of a command to its model: the turn fails if that is more than the model takes, about 4 MB.',
     'It cannot load an earlier session: a continuation gets the conversation as text.',
   ],
 };

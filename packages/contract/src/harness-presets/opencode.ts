@@ -29,6 +29,8 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
 });
 
 const asks: PresetConfiguration = {
+  // Its configuration in the workspace could allow every tool.
+  variables: { OPENCODE_DISABLE_PROJECT_CONFIG: '1' },
   jsonVariables: { OPENCODE_PERMISSION: { bash: 'ask', edit: 'ask', webfetch: 'ask', external_directory: 'ask' } },
 };
 

@@ -19,8 +19,12 @@ const settings = (more: Readonly<Record<string, unknown>> = {}): PresetConfigura
   ],
 });
 
-// Without the rule, it asks nobody before commands that it considers read-only.
-const asks = settings({ permissions: { ask: ['run_shell_command'] } });
+// Without the rule, it asks nobody before commands that it considers read-only. The rule and the argument count more than settings in
+// the workspace, which could allow every tool.
+const asks: PresetConfiguration = {
+  ...settings({ permissions: { ask: ['run_shell_command', 'write_file', 'edit'] } }),
+  args: ['--approval-mode', 'default'],
+};
 
 const chat = (path: string): PresetConfiguration => ({
   variables: { OPENAI_API_KEY: '{key}', OPENAI_BASE_URL: `{forwarder}/${path}`, OPENAI_MODEL: '{model}' },

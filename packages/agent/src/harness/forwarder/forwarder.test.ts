@@ -17,11 +17,16 @@ const refusals: ModelRefusal[] = [];
 const hosts: string[] = [];
 let answer = { status: 200, body: '{"ok":true}' };
 let held: Promise<void> | undefined;
+let isCut = false;
 const service = createServer(async (incoming, response) => {
   let body = '';
   for await (const chunk of incoming) body += chunk;
   seen.push({ url: incoming.url ?? '', headers: incoming.headers, body });
   await held;
+  if (isCut) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n', () => response.destroy());
+    return;
+  }
   response.writeHead(answer.status, { 'content-type': 'application/json', 'set-cookie': 'a=b' }).end(answer.body);
 });
 let forwarder: Forwarder;
@@ -40,6 +45,7 @@ beforeAll(async () => {
 afterEach(() => {
   answer = { status: 200, body: '{"ok":true}' };
   held = undefined;
+  isCut = false;
   seen.length = 0;
   refusals.length = 0;
 });
@@ -69,6 +75,13 @@ test('shows the run token in no part of an answer', async () => {
   const everything = JSON.stringify([...response.headers]) + (await response.text());
   expect(everything).not.toContain(token);
   expect(everything).not.toContain('set-cookie');
+});
+
+test('resets the connection of an answer that was cut off, so that the program sends its request again', async () => {
+  isCut = true;
+  const response = await post('/google/v1beta/models/g:streamGenerateContent');
+  const error = await response.text().catch((reason: Error) => reason);
+  expect(error).toMatchObject({ cause: { code: 'ECONNRESET' } });
 });
 
 test.each([undefined, 'wrong', token])('answers 401 to a program with the key %s', async (key) => {

@@ -111,7 +111,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     if (status >= 400) keepRefusal(status, answer);
     response.writeHead(status, without(answer.headers, notDownwards));
     response.flushHeaders();
-    answer.on('error', () => response.destroy());
+    answer.on('error', () => cutOff(response));
     answer.pipe(response);
   }
 
@@ -160,7 +160,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       inFlight -= 1;
     });
     pass(request, response, target).catch(() => {
-      if (response.headersSent || response.destroyed) response.destroy();
+      if (response.headersSent || response.destroyed) cutOff(response);
       else refuse(response, 502, 'the service cannot be reached');
     });
   });
@@ -196,6 +196,12 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       server.closeAllConnections();
     },
   };
+}
+
+/** Ends an answer that is not whole with a reset, because some programs, such as Gemini CLI, send a request again only then. */
+function cutOff(response: ServerResponse): void {
+  response.socket?.resetAndDestroy();
+  response.destroy();
 }
 
 /** A body of unknown length that aborts the request when it is larger than the gateway takes. */

@@ -35,6 +35,20 @@ describe.each(presetTypes)('the preset %s', (type) => {
   });
 });
 
+test('makes codex wait for the MCP servers of the run before its first request', () => {
+  const { files } = configureProgram(presets.codex, 'openai-responses', 'auto-approve', values);
+  expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
+});
+
+test('asks also where settings of the project allow every tool', () => {
+  const asking = (type: keyof typeof presets) =>
+    configureProgram(presets[type], type === 'gemini' ? 'google' : 'openai-compatible', 'ask', values);
+  expect(asking('gemini').command.join(' ')).toContain('--approval-mode default --allowed-tools none');
+  expect(asking('qwen').command.join(' ')).toContain('--approval-mode default');
+  expect(asking('qwen').files['.qwen/settings.json']).toContain('"write_file"');
+  expect(asking('opencode').variables).toMatchObject({ OPENCODE_DISABLE_PROJECT_CONFIG: '1' });
+});
+
 test('writes TOML whose texts cannot end early', () => {
   const text = tomlOf({ model: 'a"b\n[x]', on: false, tables: { 'a b': { url: 'u', count: 1 } } });
   expect(text).toBe('model = "a\\"b\\n[x]"\non = false\n\n[tables."a b"]\nurl = "u"\ncount = 1\n');
