@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { syncFolder } from './blobs/sync-folder.ts';
 
 /** Returns its text without white space at the ends; undefined: there is no such file, or it is empty. */
 export async function readSecretFile(file: string): Promise<string | undefined> {
@@ -13,12 +14,16 @@ export async function readSecretFile(file: string): Promise<string | undefined> 
   }
 }
 
-/** Writes the file whole or not at all. If another process was faster, returns the text of that process. */
+/**
+ * Writes the file whole or not at all. If another process was faster, returns the text of that process. The text is on the disk when
+ * this returns: what a caller seals with it may be on another disk.
+ */
 export async function createSecretFile(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
   const draft = await writeDraft(file, text);
   try {
     await link(draft, file);
+    await syncFolder(path.dirname(file));
     return text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -32,12 +37,7 @@ export async function createSecretFile(file: string, text: string): Promise<stri
 export async function replaceSecretFile(file: string, text: string): Promise<void> {
   const draft = await writeDraft(file, text);
   await rename(draft, file);
-  const folder = await open(path.dirname(file), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncFolder(path.dirname(file));
 }
 
 async function writeDraft(file: string, text: string): Promise<string> {

@@ -76,8 +76,8 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
 
   const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
     const held = all.get(supervisor);
-    held?.sandboxes.delete(sandbox);
-    if (held === undefined || held.sandboxes.size > 0) return;
+    // A second call must not begin another wait: the first wait would end the supervisor of a sandbox that came meanwhile.
+    if (held === undefined || !held.sandboxes.delete(sandbox) || held.sandboxes.size > 0) return;
     if (held.inAll >= mostInAll) end(supervisor);
     else held.idle = setTimeout(() => end(supervisor), idleMs).unref();
   };

@@ -155,6 +155,16 @@ test('keeps a supervisor without a sandbox for ten seconds', async () => {
   expect(supervisors[0]?.isClosed()).toBe(true);
 });
 
+test('keeps the supervisor of a sandbox that came after another one was given back twice', async () => {
+  const { places, supervisors } = playPlaces();
+  const first = await places.take('first');
+  first.leave();
+  first.leave();
+  await places.take('second');
+  vi.advanceTimersByTime(60_000);
+  expect(supervisors[0]?.isClosed()).toBe(false);
+});
+
 test('starts another supervisor in place of one that died', async () => {
   const { places, supervisors } = playPlaces();
   const lost = await places.take('first');
