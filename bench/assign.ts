@@ -79,8 +79,8 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools }: Queue
         INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object('id', made.id, 'team_id', made.team,
           'conversation_id', made.conversation, 'current_execution_id', made.execution, 'state', $6::text)) copy WHERE r.id = $1
       )
-      INSERT INTO executions SELECT copy.* FROM executions e, made, jsonb_populate_record(e, jsonb_build_object('id', made.execution,
-        'run_id', made.id, 'team_id', made.team, 'pool', made.pool, 'phase', $7::text, 'available_at', clock_timestamp())) copy WHERE e.run_id = $1`,
+      INSERT INTO executions (id, run_id, team_id, number, pool, phase, available_at)
+      SELECT made.execution, made.id, made.team, e.number, made.pool, $7, clock_timestamp() FROM executions e, made WHERE e.run_id = $1`,
       [first, count, ofTeams, ofTeams.length, pools, state, phase],
     );
   const addMany = async (count: number, state: string, phase: string) => {

@@ -7,15 +7,15 @@ export interface TeamActor extends RunActor {
   readonly teamId: string;
 }
 
-/** SQL: whether a person or service account, named by SQL, may start runs of the team now. */
+/** SQL: whether a person or service account, named by SQL, may start runs of the team now. Without `OFFSET 0` the planner may read all people and keys. */
 export const mayStartRunsOf = (teamId: string, kind: string, uid: string): string => `
   CASE ${kind}
     WHEN 'user' THEN EXISTS (
       SELECT FROM users u JOIN team_members m ON m.user_id = u.id
-      WHERE u.uid = ${uid} AND m.team_id = ${teamId} AND m.role <> 'viewer')
+      WHERE u.uid = ${uid} AND m.team_id = ${teamId} AND m.role <> 'viewer' OFFSET 0)
     ELSE EXISTS (
       SELECT FROM api_keys k WHERE k.team_id = ${teamId} AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = ${uid}
-        AND (k.expires_at IS NULL OR k.expires_at > now()))
+        AND (k.expires_at IS NULL OR k.expires_at > now()) OFFSET 0)
     END`;
 
 const readEntitled = defineStatement({

@@ -20,14 +20,14 @@ interface ExecutionPlace {
 /**
  * Finds the last earlier execution in which a turn began, and whether its harness's memory is complete: saved at the
  * end of its last turn, or before a request that is not decided. After a decision the agent works on, and the memory
- * does not contain that work.
+ * does not contain that work. Without `OFFSET 0` the planner may look for all decisions of all conversations at once.
  */
 const readLast = defineStatement({
   name: 'read_last_memory',
   text: `
     SELECT e.id, r.harness = $5 AND e.memory_blob IS NOT NULL AND e.memory_turn = turns.n AND NOT EXISTS (
         SELECT FROM conversation_events d WHERE d.run_id = r.id AND d.execution_id = e.id AND d.event->>'type' = 'decided'
-          AND d.event->>'request_id' = e.memory_request
+          AND d.event->>'request_id' = e.memory_request OFFSET 0
       ) AS remembers
     FROM runs r JOIN executions e ON e.run_id = r.id
     JOIN LATERAL (

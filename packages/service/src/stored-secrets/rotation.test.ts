@@ -26,7 +26,7 @@ import { putSecret } from './stored-secrets.ts';
 const service = await openTestService();
 const { deps, teamId } = service;
 const { db } = deps;
-const [admin] = await db.query<{ uid: string }>('SELECT uid FROM users LIMIT 1');
+const [admin] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY number LIMIT 1');
 const caller: Principal = {
   keyId: randomUUIDv7(),
   kind: 'user',

@@ -11,7 +11,7 @@ const readPage = defineStatement({
     SELECT id, position::text AS place, occurred_at, actor_kind AS kind, actor_uid AS uid, action, subject_type,
       subject_uid, subject_name, before, after, address, user_agent, request_id, key_id
     FROM audit_entries
-    WHERE team_id = $1 AND ($2::bigint IS NULL OR position < $2) AND ($3::text IS NULL OR actor_uid = $3)
+    WHERE team_id = $1 AND position < coalesce($2, 9223372036854775807) AND ($3::text IS NULL OR actor_uid = $3)
       AND ($4::text IS NULL OR action = $4) AND ($5::text IS NULL OR subject_type = $5)
       AND ($6::text IS NULL OR subject_uid = $6) AND ($7::timestamptz IS NULL OR occurred_at >= $7)
       AND ($8::timestamptz IS NULL OR occurred_at < $8)

@@ -144,8 +144,8 @@ test.each([
     `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 2000)), runs AS (
        INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object(
          'id', made.id, 'current_execution_id', made.execution, 'conversation_id', gen_random_uuid())) copy WHERE r.id = $1)
-     INSERT INTO executions SELECT copy.* FROM executions e, made, jsonb_populate_record(e, jsonb_build_object(
-       'id', made.execution, 'run_id', made.id, 'session_id', gen_random_uuid())) copy WHERE e.run_id = $1`,
+     INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+     SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
     first,
   );
   await change(prepare);

@@ -132,6 +132,6 @@ export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): P
   await underLock(deps, abandoned, async (tx) => {
     if ((await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)])).length === 0) return;
     const payload = { kind: 'lost', message: 'Its worker was lost.' };
-    await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload });
+    await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload, changesRun: true });
   });
 }

@@ -112,7 +112,13 @@ export async function endSandboxWithin(
   const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
   if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
     await tx.query(endStopping, [executionId, exit]);
-    await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
+    await appendTimelineEvent(tx, {
+      runId: execution.run_id,
+      executionId,
+      type: 'vm_shutdown',
+      payload: { ...end },
+      changesRun: true,
+    });
     return;
   }
   if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
@@ -122,7 +128,13 @@ export async function endSandboxWithin(
     await decide(deps, tx, execution, executionId, end);
     await tx.query(keepExit, [executionId, exit]);
   }
-  await appendTimelineEvent(tx, { runId: execution.run_id, executionId, type: 'vm_shutdown', payload: { ...end } });
+  await appendTimelineEvent(tx, {
+    runId: execution.run_id,
+    executionId,
+    type: 'vm_shutdown',
+    payload: { ...end },
+    changesRun: true,
+  });
 }
 
 async function decide(

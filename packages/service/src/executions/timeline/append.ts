@@ -3,14 +3,15 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { enqueueDeliveries, enqueuedColumns } from '../../subscriptions/enqueue.ts';
 import { runChannel } from '../channels.ts';
+import { lastChange } from './last-change.ts';
 
-/** Defines the statement. `further` is a common table expression, `, name AS (…)`, that may read `numbered`. */
-const statementOf = (name: string, further = '') =>
+/** Defines the statement. `updatedAt` is the new time of the run, `further` a common table expression, `, name AS (…)`, that may read `numbered`. */
+const statementOf = (name: string, updatedAt: string, further = '') =>
   defineStatement({
     name,
     text: `
     WITH numbered AS (
-      UPDATE runs SET event_seq = event_seq + 1, updated_at = clock_timestamp() WHERE id = $1
+      UPDATE runs SET event_seq = event_seq + 1, updated_at = ${updatedAt} WHERE id = $1
       RETURNING ${enqueuedColumns.join(', ')}
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, execution_number, payload)
@@ -21,11 +22,13 @@ const statementOf = (name: string, further = '') =>
     row: {},
   });
 
-const append = statementOf('append_timeline_event');
+const append = statementOf('append_timeline_event', lastChange);
+const appendChange = statementOf('append_timeline_event_of_change', 'clock_timestamp()');
 
 /** Subscribers to `run.blocked` also get questions in the debug window, with the state FAILED. */
 const appendQuestion = statementOf(
   'append_question_of_failed_run',
+  'clock_timestamp()',
   `, delivery AS (${enqueueDeliveries('run.blocked', 'FAILED', 'numbered')})`,
 );
 
@@ -34,6 +37,8 @@ interface TimelineAddition {
   readonly executionId: string;
   readonly type: TimelineEventType;
   readonly payload?: Record<string, unknown>;
+  /** True: a member of the run that the API shows changes with the event. */
+  readonly changesRun?: true;
 }
 
 const valuesOf = ({ runId, executionId, type, payload }: TimelineAddition) => [
@@ -45,10 +50,13 @@ const valuesOf = ({ runId, executionId, type, payload }: TimelineAddition) => [
 
 /** Adds an event that changes no state to the timeline. The execution may be an older one of the run. */
 export async function appendTimelineEvent(db: Queryable, event: TimelineAddition): Promise<void> {
-  await db.query(append, valuesOf(event));
+  await db.query(event.changesRun ? appendChange : append, valuesOf(event));
 }
 
 /** Adds a question that the agent asks in the debug window, and enqueues its deliveries. */
-export async function appendQuestionOfFailedRun(db: Queryable, event: Omit<TimelineAddition, 'type'>): Promise<void> {
+export async function appendQuestionOfFailedRun(
+  db: Queryable,
+  event: Omit<TimelineAddition, 'type' | 'changesRun'>,
+): Promise<void> {
   await db.query(appendQuestion, valuesOf({ ...event, type: 'oz_run_blocked' }));
 }

@@ -4,13 +4,7 @@ import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
 import { runChannel } from '../channels.ts';
 import { type AgentProgress, keepAgentProgress, setAgentProgress } from '../lease/keep-agent-progress.ts';
-
-/**
- * SQL: the new `updated_at` of a run that gets events. Events within a second of the last change do not move it: most indexes of `runs` contain
- * it, so each move writes some twenty index entries. Statements that change a field of the run set `updated_at` themselves.
- */
-const lastChange =
-  "CASE WHEN updated_at > clock_timestamp() - interval '1 second' THEN updated_at ELSE clock_timestamp() END";
+import { lastChange } from './last-change.ts';
 
 /** Assignments and further common table expressions of a statement that stores events. */
 interface Additions {

@@ -8,7 +8,7 @@ const findComposable = defineStatement({
   name: 'find_composable_transcripts',
   text: `
     SELECT id, transcript_bytes FROM executions
-    WHERE phase = 'ended' AND transcript_blob IS NULL AND transcript_bytes > 0 LIMIT 20`,
+    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript LIMIT 20`,
   row: { id: uuid, transcript_bytes: integer },
 });
 

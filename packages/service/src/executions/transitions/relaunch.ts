@@ -61,11 +61,11 @@ export const relaunchStatement = (kind: Relaunch): Statement =>
         executions.resume_count, executions.loss_message
     ), waiting AS (
       UPDATE followups SET execution_id = NULL, taken_at = NULL FROM previous
-      WHERE followups.execution_id = $2
+      WHERE followups.run_id = $1 AND followups.execution_id = $2
         AND (followups.answers IS NULL OR previous.started_at IS NULL OR followups.taken_at < previous.started_at)
         AND (previous.finished_turns = 0
           OR ${kind.hasFollowup}
-            AND followups.position = (SELECT max(f.position) FROM followups f WHERE f.execution_id = $2 AND f.answers IS NULL))
+            AND followups.position = (SELECT max(f.position) FROM followups f WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL))
     ), next AS (
       INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, depth, image, wanted_at, continues, available_at,
         resumes, resume_count, loss_message)

@@ -11,7 +11,7 @@ export const timesResumed = (e: string): string =>
 
 /** SQL: turns that began with a follow-up. The first turn of the execution did not. */
 const followUpTurns = `(SELECT count(*) FROM followups f
-  WHERE f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
+  WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
 
 /**
  * INPROGRESS → QUEUED with a new execution, which resumes the turn in which the machine was lost. The sandbox has ended, or its lease

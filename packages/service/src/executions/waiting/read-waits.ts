@@ -21,14 +21,18 @@ import { isOfPool, servesPool } from '../queue/serves-pool.ts';
 import { waitsAfterInterrupt } from './interrupted.ts';
 import { waitSentence } from './wait-sentence.ts';
 
-/** Team and pools are read once for all runs, and only for pools in which one of the runs is queued. A worker without a number of slots has no limit. */
+/**
+ * `unnest`: with `id = ANY` the plan for all teams reads an index of the team, which in a team with many runs has many entries.
+ * Team and pools are read once for all runs, and only for pools in which one of the runs is queued. A worker without a
+ * number of slots has no limit.
+ */
 const readFacts = defineStatement({
   name: 'read_waits',
   text: `
     WITH waiting AS MATERIALIZED (
       SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image
-      FROM runs r JOIN executions e ON e.id = r.current_execution_id
-      WHERE r.id = ANY($2::uuid[]) AND r.team_id = $1
+      FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
+      WHERE r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
     ), team AS MATERIALIZED (
       SELECT t.max_concurrent_executions AS team_limit,

@@ -6,7 +6,7 @@ const deleteFiles = defineStatement({
   name: 'delete_old_followup_files',
   text: `
     DELETE FROM attachments a USING followups f
-    WHERE f.run_id = ANY($1::uuid[]) AND f.execution_id IS NOT NULL AND a.followup_id = f.id RETURNING a.blob_key AS key`,
+    WHERE a.run_id = ANY($1::uuid[]) AND f.execution_id IS NOT NULL AND f.id = a.followup_id RETURNING a.blob_key AS key`,
   row: { key: nullable(text()) },
 });
 

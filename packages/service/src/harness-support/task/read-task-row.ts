@@ -21,7 +21,7 @@ const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
     SELECT r.title, r.prompt, r.mode, r.config, own.continues, own.image, own.resumes, own.loss_message,
-      (SELECT max(e.number) FROM executions e JOIN followups f ON f.execution_id = e.id AND f.is_debug
+      (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,

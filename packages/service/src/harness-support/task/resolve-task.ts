@@ -93,8 +93,7 @@ export async function resolveTask(
 ): Promise<ResolveOutcome> {
   const { db, models } = deps;
   if (session.phase === 'assigned') await claimForAgent(deps, session);
-  // In a transaction, where the statement is planned once for all runs: its plan takes longer than the rest of it.
-  const row = await db.transaction((tx) => readTaskRow(tx, session));
+  const row = await readTaskRow(db, session);
   if (!row) return { kind: 'not_found' };
   const resolution = await chooseTaskModel(deps, session, row);
   // A program that the run itself names may have a model of its own.

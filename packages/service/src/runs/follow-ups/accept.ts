@@ -132,14 +132,14 @@ async function apply(
       return { kind: 'continued' };
     case 'debug':
       if (decision.wakes) await beginDebugTurn(tx, target.executionId);
-      await appendTimelineEvent(tx, { ...event, type: 'followup_received' });
+      await appendTimelineEvent(tx, { ...event, type: 'followup_received', changesRun: true });
       return { kind: 'debugging' };
     case 'resume':
     case 'answer':
       await resume(tx, event);
       return { kind: 'resumed' };
     case 'join':
-      await appendTimelineEvent(tx, { ...event, type: 'followup_received' });
+      await appendTimelineEvent(tx, { ...event, type: 'followup_received', changesRun: true });
       return { kind: 'joined' };
   }
 }

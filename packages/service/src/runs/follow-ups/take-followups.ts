@@ -74,8 +74,8 @@ const readFiles = defineStatement({
   name: 'read_files_of_taken_followups',
   text: `
     SELECT a.id, a.file_name, a.mime_type, a.size_bytes, f.execution_id <> $2 AS is_earlier
-    FROM followups f JOIN attachments a ON a.followup_id = f.id
-    WHERE f.run_id = $1 AND f.execution_id IS NOT NULL ORDER BY f.position, a.position`,
+    FROM attachments a JOIN followups f ON f.id = a.followup_id
+    WHERE a.run_id = $1 AND f.execution_id IS NOT NULL ORDER BY f.position, a.position`,
   row: { id: uuid, file_name: text(), mime_type: text(), size_bytes: integer, is_earlier: boolean },
 });
 

@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../../store/database/database.ts';
+import { plannedByValues } from '../../store/database/planned-by-values.ts';
 import { intersectQuery } from './intersect-lists.ts';
 import { foundPage, type PageRequest } from './page-query.ts';
 import { probeList } from './probe-list.ts';
@@ -49,16 +50,17 @@ async function tryStrategy(
 ): Promise<PageRow[] | null> {
   switch (strategy.kind) {
     case 'read_in_order':
-      return await readPage(db, request, inOrderQuery(request));
-    case 'probe_list': {
-      const page = await probeList(db, request, strategy, search);
-      return page && (await readPage(db, request, page));
-    }
+      return await plannedByValues(db, (tx) => readPage(tx, request, inOrderQuery(request)));
+    case 'probe_list':
+      return await plannedByValues(db, async (tx) => {
+        const page = await probeList(tx, request, strategy, search);
+        return page && (await readPage(tx, request, page));
+      });
     case 'intersect_lists': {
       const { text, values } = intersectQuery(request);
       const found = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);
       const [ids, sortValues] = [found.map(({ id }) => id), found.map(({ sort_value }) => sort_value)];
-      return await readPage(db, request, foundPage(request.query, ids, sortValues));
+      return await plannedByValues(db, (tx) => readPage(tx, request, foundPage(request.query, ids, sortValues)));
     }
     case 'sort_matches':
       return await byIndexes(db, (tx) => readPage(tx, request, sortMatchesQuery(request)));
@@ -73,13 +75,9 @@ async function tryStrategy(
  * expects many runs, it would read the whole table, although the indexes have few.
  */
 async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, more = ''): Promise<T> {
-  return await db.transaction(async (tx) => {
-    // With less work_mem a bitmap of many runs keeps only the pages of the table, and each row is checked again.
-    await tx.query(
-      `SET LOCAL plan_cache_mode = auto; SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL work_mem = '32MB'; ${more}`,
-    );
-    return await work(tx);
-  });
+  // With less work_mem a bitmap of many runs keeps only the pages of the table, and each row is checked again.
+  const settings = `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'; ${more}`;
+  return await plannedByValues(db, work, settings);
 }
 
 /** Forces merge joins, which end as soon as the page is full. */

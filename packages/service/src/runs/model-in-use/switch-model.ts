@@ -38,6 +38,6 @@ export async function switchModel(
     const [switched] = await tx.query(switchStatement, [runId, from, to, isBack === true]);
     if (!switched || switched.model_switches > maxEvents) return;
     const payload = { from_model_id: from, to_model_id: to, reason };
-    await appendTimelineEvent(tx, { runId, executionId, type: 'model_switched', payload });
+    await appendTimelineEvent(tx, { runId, executionId, type: 'model_switched', payload, changesRun: true });
   });
 }

@@ -38,12 +38,20 @@ export function clientConfig(config: DatabaseConfig): pg.ClientConfig {
 }
 
 /** Session settings that the parsers of `values.ts` need. They are not startup options, because connection poolers refuse those. */
-export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig): Promise<void> {
+export async function prepareSession(client: pg.ClientBase, config: DatabaseConfig, more = ''): Promise<void> {
   const timeout = Math.trunc(config.statementTimeoutMs ?? defaultStatementTimeoutMs);
   await client.query(
-    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET statement_timeout = ${timeout}; SET idle_in_transaction_session_timeout = 60000`,
+    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET statement_timeout = ${timeout}; SET idle_in_transaction_session_timeout = 60000; ${more}`,
   );
 }
+
+/**
+ * One plan for all values. PostgreSQL plans a statement again at each of its first five uses on a connection, and some at every use. When
+ * many runs begin at once, most connections are young, and the plans took more time than the statements. Our statements find rows by
+ * keys, so one plan fits all values (`plans.test.ts`). A plan is kept until the statistics change: with the default cost of a page, a
+ * plan that was made while a table had 30 rows reads it whole, and still does so a minute later, when it has thousands.
+ */
+const keepPlans = 'SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET jit = off';
 
 export function makePool(config: DatabaseConfig): pg.Pool {
   const pool = new pg.Pool({
@@ -55,7 +63,7 @@ export function makePool(config: DatabaseConfig): pg.Pool {
     onConnect: async (client) => {
       // Without a listener, a connection that is lost between two statements of a transaction would end the process.
       client.on('error', (error) => config.log.debug({ error: error.message }, 'a database connection was lost'));
-      await prepareSession(client, config);
+      await prepareSession(client, config, keepPlans);
     },
   });
   pool.on('error', (error) => config.log.warn({ error: error.message }, 'an idle database connection was lost'));

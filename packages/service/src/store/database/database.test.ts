@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { bytesArray } from './bytes-array.ts';
 import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
+import { plannedByValues } from './planned-by-values.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -119,11 +120,13 @@ describe('transaction', () => {
     ]);
   });
 
-  test('keeps one plan for each statement of a transaction, whatever its values', async () => {
-    const mode = "SELECT current_setting('plan_cache_mode') AS mode";
+  test('keeps one plan for each statement, whatever its values, except where it is asked to plan by values', async () => {
+    const mode = "SELECT current_setting('plan_cache_mode') AS mode, current_setting('random_page_cost') AS cost";
     const { db } = database;
-    expect(await db.transaction((tx) => tx.query(mode))).toEqual([{ mode: 'force_generic_plan' }]);
-    expect(await db.query(mode)).toEqual([{ mode: 'auto' }]);
+    const kept = [{ mode: 'force_generic_plan', cost: '1.1' }];
+    expect(await db.query(mode)).toEqual(kept);
+    expect(await plannedByValues(db, (tx) => tx.query(mode))).toEqual([{ mode: 'auto', cost: '4' }]);
+    expect(await db.transaction((tx) => tx.query(mode))).toEqual(kept);
   });
 
   test('does not report a commit after a swallowed statement failure', async () => {

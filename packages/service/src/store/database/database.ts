@@ -16,8 +16,9 @@ export interface Queryable {
   /** Rows of a statement that declares their columns. */
   query<Row extends object>(statement: TypedStatement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Returns the rows of one statement. `values.ts` explains how values arrive. A plain string is sent without a name. Throws
-   * `StoreUnavailable` if the connection is lost or the server's disk is full.
+   * Returns the rows of one statement. `values.ts` explains how values arrive. A plain string is sent without a name. Statements get
+   * one plan for all values; `planned-by-values.ts` is for those whose plan depends on them. Throws `StoreUnavailable` if the
+   * connection is lost or the server's disk is full.
    */
   query<Row extends object = Record<string, unknown>>(
     statement: Statement | string,
@@ -31,8 +32,7 @@ export interface Database extends Queryable {
   onOwnConnection<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /**
    * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
-   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on. Statements get one plan for
-   * all values: a statement whose plan depends on them sets `plan_cache_mode` first.
+   * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /**
@@ -109,11 +109,7 @@ async function send<Row extends pg.QueryResultRow>(
   }
 }
 
-/**
- * PostgreSQL plans a statement again at each of its first five uses on a connection. When many runs begin at once, most connections are
- * young, and the plans took more time than the statements. Statements of transactions find rows by their keys: one plan fits all values.
- */
-const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan';
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
 
 async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
   const tx: Queryable = {
