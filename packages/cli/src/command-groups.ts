@@ -1,6 +1,7 @@
 /** Groups of subcommands: the results of runs, the things that runs can name, and the commands for other programs. */
 import { usageDimensions } from '@runyard/contract/choices';
 import { Argument, type Command, Option } from 'commander';
+import { addListWord } from './list-word.ts';
 import { loadContext } from './load-context.ts';
 import { completedShells, shells } from './shells.ts';
 
@@ -42,6 +43,7 @@ export function addCatalogueCommands(program: Command): void {
     .option('--all', 'also models that cannot be used, with the reason')
     .option(...asJson)
     .action(async (options) => (await loadModels()).listModels(await loadContext(), options));
+  addListWord(models, async (options) => (await loadModels()).listModels(await loadContext(), options));
   models
     .command('default')
     .description('choose the model of runs that name none')
@@ -62,7 +64,7 @@ export function addCatalogueCommands(program: Command): void {
     .description('permit disabled models again')
     .argument('<models...>')
     .action(async (ids) => (await loadModels()).switchModels(await loadContext(), 'enable', ids));
-  program
+  const agents = program
     .command('agents')
     .description('list the agents (skills) that runs can follow')
     .option('--repo <owner/repo>', 'of this repository (default: of all environments)')
@@ -71,10 +73,16 @@ export function addCatalogueCommands(program: Command): void {
     .addOption(new Option('--sort <order>', 'order').choices(['name', 'last_run']).default('name'))
     .option(...asJson)
     .action(async (options) => (await loadAgents()).listAgents(await loadContext(), options));
+  addListWord(agents, async (options) => (await loadAgents()).listAgents(await loadContext(), options));
   addEnvironmentCommands(program);
 }
 
 const environmentFile = 'JSON file with the member config, - for standard input';
+const environmentExample = `
+For example:
+  {"config": {"name": "Web", "github_repos": [{"owner": "octocat", "repo": "Hello-World"}],
+   "setup_commands": ["cp Hello-World/README greeting.txt"]}}
+The API reference has all members of config.`;
 
 function addEnvironmentCommands(program: Command): void {
   const environments = program
@@ -82,33 +90,35 @@ function addEnvironmentCommands(program: Command): void {
     .description('manage the environments that runs can name, and share them with people of other teams');
   environments
     .command('list', { isDefault: true })
-    .description('list them')
+    .description('list the environments of the team')
     .option(...asJson)
     .action(async (options) => (await loadCatalogue()).listEnvironments(await loadContext(), options));
   environments
     .command('show')
-    .description('show one as JSON')
+    .description('show an environment as JSON')
     .argument('<environment>')
     .action(async (uid) => (await loadEnvironments()).showEnvironment(await loadContext(), uid));
   environments
     .command('create')
-    .description('create one, and print its UID')
+    .description('create an environment, and print its UID')
     .argument('<file>', environmentFile)
+    .addHelpText('after', environmentExample)
     .action(async (file) => (await loadEnvironments()).createEnvironment(await loadContext(), file));
   environments
     .command('update')
-    .description('replace the configuration of one')
+    .description('replace the configuration of an environment')
     .argument('<environment>')
     .argument('<file>', environmentFile)
+    .addHelpText('after', environmentExample)
     .action(async (uid, file) => (await loadEnvironments()).updateEnvironment(await loadContext(), uid, file));
   environments
     .command('delete')
-    .description('delete one; runs that use it keep what they have')
+    .description('delete an environment; runs that use it continue unchanged')
     .argument('<environment>')
     .action(async (uid) => (await loadEnvironments()).deleteEnvironment(await loadContext(), uid));
   environments
     .command('share')
-    .description('let every person who has the link use one')
+    .description('let every person who has the link use an environment')
     .argument('<environment>')
     .option(...asJson)
     .action(async (uid, options) => (await loadEnvironments()).shareEnvironment(await loadContext(), uid, options));
@@ -120,7 +130,7 @@ function addEnvironmentCommands(program: Command): void {
   const guests = environments.command('guests').description('manage the guests of an environment');
   guests
     .command('list')
-    .description('list them')
+    .description('list the guests of an environment')
     .argument('<environment>')
     .option(...asJson)
     .action(async (uid, options) => (await loadEnvironments()).listGuests(await loadContext(), uid, options));
@@ -152,23 +162,23 @@ export function addMcpCommands(program: Command): void {
       .option(...asJson);
   mcp
     .command('list', { isDefault: true })
-    .description('list them, without the values of headers and variables')
+    .description('list the MCP servers of the team, without the values of headers and variables')
     .option(...asJson)
     .action(async (options) => (await loadMcp()).listMcpServers(await loadContext(), options));
   mcp
     .command('get')
-    .description('show one as JSON')
+    .description('show an MCP server as JSON')
     .argument('<server-id>')
     .action(async (id) => (await loadMcp()).getMcpServer(await loadContext(), id));
-  described(mcp.command('create').description('store one').argument('<name>')).action(async (name, options) =>
+  described(mcp.command('create').description('store an MCP server').argument('<name>')).action(async (name, options) =>
     (await loadMcp()).createMcpServer(await loadContext(), name, options),
   );
-  described(mcp.command('update').description('change one').argument('<server-id>'))
+  described(mcp.command('update').description('change an MCP server').argument('<server-id>'))
     .option('--name <name>', 'new name')
     .action(async (id, options) => (await loadMcp()).updateMcpServer(await loadContext(), id, options));
   mcp
     .command('delete')
-    .description('delete one')
+    .description('delete an MCP server')
     .argument('<server-id>')
     .action(async (id) => (await loadMcp()).deleteMcpServer(await loadContext(), id));
 }

@@ -8,7 +8,8 @@ export function jsonFrom(file: string): unknown {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
-    throw new Failure(`${from}: ${error instanceof Error ? error.message : String(error)}`);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new Failure(`there is no file ${from}`);
+    throw new Failure(`cannot read ${from}: ${error instanceof Error ? error.message : String(error)}`);
   }
   try {
     return JSON.parse(text);

@@ -25,9 +25,11 @@ import {
 import { exitCodesHelp } from './exit-codes.ts';
 import { addFactoryCommands } from './factory-commands.ts';
 import { root } from './installation.ts';
+import { addListWord } from './list-word.ts';
 import { loadContext, loadRun } from './load-context.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
 import { addSecretCommands } from './secret-commands.ts';
+import { explainUsageErrors } from './usage-errors.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
 // Modules of commands are imported when the command runs: loading all of them takes several times as long as starting Node.
@@ -63,7 +65,6 @@ function version(): string {
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
   .version(version())
-  .showHelpAfterError('(see --help)')
   .exitOverride()
   .addHelpText(
     'after',
@@ -150,6 +151,7 @@ const runs = program
   .option('--name <name>', 'only runs of this name')
   .option(...asJson)
   .action(async (options) => (await import('./commands/runs.ts')).listRuns(await loadContext(), options));
+addListWord(runs, async (options) => (await import('./commands/runs.ts')).listRuns(await loadContext(), options));
 runs
   .command('get')
   .description('show one run as JSON')
@@ -167,7 +169,7 @@ program
   .option('--tail <lines>', 'begin with the last lines only', parseTail)
   .option('--exit-status', 'exit with the code of the state of the run, as run does')
   .option(...asJson)
-  .addHelpText('after', `\n0 without --exit-status, however the run ended.${exitCodesHelp}`)
+  .addHelpText('after', `\nWithout --exit-status, the exit code is 0 for a run in any state. With it:${exitCodesHelp}`)
   .action(async (run, options) => {
     const { logs } = await import('./commands/logs.ts');
     await logs(...(await loadRun(run)), options);
@@ -240,6 +242,7 @@ program
 
 addBudgetCommands(program);
 addToolCommands(program);
+explainUsageErrors(program);
 
 // A reader that closes the pipe (`runyard logs … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

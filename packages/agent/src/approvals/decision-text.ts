@@ -17,8 +17,8 @@ export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decisi
     return `You had asked: ${title}\n${`${short}${said}`.trim() || 'Nobody has answered yet.'}`;
   }
   const input = JSON.stringify(action?.input) ?? '';
-  const shown = input === '' || input.length > maxInputLength ? '' : ` (input: ${input})`;
-  const asked = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${shown}`;
+  const inputNote = input === '' || input.length > maxInputLength ? '' : ` (input: ${input})`;
+  const asked = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
   switch (decision) {
     case 'approve':
       return `${asked}\nThe user approved it.${said} It has not been done yet: do it now, and go on with the task.`;

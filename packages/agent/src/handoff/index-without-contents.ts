@@ -89,8 +89,8 @@ async function look(path: Buffer): Promise<FoundFile | undefined> {
 
 function refuseLarge(name: string, { bytes }: FoundFile, maxBytes: number): void {
   if (bytes <= maxBytes) return;
-  const shown = JSON.stringify(Buffer.from(name, 'latin1').toString());
-  throw new OutputTooLarge(`${shown} has ${bytes} bytes, and a patch may have ${maxBytes}`);
+  const quotedName = JSON.stringify(Buffer.from(name, 'latin1').toString());
+  throw new OutputTooLarge(`${quotedName} has ${bytes} bytes, and a patch may have ${maxBytes}`);
 }
 
 const zeroEnded = (lines: readonly string[]): string => lines.map((line) => `${line}\0`).join('');

@@ -78,14 +78,14 @@ export function trackActions(options: ActionsOptions) {
       append(action, `${action.appended === '' || action.appended.endsWith('\n') ? '' : '\n'}[${note}]\n`);
     const raw = asObject(update.rawOutput);
     const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
-    const kept = final === undefined ? undefined : windowOf(final);
-    const text = kept?.text();
+    const finalWindow = final === undefined ? undefined : windowOf(final);
+    const text = finalWindow?.text();
     const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
     const duration = durationOf(action, wasDenied, now());
     const bytes = Number.isInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
-      : (kept ?? action.window).totalBytes;
+      : (finalWindow ?? action.window).totalBytes;
     emit({
       type: 'action_result',
       action_id: action.id,

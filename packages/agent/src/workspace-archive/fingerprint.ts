@@ -22,11 +22,11 @@ export async function fingerprint(
 
   async function walk(folder: ArchivedFolder, below: string): Promise<boolean> {
     const found = entriesOf(`${folder.path}/${below}`);
-    const kept = found.filter(({ name }) => !folder.excluded.includes(`${below}/${name}`));
-    kept.sort((a, b) => (a.name < b.name ? -1 : 1));
-    entries += kept.length;
+    const included = found.filter(({ name }) => !folder.excluded.includes(`${below}/${name}`));
+    included.sort((a, b) => (a.name < b.name ? -1 : 1));
+    entries += included.length;
     if (entries > maxEntries) return false;
-    for (const entry of kept) {
+    for (const entry of included) {
       const path = `${below}/${entry.name}`;
       const stat = stateOf(`${folder.path}/${path}`);
       hash.update(`${path}\0${stat?.mode} ${stat?.ino} ${stat?.size} ${stat?.mtimeNs} ${stat?.ctimeNs}\n`);

@@ -36,12 +36,12 @@ export async function cloneFromMirror(
   options: MirrorOptions,
 ): Promise<{ readonly commit: string } | undefined> {
   const { env, signal, gitOptions } = options;
-  const kept = await options.cache.get(options.name, signal);
-  if (kept === undefined) return undefined;
+  const cached = await options.cache.get(options.name, signal);
+  if (cached === undefined) return undefined;
   const git = async (cwd: string, ...args: string[]): Promise<boolean> =>
     (await runCommand({ argv: ['git', ...gitOptions, ...args], cwd, env, signal })).exitCode === 0;
   try {
-    const { commit, pack } = await readMirror(kept.content);
+    const { commit, pack } = await readMirror(cached.content);
     const { url, branch } = origin;
     const isFilled =
       (await git('/', 'init', '--quiet', `--initial-branch=${branch}`, '--', target)) &&
@@ -58,7 +58,7 @@ export async function cloneFromMirror(
     signal.throwIfAborted();
     return undefined;
   } finally {
-    kept.content.destroy();
+    cached.content.destroy();
   }
 }
 

@@ -53,13 +53,13 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
   return {
     async restore() {
       if (task.agent_config.refresh_environment) return false;
-      const kept = await cache.get(name, signal);
-      if (kept === undefined) return false;
-      const size = (kept.bytes / 1e6).toFixed(1);
+      const cached = await cache.get(name, signal);
+      if (cached === undefined) return false;
+      const size = (cached.bytes / 1e6).toFixed(1);
       try {
         await step('workspace', `reused as an earlier run prepared it (${size} MB)`, async () => {
           const { unpackFolders } = await import('../workspace-archive/unpack.ts');
-          await unpackFolders(kept.content, folders, { sha256: kept.sha256, env, signal });
+          await unpackFolders(cached.content, folders, { sha256: cached.sha256, env, signal });
         });
         return true;
       } catch {
@@ -67,7 +67,7 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
         for (const { path } of folders) await clearFolder(path);
         return false;
       } finally {
-        kept.content.destroy();
+        cached.content.destroy();
       }
     },
 

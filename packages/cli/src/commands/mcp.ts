@@ -33,7 +33,7 @@ export async function listMcpServers(context: Context, options: Json): Promise<v
     { header: 'VALUES', flexible: true, text: (server) => (server.header_names ?? server.env_names ?? []).join(', ') },
     { header: 'UPDATED', text: ({ updated_at }) => formatAgo(updated_at, now), raw: ({ updated_at }) => updated_at },
   ];
-  const none = 'no MCP servers; store one with runyard mcp create';
+  const none = 'no MCP servers; store one with: bin/runyard mcp create NAME';
   printList(context, { columns, rows: found.mcp_servers, json: found, none }, options);
 }
 

@@ -37,7 +37,7 @@ export async function listRuns(
   if (options.json) return;
   for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
     const asked = item.blocked_on && harmlessLine(questionLine(item, item.blocked_on), 150);
-    context.report(`${item.run_id} ${asked}`);
+    context.report(`${item.run_id}: ${asked}`);
   }
   if (page.runs.some((item) => item.blocked_on))
     context.report("answer a run: bin/runyard approve RUN, deny RUN, or send RUN 'ANSWER'");

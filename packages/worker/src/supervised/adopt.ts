@@ -30,12 +30,12 @@ const adoptionMs = 20_000;
 
 /** Creates the folder of the supervisors. Throws if it may belong to another user. */
 async function openFolder(stateRoot: string): Promise<string> {
-  const all = supervisorsFolder(stateRoot);
-  await mkdir(all, { recursive: true, mode: 0o700 });
-  const found = await lstat(all);
+  const supervisors = supervisorsFolder(stateRoot);
+  await mkdir(supervisors, { recursive: true, mode: 0o700 });
+  const found = await lstat(supervisors);
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0)
-    throw new Error(`${all} must be a folder of this user with mode 0700: remove it`);
-  return all;
+    throw new Error(`${supervisors} must be a folder of this user with mode 0700: remove it`);
+  return supervisors;
 }
 
 /**
@@ -48,9 +48,9 @@ export async function adoptSandboxes(
   adoptSeconds: number,
   log: SupervisedLog,
 ): Promise<LeftSandbox[]> {
-  const all = await openFolder(stateRoot);
-  const names = await readdir(all, { withFileTypes: true });
-  const folders = names.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(all, name));
+  const supervisors = await openFolder(stateRoot);
+  const names = await readdir(supervisors, { withFileTypes: true });
+  const folders = names.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(supervisors, name));
   const left = await Promise.all(folders.map((folder) => adopt(folder, adoptSeconds, log)));
   return left.filter((found) => found !== undefined);
 }

@@ -49,12 +49,12 @@ interface Held {
 
 /** Keeps supervisors, each for several sandboxes, so that these share its memory and its start. */
 export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
-  const all = new Map<SupervisorProcess, Held>();
+  const places = new Map<SupervisorProcess, Held>();
   let starting: Promise<void> | undefined;
 
   const forget = (supervisor: SupervisorProcess): void => {
-    clearTimeout(all.get(supervisor)?.idle);
-    all.delete(supervisor);
+    clearTimeout(places.get(supervisor)?.idle);
+    places.delete(supervisor);
   };
 
   const end = (supervisor: SupervisorProcess): void => {
@@ -65,17 +65,17 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
   const add = (supervisor: SupervisorProcess): void => {
     // A report without a channel is about a sandbox that has ended.
     const open = shareLines<Order, Report>(supervisor.lines, { message() {}, closed: () => forget(supervisor) });
-    all.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
+    places.set(supervisor, { open, sandboxes: new Set(), inAll: 0, idle: undefined });
   };
 
   /** Returns the fullest supervisor that has room, so that the others become free and end. */
   const withRoom = (): [SupervisorProcess, Held] | undefined =>
-    [...all]
+    [...places]
       .filter(([, { sandboxes, inAll }]) => sandboxes.size < mostAtOnce && inAll < mostInAll)
       .sort(([, one], [, other]) => other.sandboxes.size - one.sandboxes.size)[0];
 
   const leave = (supervisor: SupervisorProcess, sandbox: string): void => {
-    const held = all.get(supervisor);
+    const held = places.get(supervisor);
     // A second call must not begin another wait: the first wait would end the supervisor of a sandbox that came meanwhile.
     if (held === undefined || !held.sandboxes.delete(sandbox) || held.sandboxes.size > 0) return;
     if (held.inAll >= mostInAll) end(supervisor);
@@ -103,8 +103,8 @@ export function keepPlaces(start: () => Promise<SupervisorProcess>): Places {
       }
     },
     async close() {
-      const free = [...all].filter(([, { sandboxes }]) => sandboxes.size === 0);
-      for (const supervisor of [...all.keys()]) end(supervisor);
+      const free = [...places].filter(([, { sandboxes }]) => sandboxes.size === 0);
+      for (const supervisor of [...places.keys()]) end(supervisor);
       let late: NodeJS.Timeout | undefined;
       const tooLate = new Promise((resolve) => {
         late = setTimeout(resolve, longestEndMs);

@@ -10,10 +10,10 @@ export function gatewayTarget(requestTarget: string): string | undefined {
   const plain = path.replace(/%3a/gi, ':');
   if (!modelPath.test(plain) || plain.split('/').some((segment) => segment === '.' || segment === '..'))
     return undefined;
-  const kept = new URLSearchParams(query.join('?'));
+  const parameters = new URLSearchParams(query.join('?'));
   // Google's clients may put the key here.
-  kept.delete('key');
-  const text = kept.toString();
+  parameters.delete('key');
+  const text = parameters.toString();
   return `/api/v1/gateway${plain}${text === '' ? '' : `?${text}`}`;
 }
 

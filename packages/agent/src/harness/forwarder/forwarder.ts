@@ -54,8 +54,8 @@ const notUpwardsOfGet = new Set([...notUpwards, 'content-length']);
 const notDownwards = new Set([...perHop, 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie']);
 
 function without(headers: IncomingHttpHeaders, names: ReadonlySet<string>): Record<string, string> {
-  const kept = Object.entries(headers).filter(([name, value]) => typeof value === 'string' && !names.has(name));
-  return Object.fromEntries(kept) as Record<string, string>;
+  const remaining = Object.entries(headers).filter(([name, value]) => typeof value === 'string' && !names.has(name));
+  return Object.fromEntries(remaining) as Record<string, string>;
 }
 
 /** Returns the keys of a request, from the places where the clients of the providers put one. */

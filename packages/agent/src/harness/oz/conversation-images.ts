@@ -38,16 +38,16 @@ const leftOutNote = '[An image that was here is left out: the conversation has g
  * of them.
  */
 export function forgetOldImages(messages: ModelMessage[], maxBytes: number): void {
-  let kept = 0;
+  let keptBytes = 0;
   for (const message of messages.toReversed()) {
     if (message.role !== 'user' || typeof message.content === 'string') continue;
     message.content = message.content.toReversed().map((part) => {
       const size = imageSize(part);
-      if (size === 0 || kept + size <= maxBytes) {
-        kept += size;
+      if (size === 0 || keptBytes + size <= maxBytes) {
+        keptBytes += size;
         return part;
       }
-      kept = maxBytes;
+      keptBytes = maxBytes;
       return { type: 'text', text: leftOutNote };
     });
     message.content.reverse();

@@ -222,10 +222,12 @@ function lineOfCode(block: RunbookBlock | undefined, result: BlockResult): strin
   return block?.script.trim().includes('\n') ? failedAt(block, result) : '';
 }
 
+const durationText = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
 function summary(blocks: readonly RunbookBlock[], results: readonly BlockResult[]): string {
   const lines = results.map(
     (result, index) =>
-      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode}${lineOfCode(blocks[index], result)} (${(result.durationMs / 1000).toFixed(1)} s)`,
+      `${index + 1}. \`${shownCommand(blocks[index])}\`: exit code ${result.exitCode}${lineOfCode(blocks[index], result)} (${durationText(result.durationMs)})`,
   );
   const ran =
     results.length === blocks.length

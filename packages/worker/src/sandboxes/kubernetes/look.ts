@@ -1,6 +1,7 @@
 /** Reads the pods of a worker, at most once a second, for all sandboxes together. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
+import { backoffMs } from '@runyard/contract/backoff';
 import type { Cluster } from './cluster.ts';
 import { ownedBy } from './names.ts';
 
@@ -30,6 +31,7 @@ export function openLook(
   pause = pauseMs,
 ): Look {
   const watchers = new Set<Watcher>();
+  const retry = { firstMs: 2 * pause, longestMs: longestPauseMs };
   let looks = false;
   let closed = false;
 
@@ -58,7 +60,7 @@ export function openLook(
           log.warn({ error: (error as Error).message }, 'the cluster cannot be looked at; trying again');
       }
       if (watchers.size > 0)
-        await sleep(Math.min(pause * 2 ** Math.min(failures, 6), longestPauseMs), undefined, { ref: false });
+        await sleep(failures === 0 ? pause : backoffMs(retry, failures), undefined, { ref: false });
     }
     looks = false;
   };

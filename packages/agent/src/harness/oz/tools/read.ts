@@ -21,13 +21,13 @@ export const readTool = defineTool({
     errorsToModel(async () => {
       const target = toolPath(context, path);
       if ((await stat(target)).isDirectory()) return succeeded(await listing(target));
-      const all = (await readTextFile(target)).split('\n');
-      if (all.at(-1) === '') all.pop();
-      if (all.length === 0) return succeeded('[the file is empty]');
-      if (first_line > all.length) return succeeded(`[the file has only ${all.length} lines]`);
-      const last = Math.min(all.length, first_line - 1 + lines);
-      const numbered = all.slice(first_line - 1, last).map((line, index) => `${first_line + index}\t${line}`);
-      const rest = last < all.length ? `\n[${all.length - last} more lines]` : '';
+      const fileLines = (await readTextFile(target)).split('\n');
+      if (fileLines.at(-1) === '') fileLines.pop();
+      if (fileLines.length === 0) return succeeded('[the file is empty]');
+      if (first_line > fileLines.length) return succeeded(`[the file has only ${fileLines.length} lines]`);
+      const last = Math.min(fileLines.length, first_line - 1 + lines);
+      const numbered = fileLines.slice(first_line - 1, last).map((line, index) => `${first_line + index}\t${line}`);
+      const rest = last < fileLines.length ? `\n[${fileLines.length - last} more lines]` : '';
       return succeeded(cutText(numbered.join('\n'), maxResultBytes).text + rest);
     }),
 });

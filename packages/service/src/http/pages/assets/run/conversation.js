@@ -90,8 +90,12 @@ function beginAction(id, name, input) {
 function addOutput(id, text) {
   const action = actions.get(id);
   if (!action) return;
-  action.output.hidden = false;
-  action.output.append(text);
+  const { output } = action;
+  // Follows the newest lines, unless the reader has scrolled up to earlier ones.
+  const isAtEnd = output.hidden || output.scrollHeight - output.scrollTop - output.clientHeight < 24;
+  output.hidden = false;
+  output.append(text);
+  if (isAtEnd) output.scrollTop = output.scrollHeight;
 }
 
 function endAction(id, { state, output, exit_code: exitCode, duration_ms: ms }) {

@@ -2,6 +2,7 @@
 import { read, runId } from './api.js';
 import { announce, by, element } from './elements.js';
 import { renderMarkdown } from './markdown.js';
+import { durationText, isoMilliseconds } from './timeline.js';
 
 const terminal = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 export const isTerminal = (state) => terminal.includes(state);
@@ -32,12 +33,13 @@ function showFacts(run) {
   const facts = {
     Harness: agent.harness ?? run.agent_config?.harness?.type ?? 'oz',
     Model: agent.model_id ?? run.agent_config?.model_id ?? 'the default model',
-    Created: new Date(run.created_at).toLocaleString(),
-    'Run time': (run.run_time ?? 'PT0S').slice(2).toLowerCase(),
+    Created: new Date(run.created_at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' }),
+    'Run time': durationText(isoMilliseconds(run.run_time ?? 'PT0S')),
     By: run.creator?.display_name ?? run.creator?.uid,
     Source: run.source,
     Tokens: usage?.total_tokens?.toLocaleString(),
     Cost: usage?.inference_cost_usd === undefined ? undefined : `$${usage.inference_cost_usd.toFixed(4)}`,
+    Name: run.agent_config?.name,
     Run: run.run_id,
   };
   by('facts').replaceChildren(
@@ -46,7 +48,7 @@ function showFacts(run) {
       .map(([name, value]) =>
         element(
           'div',
-          { className: name === 'Run' ? 'whole' : '' },
+          { className: name === 'Run' || name === 'Name' ? 'whole' : '' },
           element('dt', { textContent: name }),
           element('dd', { textContent: value }),
         ),

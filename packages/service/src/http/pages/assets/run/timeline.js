@@ -23,9 +23,20 @@ const words = {
   git_push: 'push',
 };
 
-/** Returns a duration as people read it. */
-export const durationText = (ms) =>
-  ms < 1000 ? `${Math.round(ms)} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+/** Returns a duration as people read it, such as "82 ms", "1.8 s", "2 min 41 s" and "3 h 5 min". */
+export function durationText(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Returns the milliseconds of an ISO 8601 duration of hours, minutes and seconds, as the API writes it. */
+export function isoMilliseconds(text) {
+  const [, hours = 0, minutes = 0, seconds = 0] = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?$/.exec(text) ?? [];
+  return (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
+}
 
 /** One connection, or the number of all. */
 const deniedDetails = ({ host, port, message, total }) =>

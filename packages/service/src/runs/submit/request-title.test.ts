@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { titleOf } from './request-title.ts';
+
+test.each([
+  ['\n\nSay hello.\nThen stop.', 'Say hello.'],
+  ['# Fix the test\n\nIt fails.', 'Fix the test'],
+  ['###\t Deep heading', 'Deep heading'],
+  ['#42 is broken', '#42 is broken'],
+  ['# \n\ntext', '#'],
+  ['x'.repeat(200), 'x'.repeat(80)],
+])('takes the title of %j from its first line', (prompt, title) => {
+  expect(titleOf(prompt)).toBe(title);
+});
