@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
@@ -185,4 +185,26 @@ describe('close()', () => {
     expect((await waiting).body).toEqual({ items: [] });
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
+});
+
+test('a body that nobody reads yet takes little memory, although it comes in pieces of one byte', async () => {
+  service = await startTestService();
+  const pieces = Promise.withResolvers<number>();
+  service.app.server.removeAllListeners('request');
+  service.app.server.once('request', (request: IncomingMessage) => {
+    const { socket } = request;
+    const look = setInterval(() => {
+      // The parser pauses its socket when the body has as many bytes as may wait.
+      if (socket.isPaused()) pieces.resolve(request.readableLength);
+    }, 10);
+    socket.once('close', () => clearInterval(look));
+  });
+  const { port } = new URL(service.baseUrl);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  socket.write('1\r\nx\r\n'.repeat(100_000));
+  // The rest of the 64 KB that the socket had read before it was paused is in it too.
+  expect(await pieces.promise).toBeLessThan(25_000);
+  socket.destroy();
 });

@@ -36,6 +36,12 @@ export interface ClientTimeouts {
 
 export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
 
+/**
+ * Bytes of a body that Node holds until they are read. Requests may wait for room before they are read, and a body that comes in pieces of
+ * one byte takes about a hundred times its size: with Node's 64 KB each would take 8 MB.
+ */
+const unreadBytes = 8 * 1024;
+
 /** Limits of a port for senders only, whose bodies have at most 256 KB. */
 export const ingressTimeouts: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkEveryMs: 2_000 };
 
@@ -61,6 +67,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts): FastifyInstanc
     http: {
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkEveryMs,
+      highWaterMark: unreadBytes,
       // Node would answer a request without Host with an empty 400; `refuseByHeaders` sends a problem document.
       requireHostHeader: false,
       // Without a listener Node would destroy the socket of an upgrade.
