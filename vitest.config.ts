@@ -10,6 +10,8 @@ export default defineConfig({
     pool: 'forks',
     // Test files of a process share its modules: loading them once per process halves the processor time of small tests.
     isolate: false,
+    // Each service that a test starts becomes garbage soon: with V8's own size, collecting it takes a quarter of the processor time.
+    execArgv: ['--max-semi-space-size=32'],
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     // For two busy cores: a test that hangs fails later, and a slow one passes.

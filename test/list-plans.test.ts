@@ -10,7 +10,7 @@ import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { naiveList } from './support/naive-list.ts';
 
 /** Enough rows that the planner prefers each index to its table. More only take time: the search parts of a run take about 1 ms. */
-const count = 10_000;
+const count = 5_000;
 const runTables = ['runs', 'run_facets', 'run_search'];
 
 let database: Awaited<ReturnType<typeof createEmptyDatabase>>;

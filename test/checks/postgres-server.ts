@@ -1,10 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/free-port.ts';
 
 export interface PostgresServer {
   readonly url: string;
@@ -15,15 +13,15 @@ export interface PostgresServer {
 /** Ends the server when our end of its input closes, even after kill -9. */
 const guard = '"$@" & server=$!; cat >/dev/null; kill -INT "$server" 2>/dev/null; wait "$server"';
 
-/** Starts a server from the programs in `bin` on a free loopback port, with a data folder and a password of its own. */
+/**
+ * Starts a server from the programs in `bin` with a data folder of its own. It listens on a socket there, which only its account and root
+ * reach: the tests open thousands of connections, and each check of a password takes milliseconds of the processor on both sides.
+ * `test/support/system-postgres.ts` starts one with TCP and passwords.
+ */
 export async function startPostgresServer(bin: string): Promise<PostgresServer> {
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-server-'));
   const account = unprivilegedAccount();
   if (account) chownSync(folder, account.uid, account.gid);
-  const password = randomBytes(16).toString('hex');
-  const passwordFile = path.join(folder, 'password');
-  writeFileSync(passwordFile, password, { mode: 0o600 });
-  if (account) chownSync(passwordFile, account.uid, account.gid);
   const data = path.join(folder, 'data');
   const log = path.join(folder, 'log');
   const options = { cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' }, ...account };
@@ -37,29 +35,16 @@ export async function startPostgresServer(bin: string): Promise<PostgresServer> 
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const initdb = [
-      '-D',
-      data,
-      '-U',
-      'runyard',
-      '--auth=scram-sha-256',
-      `--pwfile=${passwordFile}`,
-      '--no-sync',
-      '-E',
-      'UTF8',
-    ];
+    const initdb = ['-D', data, '-U', 'runyard', '--auth-local=trust', '--auth-host=reject', '--no-sync', '-E', 'UTF8'];
     execFileSync(path.join(bin, 'initdb'), initdb, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
-    const port = await freePort();
     const server = [
       path.join(bin, 'postgres'),
       '-D',
       data,
-      '-p',
-      String(port),
       '-k',
       folder,
       '-c',
-      'listen_addresses=127.0.0.1',
+      'listen_addresses=',
       '-c',
       'fsync=off',
       '-c',
@@ -74,7 +59,7 @@ export async function startPostgresServer(bin: string): Promise<PostgresServer> 
     await waitForServer(data, log, child);
     const version =
       /[\d.]+/.exec(execFileSync(path.join(bin, 'postgres'), ['--version'], { encoding: 'utf8' }))?.[0] ?? '';
-    return { url: `postgres://runyard:${password}@127.0.0.1:${port}/postgres`, version, stop };
+    return { url: `postgres://runyard@localhost/postgres?host=${encodeURIComponent(folder)}`, version, stop };
   } catch (error) {
     await stop();
     throw error;

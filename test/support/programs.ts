@@ -2,13 +2,14 @@
  * The programs that tests start most: service, worker and command as bundles, made once per test run from the sources of this checkout.
  * Loading a bundle takes half of the processor time of the start from the sources, because Node then searches for no modules.
  *
- * The code is the same. Some tests start the programs from their sources, as users do: those of `bin/runyard`, such as
- * `test/newcomer.test.ts`. Set `TEST_SOURCES=1` for stack traces with the lines of the sources.
+ * The code is the same, but workers take bundles of agent and supervisor that are made once too. Some tests start the programs from
+ * their sources, as users do: those of `bin/runyard`, such as `test/newcomer.test.ts`. Set `TEST_SOURCES=1` for stack traces with the lines of the sources.
  */
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { OnLoadResult, Plugin, PluginBuild } from 'esbuild';
+import { bundleProgram } from '../../packages/worker/src/runtime/bundle.ts';
 import { withEsbuild } from '../../packages/worker/src/runtime/with-esbuild.ts';
 import { makeOnce } from './head-start.ts';
 
@@ -37,6 +38,8 @@ export async function runyardFile(): Promise<string> {
 }
 
 async function bundlePrograms(folder: string): Promise<void> {
+  await mkdir(folder);
+  for (const [name, entry] of Object.entries(bundledByWorkers)) await keepBundle(path.join(folder, name), entry);
   await withEsbuild(async (esbuild) => {
     await esbuild.build({
       absWorkingDir: root,
@@ -70,14 +73,43 @@ async function bundlePrograms(folder: string): Promise<void> {
   await chmod(command, 0o755);
 }
 
-/** Where the command names the program that it starts, and the name of its bundle. */
-const startedPrograms: Readonly<Record<string, readonly (readonly [code: string, bundle: string])[]>> = {
+/** Programs that each worker bundles on an empty data folder: the name of the file with the bundle, and the entry file of the sources. */
+const bundledByWorkers = {
+  'agent.json': path.join(root, 'packages/agent/src/main.ts'),
+  'supervisor.json': path.join(root, 'packages/worker/src/supervisor/main.ts'),
+};
+
+/** Keeps a bundle for the workers of the tests: making one takes them seconds of the processor. */
+async function keepBundle(file: string, entry: string): Promise<void> {
+  const { files, inputs } = await bundleProgram(entry);
+  const texts = files.map(({ name, bytes }) => ({ name, text: Buffer.from(bytes).toString() }));
+  await writeFile(file, JSON.stringify({ files: texts, inputs }));
+}
+
+/** The bundler keeps this expression: the bundles are in one folder, which is renamed when they are made. */
+const besideBundle = (file: string) => `path.join(import.meta['dirname'], '${file}')`;
+
+const makingBundle = 'export async function bundleProgram(entry: string): Promise<Bundle> {';
+
+/** Code of the sources that bundles have another one for: the file of a started program, and bundles that are made already. */
+const replacedCode: Readonly<Record<string, readonly (readonly [code: string, other: string])[]>> = {
   'packages/cli/src/supervise/stack.ts': programs.map((program) => [
     `path.join(root, 'packages/${program}/src/main.ts')`,
-    program,
+    besideBundle(`${program}.mjs`),
   ]),
   'packages/cli/src/supervise/start-background.ts': [
-    ["fileURLToPath(new URL('background-main.ts', import.meta.url))", 'background'],
+    ["fileURLToPath(new URL('background-main.ts', import.meta.url))", besideBundle('background.mjs')],
+  ],
+  'packages/worker/src/runtime/bundle.ts': [
+    [
+      makingBundle,
+      `${makingBundle}
+        const made = ${JSON.stringify(Object.fromEntries(Object.entries(bundledByWorkers).map(([name, entry]) => [entry, name])))}[entry];
+        if (made !== undefined) {
+          const { files, inputs } = JSON.parse(await readFile(path.join(import.meta['dirname'], made), 'utf8'));
+          return { files: files.map(({ name, text }) => ({ name, bytes: Buffer.from(text) })), inputs };
+        }`,
+    ],
   ],
 };
 
@@ -93,13 +125,12 @@ const ownPlaces: Plugin = {
 
 async function withOwnPlace(build: PluginBuild, file: string): Promise<OnLoadResult | undefined> {
   let text = await readFile(file, 'utf8');
-  const started = startedPrograms[path.relative(root, file)] ?? [];
-  for (const [code, bundle] of started) {
-    if (!text.includes(code)) throw new Error(`${file} names the program that it starts in another way than ${code}`);
-    // The bundler keeps this expression: the bundles are in one folder, which is renamed when they are made.
-    text = text.replace(code, `path.join(import.meta['dirname'], '${bundle}.mjs')`);
+  const replaced = replacedCode[path.relative(root, file)] ?? [];
+  for (const [code, other] of replaced) {
+    if (!text.includes(code)) throw new Error(`${file} has no longer this code, which a bundle replaces: ${code}`);
+    text = text.replace(code, other);
   }
-  if (started.length === 0 && !/import\.meta\.|__dirname|__filename/.test(text)) return undefined;
+  if (replaced.length === 0 && !/import\.meta\.|__dirname|__filename/.test(text)) return undefined;
   for (const [call, , name] of text.matchAll(/import\.meta\.resolve\((['"])(.+?)\1\)/g)) {
     const found = await build.resolve(name ?? '', { resolveDir: path.dirname(file), kind: 'import-statement' });
     text = text.replace(call, JSON.stringify(pathToFileURL(found.path).href));
