@@ -2,7 +2,6 @@
  * Rehearses a run: the agent loads and compiles everything that a run needs until its first command, so that a later run starts at
  * once.
  */
-import { Readable } from 'node:stream';
 import type { AgentEventAck, AgentInbox, AgentTask } from '@runyard/contract/agent-protocol';
 import type { FinishTaskResponse } from '@runyard/contract/finish-task';
 import { rehearsalTask } from '@runyard/contract/rehearsal-task';
@@ -10,7 +9,7 @@ import type { z } from 'zod';
 import { grantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import { runAgent } from '../run.ts';
 import { serviceClient } from '../service/client.ts';
-import { connectToService, readBody, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
+import { connectToService, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
 
 /** Answers of the service that the rehearsal replaces. */
 type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
@@ -41,8 +40,8 @@ export async function rehearse(options: Rehearsal): Promise<void> {
 /** Sends a request that the relay answers itself, without the service. It needs no token. */
 async function askRelay({ serverRoot, relaySocket }: Rehearsal): Promise<void> {
   const connection = connectToService({ serverRoot, relaySocket, token: '' });
-  const answer = await connection.open({ method: 'GET', path: '/sandbox/memory', idleTimeoutMs: 5000 });
-  await readBody(answer, 1024);
+  const request = { method: 'GET', path: '/sandbox/memory', idleTimeoutMs: 5000, lane: 'reports' } as const;
+  await connection.call(request, () => 1024);
   connection.close();
 }
 
@@ -52,9 +51,10 @@ function playedService(serverRoot: string): ServiceConnection {
     serverRoot,
     token: '',
     relaySocket: undefined,
-    async open(request) {
+    open: () => Promise.reject(new Error('a rehearsal reads no streams')),
+    async call(request) {
       const body = Buffer.from(JSON.stringify(await answerTo(request)));
-      return Object.assign(Readable.from([body]), { statusCode: 200, headers: {}, complete: true }) as never;
+      return { status: 200, retryAfter: undefined, body };
     },
     close: () => {},
   };
