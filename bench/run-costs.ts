@@ -14,6 +14,8 @@ export interface RunCosts {
   readonly worker: number;
   /** Supervisors, bwrap and agents; for containers also the programs of the engine. */
   readonly sandbox: number;
+  /** The part of `sandbox` that supervisors take themselves, without the processes that they start. */
+  readonly supervisor: number;
   readonly postgres: number;
   /** Processor time of a Node that does nothing, measured before and after the runs. */
   readonly bareNode: number;
@@ -95,6 +97,25 @@ function spent(system: System, inContainers: boolean) {
   return { ...others, sandbox };
 }
 
+/**
+ * Returns a function that returns the processor time that the supervisors of the system have taken. Call it often, because it cannot
+ * read the time of those that have ended.
+ */
+function watchSupervisors(system: System): () => number {
+  const worker = system.worker().pid ?? 0;
+  const seen = new Map<number, number>();
+  return () => {
+    for (const pid of descendants([worker])) {
+      try {
+        if (parentOf(pid) === worker) seen.set(pid, timesOf(pid).own);
+      } catch {
+        // It has just ended.
+      }
+    }
+    return sum([...seen.values()]);
+  };
+}
+
 /** Returns the processor time in milliseconds of one `node -e 0`. */
 function timeOfBareNode(): number {
   const times = 20;
@@ -106,11 +127,17 @@ function timeOfBareNode(): number {
 /** Creates the runs at once and waits for the end of the last one. `inContainers`: nothing else may run on the machine. */
 export async function runCosts(system: System, runs: number, inContainers = false): Promise<RunCosts> {
   const bareBefore = timeOfBareNode();
+  const timeOfSupervisors = watchSupervisors(system);
+  const supervisorsBefore = timeOfSupervisors();
   const before = spent(system, inContainers);
   const began = performance.now();
   const ids = await Promise.all(Array.from({ length: runs }, () => system.createRun('```sh\ntrue\n```')));
   // The queue is in order, so the last run is one of the last to end. Asks rarely, because answers take processor time too.
-  for (const id of ids.toReversed()) while (!hasEnded(await system.run(id))) await delay(200);
+  for (const id of ids.toReversed())
+    while (!hasEnded(await system.run(id))) {
+      timeOfSupervisors();
+      await delay(200);
+    }
   const seconds = (performance.now() - began) / 1000;
   // The last sandboxes are removed, and the pool is filled.
   await delay(1000);
@@ -118,7 +145,8 @@ export async function runCosts(system: System, runs: number, inContainers = fals
   const of = (name: keyof typeof after) => (after[name] - before[name]) / runs;
   const costs = { service: of('service'), worker: of('worker'), sandbox: of('sandbox'), postgres: of('postgres') };
   const bareNode = (bareBefore + timeOfBareNode()) / 2;
-  return { ...costs, all: sum(Object.values(costs)), bareNode, perSecond: runs / seconds };
+  const supervisor = (timeOfSupervisors() - supervisorsBefore) / runs;
+  return { ...costs, supervisor, all: sum(Object.values(costs)), bareNode, perSecond: runs / seconds };
 }
 
 const pssOf = (pids: Iterable<number>): number =>

@@ -151,6 +151,7 @@ report(
     cost('… service', 'service'),
     cost('… worker', 'worker'),
     cost('… supervisor and agent', 'sandbox'),
+    cost('… … of which the supervisor itself', 'supervisor'),
     cost('… PostgreSQL', 'postgres'),
     cost('processor time of `node -e 0`, ms', 'bareNode'),
     single('a run, in times of `node -e 0`', '3.3', ({ costs }) => costs.all / costs.bareNode, 1),

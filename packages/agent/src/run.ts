@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { delay } from '@runyard/contract/backoff';
+import { monotonicMs } from './builtin-modules.ts';
 import { killMarked } from './commands/processes.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { openRunParts } from './run-parts.ts';
@@ -56,7 +57,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
   onStarted?.(() => stop.stop('terminated'));
   let stoppedAt: number | undefined;
   const onStop = () => {
-    stoppedAt = performance.now();
+    stoppedAt = monotonicMs();
     harness.driver?.cancel();
     if (stop.reason === 'superseded') void harness.driver?.kill();
   };
@@ -107,7 +108,7 @@ export async function runAgent(options: AgentRunOptions): Promise<{ exitCode: nu
       await reporter.flush();
       await client.reportShutdown(stop.reason ?? 'cancelled', { signal: reporting.signal });
     };
-    const leftMs = Math.max(0, timing.exitMs - (performance.now() - (stoppedAt ?? 0)));
+    const leftMs = Math.max(0, timing.exitMs - (monotonicMs() - (stoppedAt ?? 0)));
     await Promise.race([reportEnd().catch(() => {}), delay(leftMs)]);
     return { exitCode };
   }

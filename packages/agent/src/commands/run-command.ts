@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
+import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 import { liveOutput } from './live-output.ts';
 import {
@@ -59,7 +60,7 @@ const notStarted = { outcome: 'not_started', exitCode: 127, signal: undefined } 
  * background process of a command keeps running until the agent exits.
  */
 export async function runCommand(options: CommandOptions): Promise<CommandResult> {
-  const started = performance.now();
+  const started = monotonicMs();
   // Smaller than the window of an action, which gets its text with the mark for the part that is left out.
   const window = outputWindow(halfWindowBytes, halfWindowBytes - 2 * roomForMarks);
   const commandId = newId();
@@ -74,7 +75,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       outputBytes,
       truncated: false,
       leftOut: { bytes: 0, lines: 0 },
-      durationMs: performance.now() - started,
+      durationMs: monotonicMs() - started,
     };
   }
 
@@ -100,7 +101,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
       signalGroup(child.pid, 'SIGKILL');
       killMarked(`${commandMarker}=${commandId}`);
     }
-    const durationMs = performance.now() - started;
+    const durationMs = monotonicMs() - started;
     const common = {
       output: window.text(),
       outputBytes: exit.bytes,
@@ -155,7 +156,7 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
     let exit: { exitCode: number; signal: string | undefined } | { error: Error } | undefined;
     let lastByteAt = 0;
     const onData = (chunk: Buffer) => {
-      lastByteAt = performance.now();
+      lastByteAt = monotonicMs();
       bytes += chunk.length;
       live.push(withoutNul(decoder.decode(chunk, { stream: true })));
       const room = options.backpressure?.();
@@ -183,10 +184,10 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
         signal: signal ?? undefined,
       };
       if (stdout === null || stdout.closed) return finish();
-      const exitedAt = performance.now();
+      const exitedAt = monotonicMs();
       const check = () => {
         if (stdout.closed) return;
-        const now = performance.now();
+        const now = monotonicMs();
         const quiet = now - Math.max(lastByteAt, exitedAt) >= drainQuietMs || now - exitedAt >= drainMaxMs;
         if (quiet && !stdout.isPaused()) finish();
         else setTimeout(check, 20);

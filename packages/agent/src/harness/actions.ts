@@ -10,6 +10,7 @@ import {
   rawOutputText,
   terminalOutput,
 } from '../acp/tool-output.ts';
+import { monotonicMs } from '../builtin-modules.ts';
 import { type OutputWindow, outputWindow } from '../commands/output-window.ts';
 import {
   type ActionState,
@@ -45,7 +46,7 @@ export interface ActionsOptions {
  */
 export function trackActions(options: ActionsOptions) {
   const { emit } = options;
-  const now = options.now ?? (() => performance.now());
+  const now = options.now ?? monotonicMs;
   const open = new Map<string, ActionState>();
   const settled = new Set<string>();
   const denied = new Set<string>();

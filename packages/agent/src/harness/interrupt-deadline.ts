@@ -1,4 +1,5 @@
 /** Kills a harness that does not end its turn in time after an interrupt. */
+import { monotonicMs } from '../builtin-modules.ts';
 export interface InterruptDeadline {
   /** Why the harness was killed in this turn; undefined: it was not. */
   readonly exceeded: string | undefined;
@@ -20,8 +21,8 @@ export function interruptDeadline(harness: string, kill: () => void): InterruptD
       exceeded = undefined;
     },
     start(graceMs) {
-      if (performance.now() + graceMs >= deadlineAt) return;
-      deadlineAt = performance.now() + graceMs;
+      if (monotonicMs() + graceMs >= deadlineAt) return;
+      deadlineAt = monotonicMs() + graceMs;
       clearTimeout(timer);
       timer = setTimeout(() => {
         exceeded = `The harness ${harness} did not end its turn within ${graceMs / 1000} s of the interrupt and was killed.`;

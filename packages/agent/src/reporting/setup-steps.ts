@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
 import { shorten } from '@runyard/contract/shorten';
+import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 
 type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
@@ -16,7 +17,7 @@ export type SetupSteps = <T>(kind: StepKind, name: string, work: (result: StepRe
 export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
   return async (kind, name, work) => {
     const step = { step_id: newId(), kind, name: shorten(name, 500) };
-    const started = performance.now();
+    const started = monotonicMs();
     const result: StepResult = {};
     emit({ type: 'setup_step_started', ...step });
     try {
@@ -25,7 +26,7 @@ export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
       result.error ??= error instanceof Error ? error.message : String(error);
       throw error;
     } finally {
-      emit({ type: 'setup_step_finished', ...step, duration_ms: Math.round(performance.now() - started), ...result });
+      emit({ type: 'setup_step_finished', ...step, duration_ms: Math.round(monotonicMs() - started), ...result });
     }
   };
 }

@@ -2,6 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '@runyard/contract/child-runs';
 import type { RunMode } from '@runyard/contract/run-request';
 import { isSettled } from '@runyard/contract/run-states';
+import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 import type { AskOptions, ServiceClient } from '../service/client.ts';
 
@@ -55,17 +56,17 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
     start: (body, signal) => client.ask('POST', 'child-runs', { body, idempotencyKey: newId(), signal }),
     list: (signal) => list('', { signal }),
     async wait({ runIds, until, timeoutMs }, signal) {
-      const deadline = performance.now() + timeoutMs;
+      const deadline = monotonicMs() + timeoutMs;
       const chosen = (runIds ?? []).map((id) => `&run_ids=${encodeURIComponent(id.toWellFormed())}`).join('');
       if (runIds?.length === 0) return { runs: [], timedOut: false };
       for (;;) {
-        const left = Math.max(0, deadline - performance.now());
+        const left = Math.max(0, deadline - monotonicMs());
         const waitMs = Math.round(Math.min(longestCallMs, left));
         const options = { signal, idleTimeoutMs: waitMs + 15_000, lane: 'waits' } as const;
         const runs = await list(`?until=${until}&wait_ms=${waitMs}${chosen}`, options);
         const settled = runs.filter(({ state }) => isSettled(state)).length;
         if (settled === runs.length || (until === 'any' && settled > 0)) return { runs, timedOut: false };
-        if (performance.now() >= deadline) return { runs, timedOut: true };
+        if (monotonicMs() >= deadline) return { runs, timedOut: true };
       }
     },
     // The service waits at most 20 s for a run that is PENDING.

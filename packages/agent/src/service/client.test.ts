@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { prefix } from '../../../../test/fakes/harness-support/reports.ts';
@@ -13,10 +16,21 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-const client = (token = fake.token) =>
-  serviceClient({ connection: connectToService({ serverRoot: fake.url, token }), firstRetryMs: 1, maxRetryMs: 5 });
+const client = (token = fake.token) => {
+  const { url: serverRoot, socketPath: relaySocket } = fake;
+  const connection = connectToService({ serverRoot, relaySocket, token });
+  return serviceClient({ connection, firstRetryMs: 1, maxRetryMs: 5 });
+};
 
-describe('the service client', () => {
+describe.each(['TCP', "the relay's socket"])('the service client over %s', (way) => {
+  beforeEach(async () => {
+    if (way === 'TCP') return undefined;
+    const folder = mkdtempSync(path.join(tmpdir(), 'runyard-client-'));
+    await fake.close();
+    fake = await startFakeHarnessSupport({ socketPath: path.join(folder, 'relay.sock') });
+    return () => rmSync(folder, { recursive: true });
+  });
+
   test.each([500, 502, 503, 429, 408, 'cut'] as const)('asks again after %s', async (status) => {
     let faults = 3;
     fake.fault = () => (faults-- > 0 ? { status } : undefined);

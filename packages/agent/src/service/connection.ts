@@ -1,7 +1,9 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { loadHttp } from '../builtin-modules.ts';
+import type { WholeAnswer } from './answer-reader.ts';
 import { AnswerTooLarge } from './errors.ts';
+import { relayCalls } from './relay-calls.ts';
 
 export interface ConnectionOptions {
   /** Without `/api/v1`. */
@@ -44,6 +46,8 @@ export interface ServiceConnection {
   readonly relaySocket: string | undefined;
   /** Resolves with an answer whose body is still to be read. Rejects on connection errors, silence and abort. */
   open(request: ServiceRequest): Promise<IncomingMessage>;
+  /** Like `open`, and reads the body. Rejects with `AnswerTooLarge` if it has more than `maxBytes`, which may depend on the status. */
+  call(request: ServiceRequest, maxBytes: (status: number) => number): Promise<WholeAnswer>;
   close(): void;
 }
 
@@ -55,6 +59,70 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
   const root = new URL(options.serverRoot);
   const basePath = root.pathname.replace(/\/+$/, '');
   const secure = root.protocol === 'https:' && options.relaySocket === undefined;
+  // A short run over the relay does not need the module.
+  let loaded: ReturnType<typeof loadClient> | undefined;
+  const calls = options.relaySocket ? relayCalls(options.relaySocket) : undefined;
+  // Without the empty name, Node parses the host header for one, for which it compiles a large expression (5 ms).
+  const target = options.relaySocket
+    ? { socketPath: options.relaySocket, servername: '' }
+    : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };
+
+  const headersOf = ({ headers }: ServiceRequest) => ({
+    host: root.host,
+    authorization: `Bearer ${options.token}`,
+    ...headers,
+  });
+
+  const open: ServiceConnection['open'] = (request) =>
+    new Promise((resolve, reject) => {
+      loaded ??= loadClient(secure);
+      const { client, agents } = loaded;
+      const outgoing = client.request({
+        ...target,
+        agent: agents[request.lane ?? 'work'],
+        method: request.method,
+        path: basePath + request.path,
+        headers: { ...bodyHeaders(request.body), ...headersOf(request) },
+        ...(request.signal ? { signal: request.signal } : {}),
+      });
+      outgoing.setTimeout(request.idleTimeoutMs, () =>
+        outgoing.destroy(new RequestStalled(`no answer for ${request.idleTimeoutMs} ms`)),
+      );
+      outgoing.on('error', reject);
+      outgoing.on('response', resolve);
+      send(outgoing, request.body);
+    });
+
+  return {
+    serverRoot: options.serverRoot.replace(/\/+$/, ''),
+    token: options.token,
+    relaySocket: options.relaySocket,
+    open,
+    async call(request, maxBytes) {
+      const { method, path, body, signal, idleTimeoutMs, lane } = request;
+      if (calls !== undefined && lane === 'reports' && (body === undefined || typeof body === 'string'))
+        return await calls.call({
+          method,
+          path: basePath + path,
+          headers: headersOf(request),
+          body,
+          signal,
+          idleTimeoutMs,
+          maxBytes,
+        });
+      const answer = await open(request);
+      const { statusCode: status = 0, headers } = answer;
+      return { status, retryAfter: headers['retry-after'], body: await readBody(answer, maxBytes(status)) };
+    },
+    close: () => {
+      calls?.close();
+      for (const agent of Object.values(loaded?.agents ?? {})) agent.destroy();
+    },
+  };
+}
+
+/** Loads the module that sends requests, and makes the connections of each lane. */
+function loadClient(secure: boolean) {
   const client = secure ? process.getBuiltinModule('node:https') : loadHttp();
   const agentOf = (lane: Lane) =>
     new client.Agent({ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: socketsOf[lane] });
@@ -64,41 +132,7 @@ export function connectToService(options: ConnectionOptions): ServiceConnection 
     waits: agentOf('waits'),
     models: agentOf('models'),
   };
-  // Without the empty name, Node parses the host header for one, for which it compiles a large expression (5 ms).
-  const target = options.relaySocket
-    ? { socketPath: options.relaySocket, servername: '' }
-    : { hostname: root.hostname.replace(/^\[|\]$/g, ''), port: root.port || (secure ? 443 : 80) };
-
-  return {
-    serverRoot: options.serverRoot.replace(/\/+$/, ''),
-    token: options.token,
-    relaySocket: options.relaySocket,
-    open: (request) =>
-      new Promise((resolve, reject) => {
-        const outgoing = client.request({
-          ...target,
-          agent: agents[request.lane ?? 'work'],
-          method: request.method,
-          path: basePath + request.path,
-          headers: {
-            host: root.host,
-            authorization: `Bearer ${options.token}`,
-            ...bodyHeaders(request.body),
-            ...request.headers,
-          },
-          ...(request.signal ? { signal: request.signal } : {}),
-        });
-        outgoing.setTimeout(request.idleTimeoutMs, () =>
-          outgoing.destroy(new RequestStalled(`no answer for ${request.idleTimeoutMs} ms`)),
-        );
-        outgoing.on('error', reject);
-        outgoing.on('response', resolve);
-        send(outgoing, request.body);
-      }),
-    close: () => {
-      for (const agent of Object.values(agents)) agent.destroy();
-    },
-  };
+  return { client, agents };
 }
 
 function bodyHeaders(body: ServiceRequest['body']): Record<string, string> {

@@ -1,5 +1,6 @@
 import type { InboxItem } from '@runyard/contract/agent-protocol';
 import { delay } from '@runyard/contract/backoff';
+import { monotonicMs } from '../builtin-modules.ts';
 import type { ServiceClient } from './client.ts';
 import { ServiceRefusal, Superseded } from './errors.ts';
 
@@ -26,7 +27,7 @@ export async function watchInbox(options: InboxOptions): Promise<void> {
   const { client, signal, waitMs = 25_000 } = options;
   const position = { after: 0, interrupted: 0 };
   while (!signal.aborted) {
-    const started = performance.now();
+    const started = monotonicMs();
     try {
       const { items } = await client.pollInbox(waitMs, position, { signal });
       for (const item of items) {
@@ -52,7 +53,7 @@ export async function watchInbox(options: InboxOptions): Promise<void> {
       process.stderr.write(`agent: inbox: ${error instanceof Error ? error.message : String(error)}\n`);
       if (error instanceof ServiceRefusal) await delay(5_000, signal).catch(() => {});
     }
-    const rest = minPollMs - (performance.now() - started);
+    const rest = minPollMs - (monotonicMs() - started);
     if (rest > 0) await delay(rest, signal).catch(() => {});
   }
 }

@@ -1,5 +1,5 @@
 import { backoffMs, delay, retryAfterMs } from '@runyard/contract/backoff';
-import { readBody, type ServiceConnection, type ServiceRequest } from './connection.ts';
+import type { ServiceConnection, ServiceRequest } from './connection.ts';
 import { AnswerTooLarge, ServiceRefusal, Superseded, UnreadableBody } from './errors.ts';
 
 export interface RetryOptions {
@@ -41,15 +41,14 @@ export function retryingCall(
       const request = makeRequest();
       let waitMs = backoffMs({ firstMs: firstRetryMs, longestMs: maxRetryMs }, attempt + 1);
       try {
-        const answer = await connection.open(request);
-        const status = answer.statusCode ?? 0;
-        const body = await readBody(answer, status < 300 ? maxBytes : maxErrorBytes);
+        const answer = await connection.call(request, (status) => (status < 300 ? maxBytes : maxErrorBytes));
+        const { status, body } = answer;
         if (status >= 200 && status < 300) return body;
         if (status === 401)
           throw new Superseded('the run token is no longer valid: the execution was ended or superseded');
         if (finalStatuses.includes(status) || (status < 500 && status !== 408 && status !== 429))
           throw new ServiceRefusal(status, request.path, body.toString());
-        waitMs = Math.max(waitMs, Math.min(retryAfterMs(answer.headers['retry-after']) ?? 0, longestRetryAfterMs));
+        waitMs = Math.max(waitMs, Math.min(retryAfterMs(answer.retryAfter) ?? 0, longestRetryAfterMs));
       } catch (error) {
         if (finalErrors.some((kind) => error instanceof kind)) throw error;
         signal?.throwIfAborted();

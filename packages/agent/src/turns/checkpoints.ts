@@ -1,3 +1,4 @@
+import { monotonicMs } from '../builtin-modules.ts';
 import type { TurnProgress } from '../harness/turn-progress.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { DeferredSaver } from '../workspace-archive/deferred-saver.ts';
@@ -49,7 +50,7 @@ export function startCheckpoints(options: CheckpointsOptions): void {
   let tookMs = 0;
   let failures = 0;
   let isTaking = false;
-  let since = performance.now();
+  let since = monotonicMs();
 
   async function take(): Promise<void> {
     const turn = options.turn();
@@ -64,7 +65,7 @@ export function startCheckpoints(options: CheckpointsOptions): void {
       unchanged: () => reporter.emit({ type: 'checkpoint', number, state: 'unchanged', turn }),
     };
     isTaking = true;
-    const began = performance.now();
+    const began = monotonicMs();
     try {
       await saver.checkpoint(turn, marks);
       failures = 0;
@@ -72,7 +73,7 @@ export function startCheckpoints(options: CheckpointsOptions): void {
       failures += 1;
       if (failures === 1 && !signal.aborted) options.onFailed(error instanceof Error ? error.message : String(error));
     }
-    since = performance.now();
+    since = monotonicMs();
     tookMs = since - began;
     isTaking = false;
   }
@@ -81,10 +82,10 @@ export function startCheckpoints(options: CheckpointsOptions): void {
     () => {
       if (isTaking) return;
       if (!progress.isAtWork) {
-        since = performance.now();
+        since = monotonicMs();
         return;
       }
-      const sinceMs = performance.now() - since;
+      const sinceMs = monotonicMs() - since;
       if (isDue({ sinceMs, intervalMs, tookMs, failures, isQuiet: progress.isQuiet })) void take();
     },
     Math.min(1000, intervalMs / 4),

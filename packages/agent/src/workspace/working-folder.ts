@@ -1,4 +1,3 @@
-import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { SetupFailure } from '../setup-failure.ts';
@@ -16,6 +15,8 @@ export async function checkWorkingFolder(workspace: string, task: Pick<AgentTask
     new SetupFailure(
       `The working_directory ${JSON.stringify(named)} of the environment ${why}. Correct it, or let a repository or a setup command make it.`,
     );
+  // Most runs have no such folder, and do not need the module.
+  const { realpath, stat } = await import('node:fs/promises');
   const folder = await realpath(workingFolder(workspace, task)).catch(() => undefined);
   if (folder === undefined) throw fail('does not exist after the setup');
   const inside = relative(await realpath(workspace), folder);

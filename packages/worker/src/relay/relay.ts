@@ -103,7 +103,8 @@ function relay(upstream: Upstream, message: IncomingMessage, response: ServerRes
   request.on('response', (reply) => {
     // Every status is forwarded unchanged. Redirects are not followed on behalf of a sandbox.
     response.writeHead(forwardedStatus(reply), forwardedHeaders(reply));
-    response.flushHeaders();
+    // The body of an answer with a length follows at once, so one write sends both. A stream may be silent for long.
+    if (reply.headers['content-length'] === undefined) response.flushHeaders();
     reply.pipe(response);
     reply.on('error', () => response.destroy());
     reply.on('aborted', () => response.destroy());

@@ -1,4 +1,5 @@
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killProcesses, slowDeaths } from '../../state/processes.ts';
@@ -17,6 +18,24 @@ export interface Cgroup {
   remove(onSlow: (pids: readonly number[]) => void): Promise<void>;
 }
 
+/** Returns the text of a file of the kernel, empty if there is none. The kernel answers at once, so a thread for it would take longer. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Writes a limit that not every kernel has. */
+function writeIfThere(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch {
+    // This kernel does not account for it.
+  }
+}
+
 /** Makes a group with limits. Without limits, opens an existing group in order to remove it. */
 export async function openCgroup(
   hierarchy: CgroupHierarchy,
@@ -30,20 +49,19 @@ export async function openCgroup(
     for (const folder of folders) await mkdir(folder, { recursive: true });
     const bytes = String(limits.memoryMb * 1024 * 1024);
     if (hierarchy.version === 2) {
-      await writeFile(path.join(memory, 'memory.max'), bytes);
+      writeFileSync(path.join(memory, 'memory.max'), bytes);
       // Without swap, memory is limited to exactly this; the file is missing if the kernel does not account swap.
-      await writeFile(path.join(memory, 'memory.swap.max'), '0').catch(() => {});
+      writeIfThere(path.join(memory, 'memory.swap.max'), '0');
     } else {
-      await writeFile(path.join(memory, 'memory.limit_in_bytes'), bytes);
-      await writeFile(path.join(memory, 'memory.memsw.limit_in_bytes'), bytes).catch(() => {});
+      writeFileSync(path.join(memory, 'memory.limit_in_bytes'), bytes);
+      writeIfThere(path.join(memory, 'memory.memsw.limit_in_bytes'), bytes);
     }
-    await writeFile(path.join(pids, 'pids.max'), String(limits.processes));
+    writeFileSync(path.join(pids, 'pids.max'), String(limits.processes));
   }
-  const members = async (): Promise<number[]> => {
+  const members = (): number[] => {
     const found = new Set<number>();
     for (const folder of folders) {
-      const text = await readFile(path.join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
-      for (const pid of text.split('\n').filter(Boolean)) found.add(Number(pid));
+      for (const pid of textOf(path.join(folder, 'cgroup.procs')).split('\n').filter(Boolean)) found.add(Number(pid));
     }
     return [...found];
   };
@@ -53,15 +71,14 @@ export async function openCgroup(
     },
     async oomKills() {
       const file = hierarchy.version === 2 ? 'memory.events' : 'memory.oom_control';
-      const text = await readFile(path.join(memory, file), 'utf8').catch(() => '');
-      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
+      return Number(/^oom_kill (\d+)$/m.exec(textOf(path.join(memory, file)))?.[1] ?? 0);
     },
     async remove(onSlow) {
       const report = slowDeaths(onSlow);
       for (;;) {
-        killProcesses(await members());
+        killProcesses(members());
         const removals = await Promise.all(folders.map(removeGroup));
-        const left = await members();
+        const left = members();
         const refused = removals.find((removal) => removal instanceof Error);
         if (refused !== undefined && left.length === 0) throw refused;
         if (removals.every((removal) => removal === 'removed')) return;

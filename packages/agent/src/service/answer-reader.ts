@@ -1,0 +1,124 @@
+import { AnswerTooLarge } from './errors.ts';
+
+/** An answer of the service, with its whole body. */
+export interface WholeAnswer {
+  readonly status: number;
+  /** Value of the header `retry-after`. */
+  readonly retryAfter: string | undefined;
+  readonly body: Buffer;
+}
+
+/** Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. */
+export interface AnswerReader {
+  /**
+   * Takes the next bytes. Returns the answer once it is complete; `isReusable`: the connection can carry another request. Throws if
+   * the bytes are no HTTP answer or the body is too large.
+   */
+  read(bytes: Buffer): { readonly answer: WholeAnswer; readonly isReusable: boolean } | undefined;
+}
+
+const longestHead = 64 * 1024;
+const longestChunkLine = 1024;
+
+interface Head {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/** Returns the reader of one answer. `maxBytes`: the largest body that is accepted with a status. */
+export function answerReader(maxBytes: (status: number) => number): AnswerReader {
+  let bytes: Buffer = Buffer.alloc(0);
+  let head: Head | undefined;
+  const body: Buffer[] = [];
+  let size = 0;
+  /** Bytes of the body, or of its chunk, that are still to come; undefined: the next line of a chunked body says that. */
+  let left: number | undefined;
+  let isAfterLastChunk = false;
+
+  const line = (longest: number): string | undefined => {
+    const end = bytes.indexOf('\r\n');
+    if (end < 0 && bytes.length <= longest) return undefined;
+    if (end < 0 || end > longest) throw new Error('the answer has a line that is too long');
+    const text = bytes.toString('latin1', 0, end);
+    bytes = bytes.subarray(end + 2);
+    return text;
+  };
+
+  const take = (count: number): void => {
+    const part = bytes.subarray(0, count);
+    bytes = bytes.subarray(part.length);
+    size += part.length;
+    const most = maxBytes(head?.status ?? 0);
+    if (size > most) throw new AnswerTooLarge(`the answer is larger than ${most} bytes`);
+    body.push(part);
+  };
+
+  /** Returns true once the whole body was read. */
+  const readBody = ({ headers }: Head): boolean => {
+    if (headers.get('transfer-encoding') === undefined) {
+      left ??= Number(headers.get('content-length') ?? 0);
+      if (!Number.isSafeInteger(left)) throw new Error('the answer has no valid length');
+      const before = bytes.length;
+      take(left);
+      left -= before - bytes.length;
+      return left === 0;
+    }
+    for (;;) {
+      if (left === undefined) {
+        const text = line(longestChunkLine);
+        if (text === undefined) return false;
+        if (isAfterLastChunk) {
+          // Trailers end with an empty line.
+          if (text === '') return true;
+          continue;
+        }
+        if (!/^[0-9a-f]{1,8}(;|$)/i.test(text)) throw new Error('the answer has a chunk without a size');
+        left = Number.parseInt(text, 16);
+        if (left === 0) {
+          isAfterLastChunk = true;
+          left = undefined;
+          continue;
+        }
+      }
+      const before = bytes.length;
+      take(left);
+      left -= before - bytes.length;
+      if (left > 0 || bytes.length < 2) return false;
+      if (line(0) !== '') throw new Error('the answer has a chunk that is too long');
+      left = undefined;
+    }
+  };
+
+  return {
+    read(more) {
+      bytes = bytes.length === 0 ? more : Buffer.concat([bytes, more]);
+      while (head === undefined) {
+        const end = bytes.indexOf('\r\n\r\n');
+        if (end < 0 && bytes.length <= longestHead) return undefined;
+        if (end < 0) throw new Error('the answer has a head that is too long');
+        const parsed = parseHead(bytes.toString('latin1', 0, end));
+        bytes = bytes.subarray(end + 4);
+        // Informational answers come before the answer (RFC 9110 section 15.2).
+        if (parsed.status >= 200) head = parsed;
+      }
+      const { status, headers } = head;
+      if (status !== 204 && status !== 304 && !readBody(head)) return undefined;
+      return {
+        answer: { status, retryAfter: headers.get('retry-after'), body: Buffer.concat(body) },
+        isReusable: bytes.length === 0 && headers.get('connection')?.toLowerCase() !== 'close',
+      };
+    },
+  };
+}
+
+function parseHead(text: string): Head {
+  const [first = '', ...lines] = text.split('\r\n');
+  const status = /^HTTP\/1\.1 (\d{3})( |$)/.exec(first)?.[1];
+  if (status === undefined) throw new Error('the answer is no HTTP/1.1');
+  const headers = new Map<string, string>();
+  for (const each of lines) {
+    const colon = each.indexOf(':');
+    headers.set(each.slice(0, colon).toLowerCase(), each.slice(colon + 1).trim());
+  }
+  return { status: Number(status), headers };
+}

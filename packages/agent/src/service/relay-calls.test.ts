@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type RelayCall, type RelayCalls, relayCalls } from './relay-calls.ts';
+
+let folder: string;
+let server: Server;
+let calls: RelayCalls;
+let respond: RequestListener;
+let connections: number;
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-calls-'));
+  connections = 0;
+  server = createServer((request, response) => respond(request, response)).on('connection', () => connections++);
+  const socket = path.join(folder, 'relay.sock');
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  calls = relayCalls(socket);
+});
+afterEach(() => {
+  calls.close();
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const request: RelayCall = {
+  method: 'POST',
+  path: '/a?b=c',
+  headers: { host: 'runyard', authorization: 'Bearer t' },
+  body: '{"ä":1}',
+  signal: undefined,
+  idleTimeoutMs: 20_000,
+  maxBytes: () => 1000,
+};
+const call = (more: Partial<RelayCall> = {}) => calls.call({ ...request, ...more });
+
+test('sends method, path, headers and body, and uses the connection again', async () => {
+  const seen: unknown[] = [];
+  respond = async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    seen.push([request.method, request.url, request.headers.authorization, request.headers['content-length'], body]);
+    response.writeHead(201).end('answered');
+  };
+  expect(await call()).toEqual({ status: 201, retryAfter: undefined, body: Buffer.from('answered') });
+  await call({ method: 'GET', body: undefined });
+  expect(seen).toEqual([
+    ['POST', '/a?b=c', 'Bearer t', '8', '{"ä":1}'],
+    ['GET', '/a?b=c', 'Bearer t', undefined, ''],
+  ]);
+  expect(connections).toBe(1);
+});
+
+test('sends calls at the same time over connections of their own', async () => {
+  const waiting: (() => void)[] = [];
+  respond = (_, response) => {
+    waiting.push(() => response.end('x'));
+    if (waiting.length === 2) for (const answer of waiting) answer();
+  };
+  await Promise.all([call(), call()]);
+  expect(connections).toBe(2);
+});
+
+test('opens another connection after the relay has closed one', async () => {
+  respond = ({ socket }, response) => void response.end('x', () => socket.destroy());
+  await call();
+  // A call that meets the end of the connection fails, and its caller repeats it.
+  const inAll = () =>
+    call().then(
+      () => connections,
+      () => 0,
+    );
+  await expect.poll(inAll, { timeout: 20_000 }).toBeGreaterThan(1);
+});
+
+test('rejects when the connection closes before the answer is complete', async () => {
+  respond = (_, response) => {
+    response.writeHead(200, { 'content-length': '10' });
+    response.write('half', () => response.destroy());
+  };
+  await expect(call()).rejects.toThrow('the connection closed');
+});
+
+test('rejects after a silence, and when it is aborted', async () => {
+  respond = () => {};
+  await expect(call({ idleTimeoutMs: 20 })).rejects.toThrow('no answer for 20 ms');
+  const abort = new AbortController();
+  const waiting = call({ signal: abort.signal });
+  abort.abort(new Error('enough'));
+  await expect(waiting).rejects.toThrow('enough');
+  await expect(call({ signal: abort.signal })).rejects.toThrow('enough');
+});
+
+test('rejects when nothing listens', async () => {
+  await expect(relayCalls(path.join(folder, 'none')).call(request)).rejects.toThrow('ENOENT');
+});
+
+test.each([
+  ['a line end in the path', { path: '/a\r\nx: y' }],
+  ['a blank in the path', { path: '/a b' }],
+  ['a line end in a header', { headers: { authorization: 'Bearer t\r\nx: y' } }],
+])('does not send %s', async (_, more) => {
+  respond = (_, response) => void response.end();
+  await expect(call(more)).rejects.toThrow('characters that HTTP does not allow');
+  expect(connections).toBe(0);
+});
