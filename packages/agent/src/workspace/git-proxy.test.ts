@@ -14,6 +14,9 @@ const connection: ServiceConnection = {
     seen.push(sent);
     throw new Error('not reachable');
   },
+  call: async () => {
+    throw new Error('not reachable');
+  },
   close: () => {},
 };
 const ended = new AbortController();

@@ -101,7 +101,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const faults = checkNames(request, reply);
       const params = parse('path', route.params, request.params, faults);
       const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
-      const body = parse('body', route.body, request.body ?? undefined, faults);
+      const body = parse('body', route.body, request.body, faults);
       if (faults.length > 0) throw invalid(faults);
       authorizer.checkBody(route.allow, request, body);
       const caller = authorizer.callerOf(request);

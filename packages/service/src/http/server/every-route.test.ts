@@ -27,7 +27,9 @@ describe.each(withBody)('%s', (name, route) => {
   test('answers 400 for a body that is not JSON or cannot be stored', async () => {
     expect((await send(400, { raw: '{', headers: json })).detail).toContain('not valid JSON');
     expect((await send(400, { raw: '{"a":"\\u0000"}', headers: json })).errors?.[0]?.path).toBe('a');
-    expect((await send(400, { raw: '"text"', headers: json })).error_code).toBe('invalid_request');
+    for (const raw of ['"text"', 'null']) {
+      expect((await send(400, { raw, headers: json })).error_code).toBe('invalid_request');
+    }
   });
 
   test('answers 415 for a body of another type', async () => {
