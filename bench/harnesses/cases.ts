@@ -189,7 +189,8 @@ async function oddPrompt(ground: Ground): Promise<string> {
 }
 
 async function refusal(ground: Ground): Promise<string> {
-  ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 12);
+  // Programs also send requests beside the turn, and those of the case before may still wait.
+  ground.models.misbehave({ kind: 'status', status: 400, message: 'the provider refuses this' }, 1_000);
   const id = await begin(ground, [{ shell: 'true' }]);
   const run = await untilEnded(ground, id);
   ground.models.forgive();

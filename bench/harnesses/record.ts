@@ -22,6 +22,8 @@ function scrubber(): (text: string) => string {
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '2026-01-01T00:00:00Z')
       .replace(/\b1[78]\d{11}\b/g, '1780000000000')
       .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:1')
+      .replace(/Chunk ID: [0-9a-f]+/g, 'Chunk ID: 000001')
+      .replace(/Process Group PGID: \d+/g, 'Process Group PGID: 1')
       .replace(/sk-runyard-[\w-]+/g, 'sk-runyard-key');
 }
 

@@ -41,7 +41,8 @@ export const qwen: HarnessPreset = {
     command: 'qwen',
   },
   leastMemoryMb: 4096,
-  configuration: { args: ['--acp'] },
+  // Without it, a turn begins without the tools of MCP servers that are still starting.
+  configuration: { args: ['--acp'], variables: { QWEN_CODE_LEGACY_MCP_BLOCKING: '1' } },
   speaks: { 'openai-responses': chat('openai/v1'), 'openai-compatible': chat('local/v1') },
   approvals: { 'auto-approve': settings(), ask: asks, 'auto-deny': asks },
   differences: [

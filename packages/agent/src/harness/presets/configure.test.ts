@@ -35,7 +35,9 @@ describe.each(presetTypes)('the preset %s', (type) => {
   });
 });
 
-test('makes codex wait for the MCP servers of the run before its first request', () => {
+test('makes codex and qwen wait for the MCP servers of the run before their first request', () => {
+  const { variables } = configureProgram(presets.qwen, 'openai-compatible', 'auto-approve', values);
+  expect(variables).toMatchObject({ QWEN_CODE_LEGACY_MCP_BLOCKING: '1' });
   const { files } = configureProgram(presets.codex, 'openai-responses', 'auto-approve', values);
   expect(files['.codex/config.toml']?.split('[')[0]).toContain('mcp_optional_startup_grace_ms = 0\n');
 });
