@@ -2,7 +2,7 @@
 import { bundledMcpServer } from '../../test/fakes/mcp-servers.ts';
 import { eventually } from '../../test/support/system.ts';
 import { begin, beginWith, followUp, type Ground, must, say, stepsOf, textOf, until, untilEnded } from './ground.ts';
-import { permissiveProject } from './permissive-project.ts';
+import { permissiveProject, projectInstructions } from './permissive-project.ts';
 
 export interface Case {
   readonly name: string;
@@ -96,7 +96,11 @@ async function continuation(ground: Ground): Promise<string> {
 
 async function askInProject(ground: Ground): Promise<string> {
   if (typeof ground.preset.approvals.ask === 'string') return 'refused at create';
-  return await ask(ground, { environment_id: await permissiveProject(ground) });
+  const before = ground.models.requests.length;
+  const result = await ask(ground, { environment_id: await permissiveProject(ground) });
+  const sent = JSON.stringify(ground.models.requests.slice(before).map(({ body }) => body));
+  must(sent.includes(projectInstructions), 'the model does not get the instructions of the project');
+  return result;
 }
 
 async function ask(ground: Ground, config: object = {}): Promise<string> {

@@ -1,4 +1,4 @@
-/** A project whose own settings of each program allow every tool. */
+/** A project whose own settings of each program allow every tool, and which has instructions for each. */
 import type { Ground } from './ground.ts';
 
 const files: Readonly<Record<string, object>> = {
@@ -19,11 +19,20 @@ const files: Readonly<Record<string, object>> = {
   },
 };
 
+/** The text that each program reads in the project and sends to its model. */
+export const projectInstructions = 'instructions-of-the-project-4711';
+
+const instructionFiles = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md', 'QWEN.md'];
+
 /** Creates an environment that puts the project into the workspace. Returns its id. */
 export async function permissiveProject({ system, preset }: Ground): Promise<string> {
-  const commands = Object.entries(files).map(([name, content]) => {
+  const contents = [
+    ...Object.entries(files).map(([name, content]) => [name, JSON.stringify(content)]),
+    ...instructionFiles.map((name) => [name, projectInstructions]),
+  ];
+  const commands = contents.map(([name, content]) => {
     const file = `/workspace/${name}`;
-    return `mkdir -p $(dirname ${file}) && echo '${JSON.stringify(content)}' > ${file}`;
+    return `mkdir -p $(dirname ${file}) && echo '${content}' > ${file}`;
   });
   const config = { name: `permissive ${preset.type}`, setup_commands: commands };
   return (await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201)).uid;

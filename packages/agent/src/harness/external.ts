@@ -13,6 +13,8 @@ export interface HarnessProgram {
 
 export interface ProgramOptions {
   readonly task: AgentTask;
+  /** The folder in which the program works. */
+  readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Undefined: the run has no model. */
   readonly forwarder: Forwarder | undefined;
@@ -21,7 +23,7 @@ export interface ProgramOptions {
 }
 
 /** Returns command and environment of a harness in a process of its own, and writes its files. Throws a `SetupFailure`. */
-export function prepareProgram({ task, env, forwarder, hasNoNetwork }: ProgramOptions): HarnessProgram {
+export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: ProgramOptions): HarnessProgram {
   const { type, command: given = [], model } = task.harness;
   const base = { ...env, ...(forwarder && hasNoNetwork ? proxyVariables(forwarder) : {}) };
   const preset = findPreset(type);
@@ -40,7 +42,7 @@ export function prepareProgram({ task, env, forwarder, hasNoNetwork }: ProgramOp
       `The harness ${type} cannot be started: the run has no language model. Create a run with config.model_id.`,
     );
   }
-  const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model };
+  const values = { forwarder: forwarder.url, key: forwarder.key, model: model.provider_model, folder };
   const policy = task.agent_config.approval_policy ?? 'auto-approve';
   const { command, variables, files } = configureProgram(preset, model.protocol, policy, values);
   const [program = command[0], ...args] = given.length > 0 ? given : command;

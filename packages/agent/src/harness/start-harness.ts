@@ -142,10 +142,10 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
 
 /** Returns the start of a run's program: its command, variables and files depend on the run's model. */
 async function programOf(options: HarnessOptions): Promise<HarnessProgram> {
-  const { task, env, network } = options;
+  const { task, folder, env, network } = options;
   const { prepareProgram } = await import('./external.ts');
   const forwarder = task.harness.model === undefined ? undefined : await options.forwarder();
-  return prepareProgram({ task, env, forwarder, hasNoNetwork: network === 'none' });
+  return prepareProgram({ task, folder, env, forwarder, hasNoNetwork: network === 'none' });
 }
 
 async function childStarter(options: HarnessOptions): Promise<HarnessStarter> {

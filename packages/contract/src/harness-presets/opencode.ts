@@ -22,6 +22,8 @@ const provider = (npm: string, path: string): PresetConfiguration => ({
       enabled_providers: ['runyard'],
       model: 'runyard/{model}',
       small_model: 'runyard/{model}',
+      // It finds this file itself, except where the configuration of the project does not count.
+      instructions: ['{folder}/AGENTS.md'],
       autoupdate: false,
       share: 'disabled',
     },

@@ -33,6 +33,8 @@ export interface PresetValues {
   readonly key: string;
   /** The provider's own name of the run's model. */
   readonly model: string;
+  /** The folder in which the program works. */
+  readonly folder: string;
 }
 
 /** A program that Runyard configures and drives over the Agent Client Protocol. Only data: all programs share one client. */

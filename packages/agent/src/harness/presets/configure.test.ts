@@ -8,7 +8,7 @@ import { configureProgram } from './configure.ts';
 import { writeHomeFile } from './home-file.ts';
 import { tomlOf } from './toml.ts';
 
-const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname' };
+const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname', folder: '/work' };
 
 describe.each(presetTypes)('the preset %s', (type) => {
   const preset = presets[type];
@@ -20,7 +20,7 @@ describe.each(presetTypes)('the preset %s', (type) => {
     expect(command[0]).toBe(preset.program.command);
     expect(all).toContain('http://127.0.0.1:1/');
     expect(all).toContain('placeholder');
-    expect(all).not.toMatch(/\{(forwarder|key|model)\}/);
+    expect(all).not.toMatch(/\{(forwarder|key|model|folder)\}/);
     expect(Object.keys(variables).filter((name) => !variablesOfPreset(preset).has(name))).toEqual([]);
     for (const [name, text] of Object.entries(files)) if (name.endsWith('.json')) JSON.parse(text);
   });
@@ -48,7 +48,11 @@ test('asks also where settings of the project allow every tool', () => {
   expect(asking('gemini').command.join(' ')).toContain('--approval-mode default --allowed-tools none');
   expect(asking('qwen').command.join(' ')).toContain('--approval-mode default');
   expect(asking('qwen').files['.qwen/settings.json']).toContain('"write_file"');
-  expect(asking('opencode').variables).toMatchObject({ OPENCODE_DISABLE_PROJECT_CONFIG: '1' });
+  expect(asking('opencode').variables).toMatchObject({
+    OPENCODE_DISABLE_PROJECT_CONFIG: '1',
+    // Without the project's configuration, the program does not look for this file itself.
+    OPENCODE_CONFIG_CONTENT: expect.stringContaining('"instructions":["/work/AGENTS.md"]'),
+  });
 });
 
 test('writes TOML whose texts cannot end early', () => {

@@ -1,6 +1,6 @@
 import type { PresetValues } from '@runyard/contract/harness-presets/preset';
 
-const name = /\{(forwarder|key|model)\}/g;
+const name = /\{(forwarder|key|model|folder)\}/g;
 
 /** Returns a text of a preset with its values. */
 export const fill = (text: string, values: PresetValues): string =>
