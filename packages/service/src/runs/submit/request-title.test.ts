@@ -6,6 +6,10 @@ test.each([
   ['# Fix the test\n\nIt fails.', 'Fix the test'],
   ['###\t Deep heading', 'Deep heading'],
   ['#42 is broken', '#42 is broken'],
+  ['```sh\nmake test\n```', 'make test'],
+  ['```\n\n  npm ci\n```', 'npm ci'],
+  ['```make``` fails', '```make``` fails'],
+  ['```', '```'],
   ['# \n\ntext', '#'],
   ['x'.repeat(200), 'x'.repeat(80)],
 ])('takes the title of %j from its first line', (prompt, title) => {
