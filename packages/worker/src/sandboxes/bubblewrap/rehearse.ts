@@ -29,7 +29,7 @@ export async function rehearseAgent(ground: BubblewrapGround, runtime: string): 
   const args = ['agent', 'run', '--task-id', id, '--sandboxed', '--server-root-url', root, '--idle-on-complete', '0s'];
   const env = { TASK_ID: id, WARP_SERVER_ROOT_URL: root };
   await runOnce(ground, runtime, async (sandbox) => {
-    // The code of waiting is needed too.
+    // An agent that waits runs all that a run needs, and its own rehearsal.
     if (ground.gvisor === undefined) await sandbox.startWaiting(root, keepCode);
     await sandbox.spawn({ args, env: { ...env, ...keepCode }, runToken: 'rehearsal' });
   });

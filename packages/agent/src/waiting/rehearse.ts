@@ -1,0 +1,73 @@
+/**
+ * Rehearses a run: the agent loads and compiles everything that a run needs until its first command, so that a later run starts at
+ * once.
+ */
+import type { AgentEventAck, AgentInbox, AgentTask } from '@runyard/contract/agent-protocol';
+import type { FinishTaskResponse } from '@runyard/contract/finish-task';
+import { rehearsalTask } from '@runyard/contract/rehearsal-task';
+import type { z } from 'zod';
+import { grantedSecrets } from '../granted-secrets/granted-secrets.ts';
+import { runAgent } from '../run.ts';
+import { serviceClient } from '../service/client.ts';
+import { connectToService, type ServiceConnection, type ServiceRequest } from '../service/connection.ts';
+
+/** Answers of the service that the rehearsal replaces. */
+type Answer = AgentTask | z.infer<typeof AgentEventAck> | AgentInbox | FinishTaskResponse | object;
+
+/**
+ * A task whose command cannot be started, because it contains a NUL: a process for it would take more processor time than the run
+ * saves. Its workspace may be kept, like that of most runs.
+ */
+const task: AgentTask = { ...rehearsalTask, prompt: '```sh\n\0\n```\n', max_workspace_bytes: 1 };
+
+export interface Rehearsal {
+  readonly serverRoot: string;
+  readonly relaySocket: string | undefined;
+  readonly workspace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly temporaryFolder: string;
+}
+
+/** Runs a task without effects, without a service and without a trace. Rejects if it fails. */
+export async function rehearse(options: Rehearsal): Promise<void> {
+  const { workspace, env, temporaryFolder } = options;
+  if (options.relaySocket !== undefined) await askRelay(options);
+  const client = serviceClient({ connection: playedService(options.serverRoot) });
+  const secrets = grantedSecrets(temporaryFolder);
+  await runAgent({ client, task: client.resolvePrompt(), secrets, workspace, ownFolders: true, env });
+}
+
+/** Sends a request that the relay answers itself, without the service. It needs no token. */
+async function askRelay({ serverRoot, relaySocket }: Rehearsal): Promise<void> {
+  const connection = connectToService({ serverRoot, relaySocket, token: '' });
+  const request = { method: 'GET', path: '/sandbox/memory', idleTimeoutMs: 5000, lane: 'reports' } as const;
+  await connection.call(request, () => 1024);
+  connection.close();
+}
+
+/** Returns a connection that answers every request itself. */
+function playedService(serverRoot: string): ServiceConnection {
+  return {
+    serverRoot,
+    token: '',
+    relaySocket: undefined,
+    open: () => Promise.reject(new Error('a rehearsal reads no streams')),
+    async call(request) {
+      const body = Buffer.from(JSON.stringify(await answerTo(request)));
+      return { status: 200, retryAfter: undefined, body };
+    },
+    close: () => {},
+  };
+}
+
+async function answerTo({ path, body, signal }: ServiceRequest): Promise<Answer> {
+  if (path.endsWith('/resolve-prompt')) return task;
+  if (path.endsWith('/events') || path.endsWith('/finish-task')) {
+    const { events = [] } = JSON.parse(String(body)) as { events?: { seq: number }[] };
+    return { acknowledged: Math.max(0, ...events.map(({ seq }) => seq)) };
+  }
+  // Open until the run ends.
+  if (path.includes('/inbox'))
+    await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+  return {};
+}
