@@ -64,7 +64,9 @@ test('shows a question from the sandbox of a failed setup, approves it and follo
   const asked = await here.call(['logs', runId, '--follow']);
   expect(asked.output).toMatch(/asks for permission to use shell.*runyard approve/s);
   expect(asked.output).not.toContain('seen-2');
-  expect((await here.call(['runs'])).output).toContain(`${runId}: asks for permission to use shell: echo seen-$((1+1))`);
+  expect((await here.call(['runs'])).output).toContain(
+    `${runId}: asks for permission to use shell: echo seen-$((1+1))`,
+  );
   expect((await here.call(['approve', runId])).output).toContain('approved: echo seen-$((1+1))');
   const done = await here.call(['logs', runId, '--follow']);
   expect(done.output).toContain('│ seen-2');

@@ -45,12 +45,11 @@ const readWhole = (node: PlanNode): string[] => [
   ...(node.Plans ?? []).flatMap(readWhole),
 ];
 
-test('has an index for each statement that reads a table that grows', async () => {
+test('has an index for each statement that reads a table that grows', async ({ skip }) => {
   const [server] = await database.db.query<{ version: number }>(
     "SELECT current_setting('server_version_num')::int AS version",
   );
-  // Older servers explain no statement without its values.
-  if (server === undefined || server.version < 160_000) return;
+  if (server === undefined || server.version < 160_000) skip('older servers explain no statement without its values');
   const faults = await database.db.transaction(async (tx) => {
     // The tables are empty: without this, reading them whole would be the best plan.
     await tx.query('SET LOCAL enable_seqscan = off');
