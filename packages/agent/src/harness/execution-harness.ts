@@ -148,7 +148,11 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,
       forwarder: () => {
-        startingForwarder ??= openForwarder(task.harness.type);
+        // A failed start is not kept, because the harness may be started again.
+        startingForwarder ??= openForwarder(task.harness.type).catch((error: unknown) => {
+          startingForwarder = undefined;
+          throw error;
+        });
         return startingForwarder;
       },
       turnCheck: {

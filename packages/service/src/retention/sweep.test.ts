@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { registeredRetention } from '../../test/retention.ts';
 import { openTestSweeps } from '../../test/sweeps.ts';
 import type { BlobStore } from '../store/blobs/blobs.ts';
 import { claimSweep } from './claim.ts';
@@ -54,6 +55,13 @@ describe('the sweep', () => {
     expect(await sweep()).toBe('not_due');
     const [row] = await db.query(`SELECT next_at < now() + interval '16 minutes' AS soon, claimed_by FROM sweeps`);
     expect(row).toEqual({ soon: true, claimed_by: null });
+  });
+
+  test('does all other parts although one fails', async () => {
+    const run = await endedRun(500);
+    const rows = [{ table: 'no_such_table', isOver: 'true' }, ...registeredRetention.rows];
+    await expect(sweep({ registered: { ...registeredRetention, rows } })).rejects.toThrow('no_such_table');
+    expect(await isRow('runs', run.id)).toBe(false);
   });
 });
 

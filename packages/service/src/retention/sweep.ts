@@ -3,6 +3,7 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { BlobStore } from '../store/blobs/blobs.ts';
 import type { Database } from '../store/database/database.ts';
+import { StoreUnavailable } from '../store/database/unavailable.ts';
 import { reportMissingBlobs, sweepUnreferencedBlobs } from './blobs.ts';
 import { claimSweep } from './claim.ts';
 import type { RegisteredRetention } from './registered.ts';
@@ -41,6 +42,19 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     if (signal.aborted || !isOurs) throw new Stopped();
   };
 
+  const failures: unknown[] = [];
+  /** Does a part of the sweep. A part that fails delays no other part; the first failure is thrown at the end. */
+  const part = async (name: string, work: () => Promise<number>): Promise<number> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Stopped || error instanceof StoreUnavailable) throw error;
+      failures.push(error);
+      log.error({ err: error, part: name }, 'a part of the retention sweep failed');
+      return 0;
+    }
+  };
+
   /** Repeats `work` until nothing is left, and returns the number of rows. */
   const inBatches = async (work: () => Promise<{ rows: number; more: boolean }>) => {
     let total = 0;
@@ -54,7 +68,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
   };
   const deleteRows = async () => {
     let total = 0;
-    for (const rule of registered.rows) total += await inBatches(() => deleteOldRows(db, rule));
+    for (const rule of registered.rows) total += await part(rule.table, () => inBatches(() => deleteOldRows(db, rule)));
     return total;
   };
   const deleteOfRuns = async (days: number, deleteBatch: (from: Place) => Promise<RunBatch>) => {
@@ -71,7 +85,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
   };
   const doNightlyTasks = async () => {
     const results: Record<string, number> = {};
-    for (const { name, run } of registered.nightly) results[name] = await inBatches(() => run(db));
+    for (const { name, run } of registered.nightly) results[name] = await part(name, () => inBatches(() => run(db)));
     return results;
   };
 
@@ -80,14 +94,15 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     const { RUNYARD_RETENTION_DETAIL_DAYS: detailDays, RUNYARD_RETENTION_RUN_DAYS: runDays } = settings;
     const result = {
       rows: await deleteRows(),
-      runs_without_detail: await deleteOfRuns(detailDays, (from) =>
-        deleteOldDetail(db, detailDays, from, registered.runDetail),
+      runs_without_detail: await part('detail of runs', () =>
+        deleteOfRuns(detailDays, (from) => deleteOldDetail(db, detailDays, from, registered.runDetail)),
       ),
-      runs: await deleteOfRuns(runDays, (from) => deleteOldRuns(db, runDays, from)),
+      runs: await part('runs', () => deleteOfRuns(runDays, (from) => deleteOldRuns(db, runDays, from))),
       ...(await doNightlyTasks()),
-      blobs: await sweepUnreferencedBlobs(blobSweep),
-      missing_blobs: await reportMissingBlobs(blobSweep),
+      blobs: await part('blobs', () => sweepUnreferencedBlobs(blobSweep)),
+      missing_blobs: await part('missing blobs', () => reportMissingBlobs(blobSweep)),
     };
+    if (failures.length > 0) throw failures[0];
     await claim.finish(result);
     log.info({ deleted: result }, 'retention swept');
     return 'done';
