@@ -50,3 +50,30 @@ test('waits for the work when it stops, and runs no more', async () => {
   await counted.run();
   expect(runs).toBe(1);
 });
+
+test('runs for a call that came while a run was failing', async () => {
+  let runs = 0;
+  const gate = Promise.withResolvers<void>();
+  const failing = oneAtATime(async () => {
+    runs += 1;
+    if (runs > 1) return;
+    await gate.promise;
+    throw new Error('the first run fails');
+  });
+  const calls = [failing.run(), failing.run()];
+  gate.resolve();
+  await Promise.all(calls);
+  expect(runs).toBe(2);
+});
+
+test('runs again after work that threw before it could be awaited', async () => {
+  let runs = 0;
+  const failing = oneAtATime(() => {
+    runs += 1;
+    if (runs === 1) throw new Error('the first run fails');
+    return Promise.resolve();
+  });
+  await expect(failing.run()).rejects.toThrow('the first run fails');
+  await failing.run();
+  expect(runs).toBe(2);
+});

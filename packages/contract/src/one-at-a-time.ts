@@ -1,6 +1,6 @@
 /** Prevents that a task runs twice at once. */
 export interface OneAtATime {
-  /** Starts the work; calls while it runs share one further run. Rejects if the work does. */
+  /** Starts the work; calls while it runs share one further run. Rejects if the last of these runs does. */
   run(): Promise<void>;
   /** Waits for the work in progress, and starts none after it. */
   stop(): Promise<void>;
@@ -12,19 +12,23 @@ export function oneAtATime(work: () => Promise<void>): OneAtATime {
   let isAskedAgain = false;
   let running: Promise<void> | null = null;
   const workWhileAsked = async (): Promise<void> => {
-    try {
-      while (isAskedAgain) {
-        isAskedAgain = false;
-        await work();
+    let failure: { readonly error: unknown } | undefined;
+    while (isAskedAgain) {
+      isAskedAgain = false;
+      failure = undefined;
+      try {
+        // Without the function, work that throws at once would end this loop before `running` is assigned, and `running` would stay.
+        await (async () => work())();
+      } catch (error) {
+        failure = { error };
       }
-    } finally {
-      running = null;
     }
+    running = null;
+    if (failure) throw failure.error;
   };
   const run = async (): Promise<void> => {
     if (isStopped) return;
     isAskedAgain = true;
-    // The first step of the work ends later than this assignment, because it is awaited: `running` is never a promise that has ended.
     running ??= workWhileAsked();
     await running;
   };

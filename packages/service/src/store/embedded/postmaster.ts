@@ -114,15 +114,19 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
 function keepGuarded(pid: number, cluster: string, account: Account, exited: Promise<string>, log: StoreLog): void {
   let running = true;
   let guard: ChildProcess | undefined;
+  const beginAfter = (waitMs: number) => setTimeout(() => running && begin(), waitMs).unref();
   const begin = () => {
-    guard = startGuard(pid, cluster, account);
-    guard.on('error', (error) => log.warn({ error: error.message }, 'the database has no guard'));
-    guard.stdin?.on('error', () => undefined);
-    guard.once('exit', () => {
-      if (running) setTimeout(() => running && begin(), 50).unref();
+    const begun = startGuard(pid, cluster, account);
+    guard = begun;
+    begun.on('error', (error) => {
+      log.warn({ error: error.message }, 'the database has no guard');
+      // A program that could not be started has no exit.
+      if (begun.pid === undefined) beginAfter(1_000);
     });
-    guard.unref();
-    const stdin = guard.stdin;
+    begun.stdin?.on('error', () => undefined);
+    begun.once('exit', () => beginAfter(50));
+    begun.unref();
+    const { stdin } = begun;
     if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref();
   };
   begin();
