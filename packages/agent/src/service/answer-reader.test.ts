@@ -8,7 +8,7 @@ const read = (text: string, maxBytes?: number) => reader(maxBytes).read(Buffer.f
 const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const answers: [title: string, text: string, status: number, body: string][] = [
   ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200, 'hello'],
-  ['no body', 'HTTP/1.1 201 Created\r\n\r\n', 201, ''],
+  ['an empty body', 'HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n', 201, ''],
   ['a status without a body', 'HTTP/1.1 204 No Content\r\n\r\n', 204, ''],
   ['chunks', `${chunked}3\r\nhel\r\n2;ext=1\r\nlo\r\n0\r\n\r\n`, 200, 'hello'],
   ['chunks with line ends in them', `${chunked}6\r\na\r\nb\r\n\r\n0\r\n\r\n`, 200, 'a\r\nb\r\n'],
@@ -47,6 +47,8 @@ test.each([
 test.each([
   ['is of another protocol', 'SSH-2.0-x\r\n\r\n'],
   ['has no valid length', 'HTTP/1.1 200 OK\r\ncontent-length: 1x\r\n\r\n'],
+  ['has a negative length', 'HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n'],
+  ['has neither a length nor chunks', 'HTTP/1.1 200 OK\r\n\r\nhello'],
   ['has a chunk without a size', `${chunked}\r\n`],
   ['has a chunk that is longer than its size', `${chunked}1\r\nab\r\n`],
   ['has an endless head', `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(12_000)}`],

@@ -8,7 +8,10 @@ export interface WholeAnswer {
   readonly body: Buffer;
 }
 
-/** Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. */
+/**
+ * Reads one HTTP/1.1 answer (RFC 9112) from the bytes of a connection. The relay sends each body with a length or in chunks, so an answer
+ * without both is an error: its body would end with the connection, and could not be told from one that was cut.
+ */
 export interface AnswerReader {
   /**
    * Takes the next bytes. Returns the answer once it is complete; `isReusable`: the connection can carry another request. Throws if
@@ -56,8 +59,9 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
   /** Returns true once the whole body was read. */
   const readBody = ({ headers }: Head): boolean => {
     if (headers.get('transfer-encoding') === undefined) {
-      left ??= Number(headers.get('content-length') ?? 0);
-      if (!Number.isSafeInteger(left)) throw new Error('the answer has no valid length');
+      const length = headers.get('content-length') ?? '';
+      if (!/^\d{1,15}$/.test(length)) throw new Error('the answer has no valid length');
+      left ??= Number(length);
       const before = bytes.length;
       take(left);
       left -= before - bytes.length;
