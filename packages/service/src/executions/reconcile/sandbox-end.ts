@@ -112,13 +112,7 @@ export async function endSandboxWithin(
   const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
   if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
     await tx.query(endStopping, [executionId, exit]);
-    await appendTimelineEvent(tx, {
-      runId: execution.run_id,
-      executionId,
-      type: 'vm_shutdown',
-      payload: { ...end },
-      changesRun: true,
-    });
+    await addShutdown(tx, execution.run_id, executionId, end);
     return;
   }
   if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
@@ -128,14 +122,12 @@ export async function endSandboxWithin(
     await decide(deps, tx, execution, executionId, end);
     await tx.query(keepExit, [executionId, exit]);
   }
-  await appendTimelineEvent(tx, {
-    runId: execution.run_id,
-    executionId,
-    type: 'vm_shutdown',
-    payload: { ...end },
-    changesRun: true,
-  });
+  await addShutdown(tx, execution.run_id, executionId, end);
 }
+
+/** Adds the end of the sandbox to the timeline. It changes the run's `is_sandbox_running`. */
+const addShutdown = (tx: Queryable, runId: string, executionId: string, end: SandboxEnd): Promise<void> =>
+  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...end }, changesRun: true });
 
 async function decide(
   deps: ExecutionDeps,

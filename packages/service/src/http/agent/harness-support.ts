@@ -1,6 +1,7 @@
 /** Routes that the agent inside a sandbox calls with the token of its execution. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { closedSignal } from '../../bodies/closed-signal.ts';
 import { definedSkillsWith } from '../../definitions/skills.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishTask, finishTaskWithEvents } from '../../harness-support/finish/finish-task.ts';
@@ -15,7 +16,6 @@ import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
 import { tooBusy } from '../server/json-bodies.ts';
 import { notFound, supersededAttempt } from '../server/problem.ts';
-import { signalOfReply } from '../server/reply-signal.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
 /** Error codes of runs whose task cannot be built. */
@@ -39,7 +39,7 @@ export function registerHarnessSupport(app: FastifyInstance, deps: ServiceDeps):
   const signalOf = waitingSignals(app);
 
   addRoute(app, routes.resolvePrompt, async ({ session, reply }) => {
-    const over = signalOfReply(reply);
+    const over = closedSignal(reply.raw);
     const enterRead = (bytes: number) => reads.enter(session, bytes, over);
     const resolved = await resolveTask(
       {

@@ -1,16 +1,16 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { closedSignal } from '../../bodies/closed-signal.ts';
 import { openPullRequest } from '../../repositories/pull-requests/open.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { tooBusy } from '../server/json-bodies.ts';
 import { refuse } from '../server/problem.ts';
-import { signalOfReply } from '../server/reply-signal.ts';
 
 /** Registers the route with which a run opens pull requests. */
 export function registerPullRequestRoutes(app: FastifyInstance, { codeHosts, executionDeps }: ServiceDeps): void {
   addRoute(app, routes.openPullRequest, async ({ session, body, reply }) => {
-    const opened = await openPullRequest({ ...executionDeps, codeHosts }, session, body, signalOfReply(reply));
+    const opened = await openPullRequest({ ...executionDeps, codeHosts }, session, body, closedSignal(reply.raw));
     switch (opened.kind) {
       case 'open':
         return opened.response;

@@ -4,6 +4,7 @@ import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Principal } from '../../access/keys/principal.ts';
+import { closedSignal } from '../../bodies/closed-signal.ts';
 import { conversationJson } from '../../conversations/as-json.ts';
 import { type ConversationRun, readConversationRuns, readParts, sizeOfConversation } from '../../conversations/read.ts';
 import { readCost } from '../../conversations/read-limits.ts';
@@ -16,7 +17,6 @@ import { atPace } from '../server/client-pace.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { tooBusy } from '../server/json-bodies.ts';
 import { notFound, type Refusal, refuse } from '../server/problem.ts';
-import { signalOfReply } from '../server/reply-signal.ts';
 import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 
@@ -53,7 +53,7 @@ export function registerConversationRoutes(app: FastifyInstance, deps: ServiceDe
     conversationId: string,
     runs: readonly ConversationRun[],
   ): Promise<Readable | Refusal | null> => {
-    const over = signalOfReply(reply);
+    const over = closedSignal(reply.raw);
     const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
     // A client that closed its connection gets the same answer, but never reads it.
     if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
