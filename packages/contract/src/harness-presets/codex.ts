@@ -15,7 +15,7 @@ const responses = (segment: string): PresetConfiguration => ({
         review_model: '{model}',
         model_provider: 'runyard',
         check_for_update_on_startup: false,
-        // Without it, a turn goes on after 1 s without the tools of MCP servers that are still starting. 0 waits for each, up to 30 s.
+        // Without it, a turn begins after 1 s without the tools of MCP servers that are still starting. 0 waits for each, up to 30 s.
         mcp_optional_startup_grace_ms: 0,
         model_providers: {
           runyard: {
