@@ -1,5 +1,6 @@
 /** Kills a harness that does not end its turn in time after an interrupt. */
 import { monotonicMs } from '../builtin-modules.ts';
+
 export interface InterruptDeadline {
   /** Why the harness was killed in this turn; undefined: it was not. */
   readonly exceeded: string | undefined;

@@ -12,8 +12,8 @@ export interface ReadingPace {
 }
 
 /**
- * Paces the reading of a socket. A worker that sends faster than its messages are handled, or that does not read the answers, waits; without this, all of
- * that would wait in the memory of the service.
+ * Paces the reading of a socket. A worker waits if it sends faster than its messages are handled, or if it does not read the answers. Without this, its messages
+ * and answers would fill the memory of the service.
  */
 export function paceReading(socket: WebSocket): ReadingPace {
   let unfinished = 0;

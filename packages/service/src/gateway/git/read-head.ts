@@ -5,8 +5,8 @@ import type { Peekable } from './peekable.ts';
 const maxHeadBytes = 256 * 1024;
 
 /**
- * Reads the commands at the beginning of a push. It waits for twice as many bytes each time: a sandbox that sends single bytes would else have the
- * beginning read anew for each of them. A push has a pack behind its commands, or ends.
+ * Reads the commands at the beginning of a push. Each further look waits for twice as many bytes. Without this, a sandbox that sends single
+ * bytes would make the service read the beginning again for each byte. A push has a pack behind its commands, or ends.
  */
 export async function readHead(peeked: Pick<Peekable, 'read'>): Promise<ReadHead> {
   let bytes = await peeked.read(1);

@@ -62,7 +62,8 @@ export async function readTeamState(
     value.catch(() => known.get(key) === answer && known.delete(key));
   };
   const value = (tx ?? deps.db).query(readCapacity, [teamId, workerHost]).then((rows) => rows[0] ?? noState);
-  // Nobody waits for a read in the transaction of another caller: it may fail with the transaction, or wait for a lock.
+  // A read in a transaction is shared only after it has ended: it may fail with the transaction or wait for a lock, and callers outside of
+  // the transaction must do neither.
   if (tx === undefined) remember(value);
   else await value.then((state) => remember(Promise.resolve(state)));
   return await value;

@@ -22,26 +22,26 @@ const usualBytes = 64 * 1024;
  * bytes would take a hundred times their size.
  */
 function pile(): { add(bytes: Uint8Array): void; take(): string } {
-  let held: Buffer = Buffer.alloc(0);
+  let buffer: Buffer = Buffer.alloc(0);
   let size = 0;
   return {
     add: (bytes) => {
       const from = size;
       size += bytes.byteLength;
       if (size > maxBytes) {
-        held = Buffer.alloc(0);
+        buffer = Buffer.alloc(0);
         return;
       }
-      if (size > held.byteLength) {
-        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(size, held.byteLength * 2)));
-        held.copy(larger, 0, 0, from);
-        held = larger;
+      if (size > buffer.byteLength) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(size, buffer.byteLength * 2)));
+        buffer.copy(larger, 0, 0, from);
+        buffer = larger;
       }
-      held.set(bytes, from);
+      buffer.set(bytes, from);
     },
     take: () => {
-      const text = size > maxBytes ? '' : held.toString('utf8', 0, size);
-      if (held.byteLength > usualBytes) held = Buffer.alloc(0);
+      const text = size > maxBytes ? '' : buffer.toString('utf8', 0, size);
+      if (buffer.byteLength > usualBytes) buffer = Buffer.alloc(0);
       size = 0;
       return text;
     },
