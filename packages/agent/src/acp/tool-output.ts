@@ -80,6 +80,12 @@ export function exitCode(meta: unknown, raw: unknown): number | undefined {
   return candidates.find((code): code is number => Number.isInteger(code));
 }
 
+/** Returns how long a command ran, in ms, if the harness says it; otherwise undefined. */
+export function commandDuration(raw: unknown): number | undefined {
+  const duration = asObject(raw)?.duration_ms;
+  return Number.isFinite(duration) && (duration as number) >= 0 ? Math.round(duration as number) : undefined;
+}
+
 /**
  * Returns untrusted data with long strings, long lists and deep nesting cut, so that an action that writes a file does not have
  * the file.

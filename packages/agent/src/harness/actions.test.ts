@@ -88,6 +88,24 @@ test('counts the duration of a call without a start from its first update', () =
   expect(durations()).toEqual([40]);
 });
 
+test('takes the duration that the harness measured before the time until its update', () => {
+  const { tell, pass, durations } = tracked();
+  tell('in_progress');
+  pass(90);
+  tell('completed', { rawOutput: { exit_code: 0, duration_ms: 57.6 } });
+  expect(durations()).toEqual([58]);
+});
+
+test('measures the duration itself if the harness says nonsense', () => {
+  for (const duration_ms of [-1, '57', Number.POSITIVE_INFINITY]) {
+    const { tell, pass, durations } = tracked();
+    tell('in_progress');
+    pass(90);
+    tell('completed', { rawOutput: { duration_ms } });
+    expect(durations()).toEqual([90]);
+  }
+});
+
 test('reports no duration of a call that was denied or ended while it waited', () => {
   const asked = tracked();
   asked.tell('pending');

@@ -4,6 +4,7 @@ import { actionId } from '../acp/action-id.ts';
 import {
   asObject,
   asString,
+  commandDuration,
   contentText,
   exitCode,
   type JsonObject,
@@ -83,7 +84,8 @@ export function trackActions(options: ActionsOptions) {
     const text = finalWindow?.text();
     const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
-    const duration = durationOf(action, wasDenied, now());
+    // The clock of the harness is better: this one also counts until the harness sends the update.
+    const duration = commandDuration(raw) ?? durationOf(action, wasDenied, now());
     const bytes = Number.isInteger(raw?.output_bytes)
       ? (raw?.output_bytes as number)
       : (finalWindow ?? action.window).totalBytes;

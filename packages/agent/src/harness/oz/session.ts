@@ -62,6 +62,7 @@ export function commandEnd(toolCallId: string, result: CommandResult): SessionUp
     rawOutput: {
       exit_code: result.exitCode,
       output_bytes: result.outputBytes,
+      duration_ms: Math.round(result.durationMs),
       ...(result.truncated || result.outcome === 'not_started'
         ? { output: result.output, output_truncated: true }
         : {}),
