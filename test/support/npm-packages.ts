@@ -24,6 +24,14 @@ const installLimitMs = 180_000;
 /** npm's codes for content that differs from the lockfile, or a lockfile that differs from package.json. */
 const ownFaults = /EINTEGRITY|EUSAGE/;
 
+/** Returns the line of npm's errors that says why: after its code and its number, and before the place of its log. */
+function reasonOf(told: string): string {
+  const lines = told.trim().split('\n');
+  return (
+    lines.find((line) => line.startsWith('npm error') && !/^npm error (code|errno) /.test(line)) ?? lines.at(-1) ?? ''
+  );
+}
+
 /**
  * Copies a folder with `package.json` and `package-lock.json`, and installs in the copy the packages that they name, without running a
  * script of a package. Throws if the content differs from the lockfile.
@@ -43,7 +51,7 @@ export async function installNpmPackages(folder: string): Promise<NpmPackages> {
   } catch (error) {
     const told = String((error as { stderr?: string }).stderr || error);
     if (ownFaults.test(told)) throw error;
-    return { kind: 'missing', reason: `npm cannot get them: ${told.trim().split('\n').at(-1)}` };
+    return { kind: 'missing', reason: `npm cannot get them: ${reasonOf(told)}` };
   }
   const target = await mkdtemp(path.join(tmpdir(), 'runyard-npm-'));
   await cp(folder, target, { recursive: true });
