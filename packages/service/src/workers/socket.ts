@@ -7,6 +7,7 @@ import { WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { KeyInTeam, KeyWatch } from '../access/keys/watch.ts';
+import { makePlaces } from '../bodies/places.ts';
 import type { Hub } from './hub.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
 import { paceReading } from './reading-pace.ts';
@@ -45,20 +46,8 @@ const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 
 /** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
 export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
   const sockets = new WebSocketServer({ noServer: true, ...bounds });
-  const most = options.maxConnectionsOfTeam ?? maxWorkerConnections;
-  /** Open connections by team of their key. */
-  const open = new Map<string, number>();
-  /** Counts a connection until the returned function is called; undefined: the team has too many. */
-  const enter = (teamId: string): (() => void) | undefined => {
-    const count = open.get(teamId) ?? 0;
-    if (count >= most) return undefined;
-    open.set(teamId, count + 1);
-    return () => {
-      const left = (open.get(teamId) ?? 1) - 1;
-      if (left > 0) open.set(teamId, left);
-      else open.delete(teamId);
-    };
-  };
+  /** Of open connections, by team of their key. */
+  const places = makePlaces(options.maxConnectionsOfTeam ?? maxWorkerConnections);
 
   const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
@@ -75,7 +64,7 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
         const teamId = poolTeamOf(principal, workerId);
         if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
         if (stream.destroyed) return;
-        const leave = enter(principal.teamId);
+        const leave = places.enter(principal.teamId);
         if (!leave) return refuse(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
         stream.once('close', leave);
         sockets.handleUpgrade(request, stream, head, (socket) => {

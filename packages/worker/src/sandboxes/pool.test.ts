@@ -76,6 +76,17 @@ test('gives each item once, and refills after a pause', async () => {
   expect(pool.takeReady()?.number).toBe(2);
 });
 
+test('refills while items are taken more often than its pause', async () => {
+  const pool = await full(1);
+  const taken: (number | undefined)[] = [];
+  for (let n = 0; n < 8; n++) {
+    taken.push(pool.takeReady()?.number);
+    await vi.advanceTimersByTimeAsync(60);
+    await settle();
+  }
+  expect(taken.filter((number) => number !== undefined)).toEqual([0, 1, 2, 3]);
+});
+
 test('counts ready, taken and failed items', async () => {
   const pool = await full(2);
   expect(pool.counts()).toEqual({ wanted: 2, ready: 2, taken: 0, failed: 0 });

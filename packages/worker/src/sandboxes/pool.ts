@@ -35,7 +35,7 @@ export interface Pool<T extends Pooled> {
 export interface PoolOptions {
   /** Sandboxes to keep ready; 0: none. */
   readonly size: number;
-  /** Pause after a sandbox was taken, in milliseconds. It leaves the processor to the agent of that sandbox. */
+  /** Pause from the first take until the pool is refilled, in milliseconds. It leaves the processor to the agent of that sandbox. */
   readonly refillMs: number;
   /** Called when a sandbox could not be made, or ended unused. */
   readonly onFailure?: (reason: string) => void;
@@ -64,7 +64,10 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
 
   const fillIn = (ms: number): void => {
     clearTimeout(timer);
-    timer = setTimeout(startToFill, ms).unref();
+    timer = setTimeout(() => {
+      timer = undefined;
+      startToFill();
+    }, ms).unref();
   };
 
   const fail = (reason: string): void => {
@@ -102,7 +105,8 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   };
 
   const takeReady = (): T | undefined => {
-    if (size > 0 && !closed) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
+    // A pause that has begun is not begun again: many takes in a row would leave the pool empty.
+    if (size > 0 && !closed && timer === undefined) fillIn(failures === 0 ? refillMs : backoffMs(pauses, failures));
     for (const item of ready) {
       ready.delete(item);
       if (item.isAlive()) {

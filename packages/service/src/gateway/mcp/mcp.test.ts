@@ -226,4 +226,23 @@ describe('bounds', () => {
     await first?.body?.cancel();
     await expect.poll(async () => (await send()).status).toBe(200);
   });
+
+  test('the requests of a run at once, those whose body still arrives included', async () => {
+    const { url, seen } = await listenAndNote((_, response) => response.end('{}'));
+    const { send } = await start(at(url), { limits: { maxInFlight: 2 } });
+    const slow = [1, 2].map(() => {
+      const body = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = body.writable.getWriter();
+      void writer.write(Buffer.from('{'));
+      return { writer, answer: send({ body: body.readable, duplex: 'half' }) };
+    });
+    await expect.poll(async () => (await send()).status).toBe(429);
+    for (const { writer, answer } of slow) {
+      await writer.write(Buffer.from('}'));
+      await writer.close();
+      expect((await answer).status).toBe(200);
+    }
+    expect(seen.filter(({ body }) => body === '{}')).toHaveLength(2);
+    await expect.poll(async () => (await send()).status).toBe(200);
+  });
 });

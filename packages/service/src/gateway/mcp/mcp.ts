@@ -2,6 +2,7 @@ import { makeAddressRules } from '@runyard/contract/address-rules';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { closedSignal } from '../../bodies/closed-signal.ts';
+import { makePlaces } from '../../bodies/places.ts';
 import { busyRetrySeconds, holdBody } from '../../bodies/request-bodies.ts';
 import { mcpGatewayPath } from '../../mcp/gateway-path.ts';
 import type { RunMcpServer } from '../../mcp/of-run.ts';
@@ -32,7 +33,7 @@ export interface McpGatewayDeps {
 export interface McpGatewayLimits {
   readonly maxBodyBytes: number;
   readonly maxAnswerBytes: number;
-  /** Requests of one execution that this process passes on at once, streams included. */
+  /** Requests of one execution that this process has at once, from before their body arrives, streams included. */
   readonly maxInFlight: number;
   readonly connectMs: number;
   /** Until the answer begins, and between two pieces of it. */
@@ -75,7 +76,7 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     connectMs: limits.connectMs,
   };
   const inFlight = trackInFlight();
-  const countOf = new Map<string, number>();
+  const places = makePlaces(limits.maxInFlight);
   app.addHook('preClose', () => inFlight.drain(deps.drainMs ?? 5_000));
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -100,10 +101,14 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
       return refuse(reply, 404, 'the run has no MCP server over HTTP of this name');
     if (server.kind !== 'url')
       return refuse(reply, 404, 'the stored MCP server was deleted, or its headers cannot be opened any more');
-    if ((countOf.get(executionId) ?? 0) >= limits.maxInFlight) {
+    const leave = places.enter(executionId);
+    if (leave === undefined) {
       reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
       return refuse(reply, 429, unread.busy.message);
     }
+    // The answer closes when it was sent or its client is gone, however the request ends.
+    reply.raw.once('close', leave);
+    if (reply.raw.destroyed) leave();
     let body: Buffer | undefined;
     if (request.method === 'POST') {
       const owner = { teamId, executionId };
@@ -122,18 +127,11 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     const ownHeaders: Record<string, string> = {};
     for (const [header, value] of Object.entries(reply.getHeaders())) ownHeaders[header] = String(value);
     reply.hijack();
-    countOf.set(executionId, (countOf.get(executionId) ?? 0) + 1);
     const fields = { run_id: holder.runId, mcp_server: name, method: request.method };
-    const work = relay({ request, reply, server, body, ownHeaders, fields })
-      .catch((error: unknown) => {
-        deps.log.error({ ...fields, err: error }, 'the MCP gateway failed');
-        reply.raw.destroy();
-      })
-      .finally(() => {
-        const left = (countOf.get(executionId) ?? 1) - 1;
-        if (left > 0) countOf.set(executionId, left);
-        else countOf.delete(executionId);
-      });
+    const work = relay({ request, reply, server, body, ownHeaders, fields }).catch((error: unknown) => {
+      deps.log.error({ ...fields, err: error }, 'the MCP gateway failed');
+      reply.raw.destroy();
+    });
     inFlight.track(work);
     return reply;
   }
