@@ -48,7 +48,7 @@ export interface Stream<P> {
   readonly until?: P;
   position: P;
   isReading: boolean;
-  /** When the outlet became full, as `performance.now()`; null: it is not full. */
+  /** When the outlet became full or was ended, as `performance.now()`; null: bytes can be written. */
   fullSince: number | null;
   /** Bytes were written since the last heartbeat was due. */
   isLively: boolean;
@@ -101,18 +101,18 @@ export function leave<P>(stream: Stream<P>): void {
 
 /** Ends a stream that got all events. */
 function finish<P>(stream: Stream<P>): void {
-  leave(stream);
   stream.outlet.write(endBytes);
-  stream.outlet.end();
+  end(stream);
 }
 
 /** Returns whether the stream has reached its `until`. */
 const isDone = <P>({ feed, position, until }: Stream<P>): boolean =>
   until !== undefined && feed.source.compare(position, until) >= 0;
 
-/** Ends a stream early: the sequence was deleted, or the process stops. */
+/** Ends a stream, also early: the sequence was deleted, or the process stops. A reader that does not read the rest is cut. */
 export function end<P>(stream: Stream<P>): void {
   leave(stream);
+  stream.fullSince ??= performance.now();
   stream.outlet.end();
 }
 
@@ -205,6 +205,7 @@ async function readOwnPage<P>(stream: Stream<P>): Promise<void> {
 
 /** Continues a stream whose outlet is no longer full. */
 export function drained<P>(stream: Stream<P>): void {
+  if (!stream.feed.streams.has(stream)) return;
   stream.fullSince = null;
   advance(stream);
 }

@@ -59,3 +59,15 @@ test('sends no heartbeat to a full stream, and cuts a stream that stays full for
   expect(stuck.seen).toEqual(['event 1', 'cut']);
   expect(stuck.feed.streams.size).toBe(0);
 });
+
+test('writes nothing to a stream that was ended, and cuts it if its rest is never read', () => {
+  const read = setUp();
+  publish(read.feed, { ...page(1), hasEnded: true });
+  const all = [...read.seen];
+  for (let n = 0; n < 3; n += 1) read.round();
+  expect(read.seen).toEqual(all);
+  const stuck = setUp({ stuckMs: -1 });
+  publish(stuck.feed, { ...page(1), hasEnded: true });
+  stuck.round();
+  expect(stuck.seen).toEqual([...all, 'cut']);
+});
