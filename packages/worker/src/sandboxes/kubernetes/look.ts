@@ -13,7 +13,7 @@ export interface Found {
 }
 
 export interface Look {
-  /** Calls `see` after each look at the Job with this id, until it returns true. Resolves then. */
+  /** Calls `see` after each look at the Job with this id, until it returns true. Resolves then. A `see` that throws is called again after the next look. */
   untilSeen(jobUid: string, see: (found: Found) => boolean): Promise<void>;
   close(): void;
 }
@@ -21,7 +21,12 @@ export interface Look {
 const pauseMs = 1000;
 const longestPauseMs = 15_000;
 
-type Watcher = { readonly uid: string; readonly see: (found: Found) => boolean; readonly done: () => void };
+interface Watcher {
+  readonly uid: string;
+  readonly see: (found: Found) => boolean;
+  readonly done: () => void;
+  hasFailed: boolean;
+}
 
 /** Starts to read when a caller waits. `pause` is for tests. */
 export function openLook(
@@ -35,6 +40,19 @@ export function openLook(
   let looks = false;
   let closed = false;
 
+  const show = (watcher: Watcher, found: Found): void => {
+    try {
+      if (!watcher.see(found)) return;
+    } catch (error) {
+      // Neither a fault of the cluster nor of the other watchers. Once: the next look probably shows the same.
+      if (!watcher.hasFailed) log.warn({ job: watcher.uid, err: error }, 'the state of a Job cannot be understood');
+      watcher.hasFailed = true;
+      return;
+    }
+    watchers.delete(watcher);
+    watcher.done();
+  };
+
   const loop = async (): Promise<void> => {
     let failures = 0;
     while (watchers.size > 0 && !closed) {
@@ -46,13 +64,10 @@ export function openLook(
         const pods = await cluster.listPods(ownedBy(owner));
         failures = 0;
         for (const watcher of present) {
-          const found = {
+          show(watcher, {
             job: jobs.find(({ metadata }) => metadata?.uid === watcher.uid),
             pods: pods.filter(({ metadata }) => isMadeBy(metadata?.ownerReferences, watcher.uid)),
-          };
-          if (!watcher.see(found)) continue;
-          watchers.delete(watcher);
-          watcher.done();
+          });
         }
       } catch (error) {
         failures += 1;
@@ -68,7 +83,7 @@ export function openLook(
   return {
     untilSeen(uid, see) {
       return new Promise((done) => {
-        watchers.add({ uid, see, done });
+        watchers.add({ uid, see, done, hasFailed: false });
         if (looks) return;
         looks = true;
         void loop();
