@@ -5,7 +5,7 @@ import type { ExecutionDeps } from '../deps.ts';
 import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from '../lease/heartbeat.ts';
 import { expireWaiting, reconcile } from '../reconcile/reconcile.ts';
 import { deleteExecutionDetail } from '../retention/delete-detail.ts';
-import { composeTranscripts } from '../transcript/compose-transcripts.ts';
+import { makeTranscriptComposer } from '../transcript/compose-transcripts.ts';
 
 interface ExecutionDomainDeps {
   readonly executionDeps: ExecutionDeps;
@@ -34,7 +34,7 @@ export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId
       { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },
       { name: 'the reconciler', everyMs: 1_000, work: () => reconcile(deps) },
       { name: 'the time limit of the queue', everyMs: 60_000, work: () => expireWaiting(deps) },
-      { name: 'composing transcripts', everyMs: 2_000, work: () => composeTranscripts(deps.db, blobs) },
+      { name: 'composing transcripts', everyMs: 2_000, work: makeTranscriptComposer({ ...deps, blobs }) },
     ],
     close: () => forgetServiceInstance(deps.db, serviceInstanceId),
   };

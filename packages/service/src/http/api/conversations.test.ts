@@ -3,7 +3,7 @@ import { ConversationResponse } from '@runyard/contract/conversations';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
-import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
+import { makeTranscriptComposer } from '../../executions/transcript/compose-transcripts.ts';
 
 const service = await openTestService();
 
@@ -174,7 +174,7 @@ describe('the transcript of a run', () => {
   test('returns the same lines after it was composed into a blob', async () => {
     const { runId, executionId } = await runWithStory();
     await service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE id = $1`, [executionId]);
-    await composeTranscripts(service.deps.db, service.deps.blobs);
+    await makeTranscriptComposer(service.deps)();
     const [row] = await service.deps.db.query('SELECT transcript_blob FROM executions WHERE id = $1', [executionId]);
     expect(row?.transcript_blob).toBeTruthy();
     expect((await download(runId)).text).toBe('{"line":1}\n{"line":2}\n');

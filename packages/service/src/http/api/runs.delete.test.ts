@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
-import { composeTranscripts } from '../../executions/transcript/compose-transcripts.ts';
+import { makeTranscriptComposer } from '../../executions/transcript/compose-transcripts.ts';
 import { maxBytesInRow } from '../../files/attachments/store.ts';
 
 const service = await openTestService();
@@ -41,7 +41,7 @@ async function endedRun(body: Record<string, unknown> = {}) {
   });
   expect(finished.status, finished.text).toBe(200);
   await service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE id = $1`, [executionId]);
-  await composeTranscripts(service.deps.db, service.deps.blobs);
+  await makeTranscriptComposer(service.deps)();
   return { ...execution, artifactUid: reported.artifact_uid };
 }
 
