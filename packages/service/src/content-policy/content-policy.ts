@@ -51,7 +51,7 @@ export async function openContentPolicy(
 
   const checkPatterns = async (teamId: string, texts: readonly PolicyText[]): Promise<PolicyVerdict> => {
     if (rules.length === 0) return { kind: 'allowed' };
-    const result = await thread.search(texts).catch((error: unknown) => {
+    const result = await thread.search(teamId, texts).catch((error: unknown) => {
       log.warn({ err: error }, 'the patterns of the content policy cannot be searched');
       return { kind: 'busy' } as const;
     });

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import type { PolicyRule, TextKind } from './policy-file.ts';
 import { untilUsedUp } from './processor-limit.ts';
+import { makeTurns } from './turns.ts';
 
 export interface PolicyText {
   readonly kind: TextKind;
@@ -29,12 +30,13 @@ export type PatternResult =
   | { readonly kind: 'found' | 'too_slow'; readonly rule: number };
 
 export interface PatternThread {
-  search(texts: readonly PolicyText[]): Promise<PatternResult>;
+  /** Searches texts of a team, after those that wait; teams take turns. */
+  search(teamId: string, texts: readonly PolicyText[]): Promise<PatternResult>;
   close(): Promise<void>;
 }
 
 /** Checks that may wait for the thread. */
-const maxWaiting = 500;
+const waitingLimits = { waiting: 500, waitingPerTeam: 50 };
 const maxHeapMb = 256;
 
 /**
@@ -43,8 +45,8 @@ const maxHeapMb = 256;
  */
 export function openPatternThread(rules: PatternThreadData['rules'], limitMs: number): PatternThread {
   let current: Worker | undefined;
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
+  const turns = makeTurns(waitingLimits);
+  const searches = new Set<Promise<unknown>>();
 
   const started = async (): Promise<Worker> => {
     if (current) return current;
@@ -94,23 +96,18 @@ export function openPatternThread(rules: PatternThreadData['rules'], limitMs: nu
   };
 
   return {
-    search: async (texts) => {
-      if (waiting >= maxWaiting) return { kind: 'busy' };
-      waiting += 1;
-      const before = last;
-      const mine = (async () => {
-        await before.catch(() => {});
-        return await searchNow(texts);
-      })();
-      last = mine;
+    search: async (teamId, texts) => {
+      const search = turns(teamId, () => searchNow(texts));
+      searches.add(search);
       try {
-        return await mine;
+        const result = await search;
+        return result === 'busy' ? { kind: 'busy' } : result;
       } finally {
-        waiting -= 1;
+        searches.delete(search);
       }
     },
     close: async () => {
-      await last.catch(() => {});
+      await Promise.allSettled(searches);
       await current?.terminate();
       current = undefined;
     },
