@@ -93,20 +93,11 @@ function sentence(issue: Issue, value: unknown): Sentence {
         ? { message: ` must be ${wanted}${hint}`, suggestion }
         : { message: ` must be ${wanted}, and is ${shown(value)}` };
     }
-    case 'too_big':
-      return { message: ` must have at most ${issue.maximum}${unit(issue.origin)}` };
-    case 'too_small':
-      return { message: ` must have at least ${issue.minimum}${unit(issue.origin)}` };
     case 'invalid_key':
-      return { message: ` has a name that is not taken: ${issue.issues[0]?.message ?? 'it'}` };
+      return { message: ` is not accepted as a name: it ${issue.message}` };
     default:
       return { message: ` ${issue.message}` };
   }
-}
-
-function unit(origin: string): string {
-  if (origin === 'string') return ' characters';
-  return origin === 'array' ? ' entries' : '';
 }
 
 const kinds: Readonly<Record<string, string>> = {
