@@ -23,6 +23,7 @@ export interface ApiOptions {
  * @throws Failure for an answer with status 400 or above, after its body is printed
  */
 export async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
+  const verb = methodOf(method);
   requireSameSettings(context, addressSettings);
   const origin = requireOrigin(context);
   const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
@@ -34,7 +35,7 @@ export async function callApi(context: Context, method: string, path: string, op
   if (body !== undefined) headers.set('content-type', 'application/json');
   for (const pair of options.header ?? []) setHeader(headers, pair);
   const response = await send(urlOf(origin, path), {
-    method: method.toUpperCase(),
+    method: verb,
     redirect: 'manual',
     headers,
     ...(body === undefined ? {} : { body }),
@@ -47,6 +48,20 @@ export async function callApi(context: Context, method: string, path: string, op
   const problem = Problem.safeParse(tryJson(text));
   throw new Failure(
     `${response.status} ${problem.success ? describeProblem(new ApiError(problem.data)) : response.statusText}`,
+  );
+}
+
+/** Methods of the routes of the API. */
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** Returns the method in capital letters. @throws Failure for a word that is none */
+export function methodOf(word: string): string {
+  const method = word.toUpperCase();
+  if (methods.includes(method)) return method;
+  const order = word.startsWith('/') ? ' before the path' : '';
+  throw new Failure(
+    `${JSON.stringify(harmlessLine(word))} is not a method; give one of ${methods.join(', ')}${order}, as in: bin/runyard api GET /agent/runs`,
+    2,
   );
 }
 
