@@ -78,7 +78,7 @@ interface Sentence {
 
 function sentence(issue: Issue, value: unknown): Sentence {
   if (value === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value'))
-    return { message: ' is missing' };
+    return { message: ` ${issue.message.replace(/^is required/, 'is missing')}` };
   switch (issue.code) {
     case 'invalid_type':
       return {
