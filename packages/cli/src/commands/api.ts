@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { ApiError } from '@runyard/client';
 import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { describeProblem } from '../api.ts';
 import { apiKey, type Context, requireApiKey, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import { createCleaner, harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
@@ -76,18 +76,14 @@ export function urlOf(origin: string, path: string): URL {
 }
 
 function readBody(data: string): string | Buffer {
-  if (data === '-') return readFileSync(0);
-  if (!data.startsWith('@')) return data;
-  try {
-    return readFileSync(data.slice(1));
-  } catch (error) {
-    throw new Failure(`cannot read ${data.slice(1)}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  if (data === '-') return readInput('-');
+  return data.startsWith('@') ? readInput(data.slice(1)) : data;
 }
 
-function setHeader(headers: Headers, pair: string): void {
+export function setHeader(headers: Headers, pair: string): void {
   const colon = pair.indexOf(':');
   try {
+    if (colon === -1) throw new TypeError('there is no colon');
     headers.set(pair.slice(0, colon).trim(), pair.slice(colon + 1).trim());
   } catch {
     throw new Failure(`--header takes 'Name: value', not ${JSON.stringify(harmlessLine(pair))}`, 2);
