@@ -29,7 +29,7 @@ import { addListWord } from './list-word.ts';
 import { loadContext, loadRun } from './load-context.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
 import { addSecretCommands } from './secret-commands.ts';
-import { explainUsageErrors } from './usage-errors.ts';
+import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
 // Modules of commands are imported when the command runs: loading all of them takes several times as long as starting Node.
@@ -248,7 +248,12 @@ addAuditCommand(program);
 
 program.commandsGroup('For scripts and other programs:');
 addToolCommands(program);
-program.helpCommand('help [command]', 'show the help of a command');
+program
+  .helpCommand(false)
+  .command('help')
+  .description('show the help of a command')
+  .argument('[command...]', 'such as: runs get')
+  .action((names: readonly string[]) => showHelpOf(program, names));
 
 explainUsageErrors(program);
 
