@@ -18,6 +18,7 @@ export function addKeyCommands(program: Command): void {
   const keys = program.command('keys').description('list, create and delete API keys');
   keys
     .command('list', { isDefault: true })
+    .description('list the API keys that you may see, without their secret parts')
     .option(...asJson)
     .action(async (options) => (await loadKeys()).listKeys(await loadContext(), options));
   keys
@@ -46,6 +47,7 @@ export function addKeyCommands(program: Command): void {
     );
   keys
     .command('delete')
+    .description('delete a key, which stops working at once')
     .argument('<key-id>')
     .action(async (uid) => (await loadKeys()).deleteKey(await loadContext(), uid));
 }
@@ -54,6 +56,7 @@ export function addTeamCommands(program: Command): void {
   const teams = program.command('teams').description('list your teams, create and rename them, join one');
   teams
     .command('list', { isDefault: true })
+    .description('list your teams')
     .option(...asJson)
     .action(async (options) => (await loadTeams()).listTeams(await loadContext(), options));
   teams
@@ -78,6 +81,7 @@ export function addUserCommands(program: Command): void {
   const users = program.command('users').description('list, invite and remove the people of a team');
   users
     .command('list', { isDefault: true })
+    .description('list the people of the team')
     .option(...asJson)
     .action(async (options) => (await loadUsers()).listUsers(await loadContext(), options));
   users

@@ -1,4 +1,5 @@
 import { type ApiError, type Client, createClient, type ReceivedEvent } from '@runyard/client';
+import { inCommandWords } from './command-words.ts';
 import { apiKey, type Context, requireApiKey, requireOrigin } from './context.ts';
 import { Failure } from './failure.ts';
 import { requireSameSettings } from './same-settings.ts';
@@ -74,5 +75,5 @@ export function describeProblem({ problem }: ApiError): string {
     problem.error_code === 'authentication_required'
       ? '\nThe key comes from RUNYARD_API_KEY, else RUNYARD_BOOTSTRAP_KEY, else from the data folder for its own service.'
       : '';
-  return `${problem.error_code}: ${detail}${members}${trace}${hint}`;
+  return `${problem.error_code}: ${inCommandWords(detail)}${inCommandWords(members)}${trace}${hint}`;
 }

@@ -16,6 +16,16 @@ For example, with the UID of a webhook:
 or at times: {"provider": "schedule", "event": "cron_fired", "schedule": {"name": "nightly", "cron": "0 3 * * *"}}
 docs/factory-files.md has all triggers and filters, and the API reference all members.`;
 
+const updateHelp = `
+Members that the file leaves out get their defaults. bin/runyard automations show UID prints the present members: take name,
+prompt, triggers and, where they are there, agent, config, overlap, concurrency_key and enabled from it.
+`;
+
+const filterHelp = `
+The file has the member payload of a trigger's filter, such as {"status": ["firing"]}. Give the payload as a file, or a delivery:
+  echo '{"status": ["firing"]}' | bin/runyard automations test-filter FACTORY - --payload payload.json
+docs/factory-files.md explains payload filters.`;
+
 /** Adds the commands that manage automations. */
 export function addAutomationCommands(program: Command): void {
   const automations = program
@@ -43,6 +53,7 @@ export function addAutomationCommands(program: Command): void {
     .description('replace an automation; its runs act as you from now on')
     .argument('<uid>', uidHelp)
     .argument('<file>', 'JSON file with all members, - for standard input')
+    .addHelpText('after', `${updateHelp}${exampleHelp}`)
     .action(async (uid, file) => (await loadAutomations()).updateAutomation(await loadContext(), uid, file));
   automations
     .command('history')
@@ -68,7 +79,8 @@ export function addAutomationCommands(program: Command): void {
     .argument('<factory>', factoryHelp)
     .argument('<file>', 'JSON file with the filter, - for standard input')
     .option('--payload <file>', 'JSON file with the payload')
-    .option('--delivery <id>', 'id of an accepted delivery')
+    .option('--delivery <id>', 'id of an accepted delivery; bin/runyard webhooks deliveries lists them')
+    .addHelpText('after', filterHelp)
     .action(async (factory, file, options) =>
       (await loadAutomations()).testFilter(await loadContext(), factory, file, options),
     );

@@ -29,7 +29,7 @@ import { addListWord } from './list-word.ts';
 import { loadContext, loadRun } from './load-context.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
 import { addSecretCommands } from './secret-commands.ts';
-import { explainUsageErrors } from './usage-errors.ts';
+import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
 // Modules of commands are imported when the command runs: loading all of them takes several times as long as starting Node.
@@ -76,6 +76,7 @@ Settings are environment variables: docs/settings.md.
   bin/runyard doctor                         check this machine, and say how to fix problems`,
   );
 
+program.commandsGroup('Runs:');
 program
   .command('run')
   .description('start a run and watch it; starts Runyard in the background if it does not run')
@@ -118,30 +119,6 @@ program
   .option('--json', 'print each event as a line of JSON, and the run as the last line')
   .addHelpText('after', exitCodesHelp)
   .action(async (source, options) => (await import('./commands/run.ts')).run(await loadContext(), source, options));
-
-program
-  .command('up')
-  .description('start service, database and worker, and stay until Ctrl-C')
-  .action(async () => (await import('./commands/up.ts')).up(await loadContext()));
-program
-  .command('down')
-  .description('stop the programs of this data folder; asks whether to wait for live runs')
-  .option('--wait', 'stop when the live runs have ended; begin no others')
-  .option('--force', 'end the live runs: they become ERROR and can be run again')
-  .action(async (options) => (await import('./commands/down.ts')).down(await loadContext(), options));
-program
-  .command('status')
-  .description('show the programs of this data folder')
-  .option(...asJson)
-  .action(async (options) => (await import('./commands/status.ts')).status(await loadContext(), options));
-program
-  .command('doctor')
-  .description('check this machine, and say how to fix problems')
-  .option(...asJson)
-  .action(async (options) => {
-    const { doctor } = await import('./commands/doctor.ts');
-    await doctor(await loadContext(), options);
-  });
 
 const runs = program
   .command('runs')
@@ -198,23 +175,40 @@ program
   .option(...asJson)
   .addHelpText('after', exitCodesHelp)
   .action(async (run, options) => (await import('./commands/rerun.ts')).rerun(await loadContext(), run, options));
-
 addArtifactCommands(program, runHelp);
-addCatalogueCommands(program);
-addScheduleCommands(program);
-addWebhookCommands(program);
-addAutomationCommands(program);
-addMcpCommands(program);
-addCodeHostCommands(program);
-addFactoryCommands(program);
 
-addKeyCommands(program);
-addTeamCommands(program);
-addUserCommands(program);
-addIdentityCommands(program);
-addAuditCommand(program);
-addSecretCommands(program);
-
+program.commandsGroup('Start and stop:');
+program
+  .command('up')
+  .description('start service, database and worker, and stay until Ctrl-C')
+  .action(async () => (await import('./commands/up.ts')).up(await loadContext()));
+program
+  .command('down')
+  .description('stop the programs of this data folder; asks whether to wait for live runs')
+  .option('--wait', 'stop when the live runs have ended; begin no others')
+  .option('--force', 'end the live runs: they become ERROR and can be run again')
+  .action(async (options) => (await import('./commands/down.ts')).down(await loadContext(), options));
+program
+  .command('status')
+  .description('show the programs of this data folder')
+  .option(...asJson)
+  .action(async (options) => (await import('./commands/status.ts')).status(await loadContext(), options));
+program
+  .command('doctor')
+  .description('check this machine, and say how to fix problems')
+  .option(...asJson)
+  .action(async (options) => {
+    const { doctor } = await import('./commands/doctor.ts');
+    await doctor(await loadContext(), options);
+  });
+program
+  .command('service')
+  .description('start only the service (and its embedded database)')
+  .action(async () => (await import('./commands/up.ts')).serviceOnly(await loadContext()));
+program
+  .command('worker')
+  .description('start only a worker, for the service at RUNYARD_BASE_URL')
+  .action(async () => (await import('./commands/worker.ts')).workerOnly(await loadContext()));
 program
   .command('export')
   .description('write the whole database into one file')
@@ -231,17 +225,36 @@ program
     const { importAll } = await import('./commands/transfer.ts');
     await importAll(await loadContext(), file);
   });
-program
-  .command('service')
-  .description('start only the service (and its embedded database)')
-  .action(async () => (await import('./commands/up.ts')).serviceOnly(await loadContext()));
-program
-  .command('worker')
-  .description('start only a worker, for the service at RUNYARD_BASE_URL')
-  .action(async () => (await import('./commands/worker.ts')).workerOnly(await loadContext()));
 
+program.commandsGroup('What runs use:');
+addCatalogueCommands(program);
+addSecretCommands(program);
+addMcpCommands(program);
+addCodeHostCommands(program);
+
+program.commandsGroup('Schedules, webhooks and automations:');
+addScheduleCommands(program);
+addWebhookCommands(program);
+addAutomationCommands(program);
+addFactoryCommands(program);
+
+program.commandsGroup('Team and access:');
+addKeyCommands(program);
+addTeamCommands(program);
+addUserCommands(program);
+addIdentityCommands(program);
 addBudgetCommands(program);
+addAuditCommand(program);
+
+program.commandsGroup('For scripts and other programs:');
 addToolCommands(program);
+program
+  .helpCommand(false)
+  .command('help')
+  .description('show the help of a command')
+  .argument('[command...]', 'such as: runs get')
+  .action((names: readonly string[]) => showHelpOf(program, names));
+
 explainUsageErrors(program);
 
 // A reader that closes the pipe (`runyard logs … | head`) is no error.

@@ -30,7 +30,8 @@ test.each([
   ['RUNYARD_ALLOW_PRIVATE_NETWORKS', 'fd00::/129', 'must be networks like 10.0.0.0/8 or fd00::/8'],
   ['RUNYARD_EGRESS', 'example.com,*', 'must be any, none, or hosts like example.com'],
   ['RUNYARD_UNKNOWN_MODEL_PRICE', '2', 'must be two prices in US dollars'],
-  ['RUNYARD_PROT', '4180', 'is not a setting of Runyard; see docs/settings.md'],
+  ['RUNYARD_PROT', '4180', 'is not a setting of Runyard; did you mean RUNYARD_PORT?'],
+  ['RUNYARD_COLOUR', 'red', 'is not a setting of Runyard; see docs/settings.md'],
 ])('%s=%s is refused with its name and the reason', (name, value, reason) => {
   const message = refusal({ [name]: value });
   expect(message).toContain(`${name}: `);

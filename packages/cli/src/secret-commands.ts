@@ -12,6 +12,7 @@ export function addSecretCommands(program: Command): void {
   const secrets = program.command('secrets').description('list, set and delete the secrets that runs can use');
   secrets
     .command('list', { isDefault: true })
+    .description('list the secrets, without their values')
     .option(...asJson)
     .action(async (options) => (await loadSecrets()).listSecrets(await loadContext(), options));
   secrets
@@ -25,6 +26,7 @@ export function addSecretCommands(program: Command): void {
     .action(async (name, options) => (await loadSecrets()).setSecret(await loadContext(), name, options));
   secrets
     .command('delete')
+    .description('delete a secret; runs that got its value keep it')
     .argument('<name>')
     .addOption(scope().choices(secretScopes))
     .action(async (name, options) => (await loadSecrets()).deleteSecret(await loadContext(), name, options));

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { explainUsageErrors } from './usage-errors.ts';
+import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
 
 function errorOf(...words: string[]): string {
   let printed = '';
@@ -28,11 +28,38 @@ test.each([
   [['rnus'], "runyard: unknown command 'rnus'\n(Did you mean runs?)\nSee: bin/runyard --help\n"],
   [['runs', '--jsn'], "runyard: unknown option '--jsn'\n(Did you mean --json?)\nSee: bin/runyard runs --help\n"],
   [['runs', 'get'], "runyard: missing required argument 'run'\nSee: bin/runyard runs get --help\n"],
-  [['runs', 'gte'], 'runyard: bin/runyard runs has no command "gte"\nSee: bin/runyard runs --help\n'],
+  [['runs', 'gte'], 'runyard: bin/runyard runs has no command "gte"; it has get\nSee: bin/runyard runs --help\n'],
   [
     ['environments', 'hosts'],
-    'runyard: bin/runyard environments has no command "hosts", and "list" takes no arguments\nSee: bin/runyard environments --help\n',
+    'runyard: bin/runyard environments has no command "hosts", and "list" takes no arguments; it has list\nSee: bin/runyard environments --help\n',
   ],
 ])('names the mistake and the help of the command: %j', (words, message) => {
   expect(errorOf(...words)).toBe(message);
+});
+
+function helpOf(...names: string[]): string {
+  let printed = '';
+  const write = (text: string) => {
+    printed += text;
+  };
+  const program = new Command('runyard').exitOverride().configureOutput({ writeOut: write, writeErr: write });
+  program.command('runs').description('list runs').command('get').description('show one run');
+  explainUsageErrors(program);
+  try {
+    showHelpOf(program, names);
+  } catch (error) {
+    expect(error).toMatchObject({ exitCode: 1 });
+  }
+  return printed;
+}
+
+test.each([
+  [[], 'Usage: runyard [options]'],
+  [['runs'], 'Usage: runyard runs [options]'],
+  [['runs', 'get'], 'Usage: runyard runs get [options]'],
+  [['foo'], "runyard: unknown command 'foo'\nSee: bin/runyard --help\n"],
+  [['runs', 'foo'], 'runyard: bin/runyard runs has no command "foo"; it has get\nSee: bin/runyard runs --help\n'],
+  [['runs', 'get', 'foo'], 'runyard: bin/runyard runs get has no command "foo"; it has none\n'],
+])('shows the help of %j', (names, expected) => {
+  expect(helpOf(...names)).toContain(expected);
 });

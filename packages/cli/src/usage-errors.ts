@@ -16,7 +16,8 @@ function usageError(command: Command, text: string): string {
   const surplus = /^error: too many arguments.* got \d+: ([^,\n]*?)[,.\n]/.exec(text)?.[1];
   if (group === null || surplus === undefined) return text.replace(/^error: /, 'runyard: ');
   const rest = group === command ? '' : `, and "${command.name()}" takes no arguments`;
-  return `runyard: ${fullName(group)} has no command "${surplus}"${rest}\n`;
+  const names = group.commands.map((each) => each.name()).join(', ');
+  return `runyard: ${fullName(group)} has no command "${surplus}"${rest}; it has ${names}\n`;
 }
 
 /** Makes wrong usage look as other failures do, and names the help of the command. Call after all commands are there. */
@@ -25,4 +26,19 @@ export function explainUsageErrors(command: Command): void {
     .configureOutput({ outputError: (text, write) => write(usageError(command, text)) })
     .showHelpAfterError(`See: ${fullName(groupOf(command) ?? command)} --help`);
   for (const subcommand of command.commands) explainUsageErrors(subcommand);
+}
+
+/** Prints the help of the command that the names lead to, such as `runs get`. A name that leads nowhere is wrong usage. */
+export function showHelpOf(program: Command, names: readonly string[]): void {
+  let command = program;
+  for (const name of names) {
+    const next = command.commands.find((each) => each.name() === name);
+    if (next === undefined) {
+      if (command === program) command.error(`error: unknown command '${name}'`);
+      const all = command.commands.map((each) => each.name()).join(', ');
+      const has = all === '' ? 'it has none' : `it has ${all}`;
+      command.error(`error: ${fullName(command)} has no command "${name}"; ${has}`);
+    } else command = next;
+  }
+  command.outputHelp();
 }

@@ -5,6 +5,7 @@ import { AgentName } from './factory-files/schemas/execution.ts';
 import { readUnknownKey } from './factory-files/schemas/strict-object.ts';
 import { eventsOfProvider, isAvailableProvider, Trigger } from './factory-files/schemas/triggers.ts';
 import { maxTriggers } from './limits.ts';
+import { plainMessage } from './plain-message.ts';
 import { NonBlank, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo, UserProfile } from './profiles.ts';
 import { OverlapPolicy } from './schedules.ts';
@@ -43,7 +44,7 @@ function checkTrigger(trigger: unknown, context: z.RefinementCtx): void {
     });
     return;
   }
-  const checked = Trigger.safeParse(trigger);
+  const checked = Trigger.safeParse(trigger, { error: plainMessage });
   if (checked.success) return;
   const add = (path: readonly PropertyKey[], message: string) =>
     context.addIssue({ code: 'custom', path: [...path], message });

@@ -6,6 +6,7 @@ import { modelSettings } from './settings/models.ts';
 import { serviceSettings } from './settings/service.ts';
 import type { ReadText, Setting } from './settings/setting.ts';
 import { workerSettings } from './settings/worker.ts';
+import { makeSpelling } from './spelling.ts';
 
 export const settingsTable = {
   ...serviceSettings,
@@ -39,7 +40,9 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   const settings: Record<string, unknown> = {};
   for (const name of Object.keys(env)) {
     if (name.startsWith('RUNYARD_') && !(name in settingsTable)) {
-      problems.push(`${name}: is not a setting of Runyard; see docs/settings.md`);
+      const meant = makeSpelling(Object.keys(settingsTable)).suggest(name);
+      const hint = meant === undefined ? 'see docs/settings.md' : `did you mean ${meant}?`;
+      problems.push(`${name}: is not a setting of Runyard; ${hint}`);
     }
   }
   for (const [name, setting] of Object.entries(settingsTable) as [SettingName, Setting<unknown>][]) {

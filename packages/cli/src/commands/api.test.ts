@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { urlOf } from './api.ts';
+import { methodOf, setHeader, urlOf } from './api.ts';
 
 const origin = 'http://127.0.0.1:4180';
 test.each([
@@ -15,4 +15,16 @@ test.each([
   const url = urlOf(origin, path);
   expect(url.origin).toBe(origin);
   expect(url.pathname + url.search).toBe(expected);
+});
+
+test.each(['get', 'Post', 'DELETE'])('sends the method %s in capital letters', (word) => {
+  expect(methodOf(word)).toBe(word.toUpperCase());
+});
+
+test.each(['FOO', '/agent/runs', 'GET /agent/runs', ''])('refuses the method %j and lists the methods', (word) => {
+  expect(() => methodOf(word)).toThrow(/ is not a method; give one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS/);
+});
+
+test.each(['foo', ': a', 'a b: c', ''])('refuses the header %j', (pair) => {
+  expect(() => setHeader(new Headers(), pair)).toThrow("--header takes 'Name: value'");
 });

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { ApiError } from '@runyard/client';
 import { Problem } from '@runyard/contract/errors';
 import { apiPrefix } from '@runyard/contract/route';
 import { describeProblem } from '../api.ts';
 import { apiKey, type Context, requireApiKey, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import { createCleaner, harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
@@ -23,6 +23,7 @@ export interface ApiOptions {
  * @throws Failure for an answer with status 400 or above, after its body is printed
  */
 export async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
+  const verb = methodOf(method);
   requireSameSettings(context, addressSettings);
   const origin = requireOrigin(context);
   const key = context.settings.RUNYARD_BASE_URL === undefined ? requireApiKey(context) : apiKey(context);
@@ -34,7 +35,7 @@ export async function callApi(context: Context, method: string, path: string, op
   if (body !== undefined) headers.set('content-type', 'application/json');
   for (const pair of options.header ?? []) setHeader(headers, pair);
   const response = await send(urlOf(origin, path), {
-    method: method.toUpperCase(),
+    method: verb,
     redirect: 'manual',
     headers,
     ...(body === undefined ? {} : { body }),
@@ -50,6 +51,20 @@ export async function callApi(context: Context, method: string, path: string, op
   );
 }
 
+/** Methods of the routes of the API. */
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** Returns the method in capital letters. @throws Failure for a word that is none */
+export function methodOf(word: string): string {
+  const method = word.toUpperCase();
+  if (methods.includes(method)) return method;
+  const order = word.startsWith('/') ? ' before the path' : '';
+  throw new Failure(
+    `${JSON.stringify(harmlessLine(word))} is not a method; give one of ${methods.join(', ')}${order}, as in: bin/runyard api GET /agent/runs`,
+    2,
+  );
+}
+
 /** Returns the URL of a path, which may be given with or without `/api/v1`. The key is sent to no other server. */
 export function urlOf(origin: string, path: string): URL {
   const rooted = path.startsWith('/') ? path : `/${path}`;
@@ -61,18 +76,14 @@ export function urlOf(origin: string, path: string): URL {
 }
 
 function readBody(data: string): string | Buffer {
-  if (data === '-') return readFileSync(0);
-  if (!data.startsWith('@')) return data;
-  try {
-    return readFileSync(data.slice(1));
-  } catch (error) {
-    throw new Failure(`cannot read ${data.slice(1)}: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  if (data === '-') return readInput('-');
+  return data.startsWith('@') ? readInput(data.slice(1)) : data;
 }
 
-function setHeader(headers: Headers, pair: string): void {
+export function setHeader(headers: Headers, pair: string): void {
   const colon = pair.indexOf(':');
   try {
+    if (colon === -1) throw new TypeError('there is no colon');
     headers.set(pair.slice(0, colon).trim(), pair.slice(colon + 1).trim());
   } catch {
     throw new Failure(`--header takes 'Name: value', not ${JSON.stringify(harmlessLine(pair))}`, 2);

@@ -63,7 +63,7 @@ test('stores the private key of a GitHub App from a file, for the own runs', asy
 
 test.each([
   ['an empty input', '-', 'is empty'],
-  ['a file that does not exist', '/nonexistent', 'cannot be read'],
+  ['a file that does not exist', '/nonexistent', 'there is no file'],
 ])('refuses %s before it asks the service', async (_, file, message) => {
   const before = bodies.length;
   await expect(addCodeHost(context, { file }, () => ' ')).rejects.toThrow(message);

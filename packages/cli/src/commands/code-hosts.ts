@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { CodeHostCredential, CreateCodeHostCredentialRequest } from '@runyard/contract/code-hosts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
@@ -47,9 +47,9 @@ export interface AddOptions {
 export async function addCodeHost(
   context: Context,
   options: AddOptions,
-  readInput: () => string = () => readFileSync(0, 'utf8'),
+  readStandardInput: () => string = () => readInput('-').toString('utf8'),
 ): Promise<void> {
-  const body = requestOf(options, readSecret(options.file, readInput));
+  const body = requestOf(options, readSecret(options.file, readStandardInput));
   const made = await connect(context).createCodeHostCredential({ body });
   if (options.json) context.out(`${harmlessJson(made)}\n`);
   else context.out(`${made.id}\n`);
@@ -58,13 +58,8 @@ export async function addCodeHost(
   );
 }
 
-function readSecret(file: string, readInput: () => string): string {
-  let text: string;
-  try {
-    text = (file === '-' ? readInput() : readFileSync(file, 'utf8')).trim();
-  } catch (error) {
-    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, 2);
-  }
+function readSecret(file: string, readStandardInput: () => string): string {
+  const text = (file === '-' ? readStandardInput() : readInput(file, 2).toString('utf8')).trim();
   if (text === '') throw new Failure('the token or private key is empty; give it on standard input, or --file FILE', 2);
   return text;
 }

@@ -97,5 +97,8 @@ test('runs without a service as bin/runyard factory validate, and exits with 2 w
       env: { PATH: process.env.PATH },
     });
   expect(run(folder)).toMatchObject({ status: 0, stderr: expect.stringContaining('has no faults') });
-  expect(run(path.join(folder, 'none'))).toMatchObject({ status: 2, stderr: expect.stringContaining('cannot read') });
+  expect(run(path.join(folder, 'none'))).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('there is no folder'),
+  });
 });

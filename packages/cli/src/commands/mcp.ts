@@ -1,10 +1,10 @@
 /** Commands about the MCP servers that a team has stored for its runs. */
-import { readFileSync } from 'node:fs';
-import { CreateMcpServerRequest, type McpServer } from '@runyard/contract/mcp-servers';
+import type { McpServer } from '@runyard/contract/mcp-servers';
 import { z } from 'zod';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
@@ -46,9 +46,13 @@ export async function getMcpServer(context: Context, serverId: string): Promise<
 
 /** Stores a server. */
 export async function createMcpServer(context: Context, name: string, options: ServerOptions): Promise<void> {
-  const request = CreateMcpServerRequest.safeParse({ name, ...described(options, options.url !== undefined) });
-  if (!request.success) throw new Failure(z.prettifyError(request.error));
-  show(context, await connect(context).createMcpServer({ body: request.data }), options);
+  if ((options.url === undefined) === (options.command === undefined))
+    throw new Failure(
+      'give one of --url, for a server over HTTP, and --command, for a program that starts inside the sandbox',
+      2,
+    );
+  const body = { name, ...described(options, options.url !== undefined) };
+  show(context, await connect(context).createMcpServer({ body }), options);
 }
 
 /** Changes what the options name. */
@@ -88,7 +92,7 @@ const Values = z.record(z.string(), z.string());
 
 /** Reads headers or variables. Errors do not repeat the text, which holds secrets. */
 function readValues(file: string): Record<string, string> {
-  const text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  const text = readInput(file).toString('utf8');
   try {
     return Values.parse(JSON.parse(text));
   } catch {

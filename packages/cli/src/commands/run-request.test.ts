@@ -108,7 +108,7 @@ test.each([
   [
     'an attachment that is not there',
     () => buildRunRequest('go', { attach: ['nope.txt'] }, noInput),
-    'cannot read nope.txt',
+    'there is no file nope.txt',
   ],
   [
     'an attachment that is too large',

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { overLimit } from '@runyard/contract/byte-size';
@@ -7,6 +7,7 @@ import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/con
 import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 
 export interface RunOptions {
   readonly title?: string;
@@ -47,7 +48,9 @@ export function buildRunRequest(
     throw new Failure('a prompt is needed: a file, - for standard input, or the prompt itself; or --skill', 2);
   const prompt = source === undefined ? '' : readPrompt(source, readStandardInput);
   if (source !== undefined && prompt.trim() === '')
-    throw new Failure(`the prompt is empty (${source === '-' ? 'standard input' : source})`);
+    throw new Failure(
+      `the prompt is empty${source.trim() === '' ? '' : ` (${source === '-' ? 'standard input' : source})`}`,
+    );
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
   if ((options.attach?.length ?? 0) > maxAttachments)
@@ -116,7 +119,7 @@ function parseIdle(text: string): number {
 }
 
 function readText(file: string): string {
-  const bytes = readBytes(file);
+  const bytes = readInput(file);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -124,16 +127,8 @@ function readText(file: string): string {
   }
 }
 
-function readBytes(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new Failure(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
 function readAttachment(file: string): AttachmentInput {
-  const bytes = readBytes(file);
+  const bytes = readInput(file);
   if (bytes.length > maxAttachmentBytes) {
     throw new Failure(`${file} is too large to attach: ${overLimit(bytes.length, maxAttachmentBytes)}`);
   }

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { Secret, SecretScope } from '@runyard/contract/secrets';
 import { rotateKey } from '@runyard/service/rotate-key';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
@@ -59,11 +59,11 @@ function readValue(file: string | undefined): string {
       'the value comes from standard input or a file: bin/runyard secrets set NAME < FILE, or --file FILE',
       2,
     );
+  const bytes = readInput(file ?? '-');
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file ?? 0));
-  } catch (error) {
-    if (error instanceof TypeError) throw new Failure('the value is not UTF-8 text; encode it, for example as base64');
-    throw new Failure(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure('the value is not UTF-8 text; encode it, for example as base64');
   }
 }
 

@@ -12,10 +12,17 @@ import { readServiceFile } from '../supervise/service-file.ts';
 export async function exportAll(context: Context, file: string): Promise<void> {
   const target = path.resolve(file);
   if (existsSync(target)) throw new Failure(`${target} exists already; name a new file`);
+  requireDatabase(context);
   const result = await exportDataFolder(dataPlace(context), target).catch(toFailure);
   context.report(
     `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: protect it as you protect the data folder`,
   );
+}
+
+/** Refuses a folder without an embedded database, which would otherwise be created. */
+function requireDatabase({ folder, settings }: Context): void {
+  if (settings.RUNYARD_DATABASE_URL !== undefined || existsSync(path.join(folder.path, 'postgres'))) return;
+  throw new Failure(`there is no database in ${folder.path}; set RUNYARD_DATA_DIR to the data folder to export`);
 }
 
 /** Fills an empty database and blob folder from a file that `export` wrote; the service must not run. */

@@ -1,9 +1,9 @@
 /** Manages webhooks. */
-import { readFileSync } from 'node:fs';
 import type { SignatureSchemeName, Webhook, WebhookAuthMode, WebhookWithSecret } from '@runyard/contract/webhooks';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
@@ -15,7 +15,7 @@ type Client = ReturnType<typeof connect>;
 /** Reads a secret from a file, so that it is in no argument. */
 export function secretFrom(file: string | undefined): { secret?: string } {
   if (file === undefined) return {};
-  const secret = readFileSync(file === '-' ? 0 : file, 'utf8').trim();
+  const secret = readInput(file).toString('utf8').trim();
   if (secret === '') throw new Failure(`${file}: there is no secret in it`);
   return { secret };
 }

@@ -39,6 +39,9 @@ function list(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new Failure(`there is no folder ${folder}`, 2);
+    if (code === 'ENOTDIR') throw new Failure(`${folder} is a file; name the folder with the definition files`, 2);
     throw new Failure(`cannot read the folder ${folder}: ${reasonOf(error)}`, 2);
   }
 }

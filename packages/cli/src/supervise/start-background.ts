@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { type DataFolder, root } from '../installation.ts';
 import { childEnvironment } from './child-environment.ts';
 import { type Claim, readClaim } from './claim.ts';
 import { readLogTail, sizeOf } from './log-file.ts';
+import { makeFolders } from './make-folders.ts';
 
 /** Longest wait. It is longer than the start of both programs may take. */
 const patienceMs = 120_000;
@@ -24,7 +25,7 @@ export async function startInBackground(
   env: Readonly<Record<string, string | undefined>>,
   { signal, report }: { readonly signal: AbortSignal; readonly report: (message: string) => void },
 ): Promise<Claim & { origin: string }> {
-  mkdirSync(folder.logs, { recursive: true, mode: 0o700 });
+  makeFolders(folder);
   const logFile = path.join(folder.logs, 'supervisor.log');
   const logStart = sizeOf(logFile);
   const log = openSync(logFile, 'a', 0o600);

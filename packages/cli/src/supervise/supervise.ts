@@ -1,6 +1,7 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { Failure } from '../failure.ts';
 import { type Claim, drainSignal, takeClaim } from './claim.ts';
+import { makeFolders } from './make-folders.ts';
 import { type Stack, type StackStart, startStack } from './stack.ts';
 
 /** Programs to start, and how. */
@@ -37,8 +38,7 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', drainSignal] as const;
  */
 export async function supervise(supervision: Supervise): Promise<void> {
   const { folder, report } = supervision;
-  mkdirSync(folder.path, { recursive: true, mode: 0o700 });
-  mkdirSync(folder.logs, { recursive: true, mode: 0o700 });
+  makeFolders(folder);
   const taken = takeClaim(folder.supervisorFile, supervision.mode);
   if (!taken.ok) throw new AlreadyRunning(taken.holder);
 

@@ -78,7 +78,7 @@ interface Sentence {
 
 function sentence(issue: Issue, value: unknown): Sentence {
   if (value === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value'))
-    return { message: ' is missing' };
+    return { message: ` ${issue.message.replace(/^is required/, 'is missing')}` };
   switch (issue.code) {
     case 'invalid_type':
       return {
@@ -93,20 +93,11 @@ function sentence(issue: Issue, value: unknown): Sentence {
         ? { message: ` must be ${wanted}${hint}`, suggestion }
         : { message: ` must be ${wanted}, and is ${shown(value)}` };
     }
-    case 'too_big':
-      return { message: ` must have at most ${issue.maximum}${unit(issue.origin)}` };
-    case 'too_small':
-      return { message: ` must have at least ${issue.minimum}${unit(issue.origin)}` };
     case 'invalid_key':
-      return { message: ` has a name that is not taken: ${issue.issues[0]?.message ?? 'it'}` };
+      return { message: ` is not accepted as a name: it ${issue.message}` };
     default:
       return { message: ` ${issue.message}` };
   }
-}
-
-function unit(origin: string): string {
-  if (origin === 'string') return ' characters';
-  return origin === 'array' ? ' entries' : '';
 }
 
 const kinds: Readonly<Record<string, string>> = {

@@ -134,7 +134,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'an empty list of triggers',
       automation('triggers: []\n'),
-      'automations/n/automation.md:2:11: triggers must have at least 1 entries',
+      'automations/n/automation.md:2:11: triggers must have at least 1 entry',
     ],
     [
       'enabled as text',

@@ -41,7 +41,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'a webhook trigger without UIDs',
       trigger('provider: webhook\nevent: received'),
-      'automations/n/automation.md:3:5: triggers[0].filter is missing',
+      'automations/n/automation.md:3:5: triggers[0].filter is missing: it names the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
     ],
     [
       'a payload filter with a scalar',

@@ -1,5 +1,7 @@
 /** The type of a setting, and the kinds of values that several settings share. Loads no zod, because every command reads settings. */
 
+import { choiceMessage } from '../plain-message.ts';
+
 /** The value of a setting, or why its text is wrong. */
 export type Reading<T> = { readonly value: T } | { readonly problem: string };
 
@@ -30,8 +32,7 @@ export const oneOf =
   <const W extends string>(...words: readonly W[]): ReadText<W> =>
   (text) => {
     const value = words.find((word) => word === text);
-    const choices = words.map((word) => JSON.stringify(word)).join('|');
-    return value === undefined ? { problem: `Invalid option: expected one of ${choices}` } : { value };
+    return value === undefined ? { problem: choiceMessage(words, text) } : { value };
   };
 
 /** A URL without its trailing slash. */

@@ -2,6 +2,7 @@
 import { CreateAutomationRequest } from '@runyard/contract/automations';
 import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
 import { pathOf } from '@runyard/contract/factory-files/layout';
+import { plainMessage } from '@runyard/contract/plain-message';
 import type { Author } from '../access/audit/record.ts';
 import {
   type AutomationFailure,
@@ -27,7 +28,9 @@ export interface AutomationsToApply {
 /** Adds a fault for each automation whose members the API would refuse. */
 export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
   for (const automation of definition.automations) {
-    const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation));
+    const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation), {
+      error: plainMessage,
+    });
     for (const { path, message } of checked.error?.issues ?? []) {
       const [member, ...rest] = path.map((part) => (typeof part === 'symbol' ? '' : part));
       const at = member === 'concurrency_key' ? ['concurrencyKey'] : [member ?? '', ...rest];

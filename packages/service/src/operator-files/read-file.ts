@@ -1,5 +1,6 @@
 /** Reads the YAML and JSON files that an operator names in settings. JSON is YAML too. */
 import { readFile } from 'node:fs/promises';
+import { plainMessage } from '@runyard/contract/plain-message';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 
@@ -52,7 +53,7 @@ export async function readOperatorFile<T extends z.ZodType>(
   } catch {
     return { ok: false, problems: [`${setting}: ${file}: aliases (*name) are not accepted; write the value out`] };
   }
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: plainMessage });
   if (parsed.success) return { ok: true, value: parsed.data, lineOf };
   return {
     ok: false,

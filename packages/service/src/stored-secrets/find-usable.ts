@@ -1,4 +1,5 @@
 /** Decides which secrets a run may have. No other code decides that. */
+import { plainMessage } from '@runyard/contract/plain-message';
 import { type SecretReference, SecretVariable } from '@runyard/contract/secrets';
 import type { RunActor } from '../access/actor.ts';
 import type { Fault } from '../fault.ts';
@@ -105,7 +106,7 @@ export function faultsOfReferences(references: readonly SecretReference[]): Faul
     const path = `config.secrets.${index}.${reference.variable === undefined ? 'name' : 'variable'}`;
     if (taken.has(variable)) return [{ path, message: `two secrets are in the variable ${variable}` }];
     taken.add(variable);
-    const checked = SecretVariable.safeParse(variable);
+    const checked = SecretVariable.safeParse(variable, { error: plainMessage });
     return checked.success ? [] : [{ path, message: checked.error.issues[0]?.message ?? 'is no variable' }];
   });
 }

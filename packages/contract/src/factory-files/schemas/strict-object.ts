@@ -9,9 +9,9 @@ type NotAvailable = Readonly<Record<string, string>>;
 
 /**
  * An object that accepts no other keys. Its fault for unknown keys has the message of each key on a line of its own, followed by a
- * separator and the known name that was probably meant.
+ * separator and the known name that was probably meant. `purpose` is added to the fault that the object is missing.
  */
-export function strictObject<S extends z.core.$ZodShape>(shape: S, notAvailable: NotAvailable = {}) {
+export function strictObject<S extends z.core.$ZodShape>(shape: S, notAvailable: NotAvailable = {}, purpose?: string) {
   const spelling = makeSpelling(Object.keys(shape));
   const describeKey = (key: string): string => {
     const reason = Object.hasOwn(notAvailable, key) ? notAvailable[key] : undefined;
@@ -21,7 +21,10 @@ export function strictObject<S extends z.core.$ZodShape>(shape: S, notAvailable:
     return `is not a known key${known}${separator}${suggestion ?? ''}`;
   };
   return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? issue.keys.map(describeKey).join('\n') : undefined),
+    error: (issue) => {
+      if (issue.code === 'unrecognized_keys') return issue.keys.map(describeKey).join('\n');
+      return purpose !== undefined && issue.input === undefined ? `is required: ${purpose}` : undefined;
+    },
   });
 }
 

@@ -31,14 +31,19 @@ const TimeZone = NonBlank.max(100).refine((name) => findTimeZone(name) !== null,
 const WebhookTrigger = strictObject({
   provider: z.literal('webhook'),
   event: z.literal('received'),
-  filter: strictObject({
-    webhook_ids: z
-      .union([webhookIds, strictObject({ in: webhookIds.describe('The same list') }).transform(({ in: ids }) => ids)], {
-        error: 'must be a list of UIDs of webhooks, which have 22 characters; names of files are not UIDs',
-      })
-      .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them'),
-    payload: PayloadFilter.optional(),
-  }).describe('Deliveries that start a run'),
+  filter: strictObject(
+    {
+      webhook_ids: z
+        .union(
+          [webhookIds, strictObject({ in: webhookIds.describe('The same list') }).transform(({ in: ids }) => ids)],
+          { error: 'must be a list of UIDs of webhooks, which have 22 characters; names of files are not UIDs' },
+        )
+        .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them'),
+      payload: PayloadFilter.optional(),
+    },
+    {},
+    'it names the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
+  ).describe('Deliveries that start a run'),
 }).describe('A delivery to a webhook of the factory');
 
 const Cron = NonBlank.max(200).superRefine((text, context) => {
@@ -50,15 +55,21 @@ const ScheduleTrigger = strictObject(
   {
     provider: z.literal('schedule'),
     event: z.literal('cron_fired'),
-    schedule: strictObject({
-      name: NonBlank.max(100)
-        .optional()
-        .describe('Name of the schedule in the automation. A new name makes a new schedule; one may be without a name'),
-      cron: Cron.describe(
-        'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration from 1m',
-      ),
-      timezone: TimeZone.optional().describe('IANA time zone in which the fields are read. Default: UTC'),
-    }).describe('When runs start'),
+    schedule: strictObject(
+      {
+        name: NonBlank.max(100)
+          .optional()
+          .describe(
+            'Name of the schedule in the automation. A new name makes a new schedule; one may be without a name',
+          ),
+        cron: Cron.describe(
+          'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration from 1m',
+        ),
+        timezone: TimeZone.optional().describe('IANA time zone in which the fields are read. Default: UTC'),
+      },
+      {},
+      'it says when runs start, such as {"cron": "0 3 * * *"}',
+    ).describe('When runs start'),
   },
   { filter: 'schedules are declared in the trigger, as `schedule`; leave it out' },
 ).describe('A time of a schedule');

@@ -18,11 +18,9 @@ function nested(query: Readonly<Record<string, unknown>>): Record<string, unknow
 const partOf = (schema: z.ZodType | undefined): KnownMembers => (schema ? knownMembers(schema) : nothingKnown);
 
 /** Returns the fault that an unknown member is in a request with `Prefer: handling=strict`. */
-function faultOf({ path, belongsIn }: IgnoredMember): Fault {
-  const advice =
-    belongsIn === undefined
-      ? 'leave it out, or send the request without Prefer: handling=strict'
-      : `it belongs in ${belongsIn}`;
+function faultOf({ path, belongsIn, known }: IgnoredMember): Fault {
+  const others = known.length > 0 ? `; known names: ${known.join(', ')}` : '';
+  const advice = belongsIn === undefined ? `leave it out${others}` : `it belongs in ${belongsIn}`;
   return { path, message: `is not a known name here; ${advice}` };
 }
 

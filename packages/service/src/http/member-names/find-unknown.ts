@@ -14,6 +14,8 @@ export interface IgnoredMember {
   readonly path: string;
   /** Path of an object beside it that has a member of this name. */
   readonly belongsIn?: string;
+  /** Names that are known in its place. */
+  readonly known: readonly string[];
 }
 
 type KnownObject = Extract<KnownMembers, { kind: 'object' }>;
@@ -39,7 +41,12 @@ export function findUnknown(root: KnownMembers, value: unknown): UnknownNames {
         misspelt.push({ path: place, message: `is not a known name; did you mean ${suggestion}?` });
     } else if (ignored.length < maxNoted) {
       const home = [...known.members].find(([, member]) => member.kind === 'object' && member.members.has(name));
-      ignored.push({ path: place, ...(home ? { belongsIn: [...path, home[0]].join('.') } : {}) });
+      const belongsIn = home && [...path, home[0]].join('.');
+      ignored.push({
+        path: place,
+        known: [...known.members.keys()],
+        ...(belongsIn === undefined ? {} : { belongsIn }),
+      });
     }
   };
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AllowKeys, AllowRun } from '@runyard/contract/access';
+import { plainMessage, plainParameterMessage } from '@runyard/contract/plain-message';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -61,15 +62,17 @@ const fastifyPath = (route: Pick<Route, 'path'>): string => apiPrefix + route.pa
 
 const defaultBodyLimitBytes = 1024 * 1024;
 
-function parse(part: string, schema: z.ZodType | undefined, value: unknown, faults: Fault[]): unknown {
+function parse(
+  part: 'path' | 'query' | 'body',
+  schema: z.ZodType | undefined,
+  value: unknown,
+  faults: Fault[],
+): unknown {
   if (!schema) return undefined;
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: part === 'query' ? plainParameterMessage : plainMessage });
   if (result.success) return result.data;
-  for (const issue of result.error.issues.slice(0, 50)) {
-    // For a name in a record, zod only reports that it is invalid; the reason is one level below.
-    const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
-    faults.push({ path: issue.path.map(String).join('.'), message });
-  }
+  for (const { path, message } of result.error.issues.slice(0, 50))
+    faults.push({ path: path.map(String).join('.'), message });
   if (value === undefined && part === 'body')
     faults.splice(0, faults.length, { path: '', message: 'a JSON body is required' });
   return undefined;

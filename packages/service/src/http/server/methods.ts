@@ -32,11 +32,9 @@ export function collectMethods(app: FastifyInstance): KnownMethods {
       const fewest = Math.min(...fitting.map(({ parameters }) => parameters));
       const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
       if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
-      return refuse('invalid_request', {
-        status: 405,
-        detail: `${method} is not a method of this path.`,
-        headers: { allow: [...new Set(allowed)].join(', ') },
-      });
+      const allow = [...new Set(allowed)].join(', ');
+      const detail = `${method} is not a method of this path. It has ${allow}.`;
+      return refuse('invalid_request', { status: 405, detail, headers: { allow } });
     },
   };
 }

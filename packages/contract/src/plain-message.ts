@@ -1,0 +1,174 @@
+/** Says in plain English why a value does not match a schema. Pass it to zod: `schema.safeParse(value, { error: plainMessage })`. */
+import type { z } from 'zod';
+import { makeSpelling } from './spelling.ts';
+
+type RawIssue = z.core.$ZodRawIssue;
+type Issue = z.core.$ZodIssue;
+
+/** Values that schemas expect, by zod's names for them. */
+const kinds: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  tuple: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+const formats: Readonly<Record<string, string>> = {
+  email: 'an email address',
+  url: 'a URL',
+  uuid: 'a UUID',
+  date: 'a day such as 2026-01-31',
+  datetime: 'a time in RFC 3339 such as 2026-01-31T12:00:00Z',
+};
+
+/** Returns the kind of a JSON value with its article. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'boolean' ? `${value}` : (kinds[typeof value] ?? typeof value);
+}
+
+/** Returns the items with commas, and `word` before the last one. */
+function enumerate(items: readonly string[], word: string): string {
+  const unique = [...new Set(items)];
+  return unique.length < 2 ? unique.join('') : `${unique.slice(0, -1).join(', ')} ${word} ${unique.at(-1)}`;
+}
+
+const quoteBlank = (choice: string): string => (choice.trim() === choice && choice !== '' ? choice : `"${choice}"`);
+
+/** Returns `must be one of a, b`, with the choice of which the value is another spelling. */
+export function choiceMessage(choices: readonly string[], value: unknown): string {
+  const named = choices.map(quoteBlank);
+  const known = named.length === 1 ? `must be ${named[0]}` : `must be one of ${named.join(', ')}`;
+  if (value === undefined) return `is required, and ${known}`;
+  const meant = typeof value === 'string' ? makeSpelling(choices).suggest(value) : undefined;
+  return meant === undefined ? known : `${known}; did you mean ${meant}?`;
+}
+
+type TypeIssue = Extract<RawIssue, { code: 'invalid_type' }>;
+
+/** Returns the kind that the schema expects. For a value that is no number, zod does not say that the number must be whole. */
+function expectedKind({ expected, inst }: TypeIssue): string {
+  const isWhole = (inst?._zod.def as { readonly format?: string } | undefined)?.format === 'safeint';
+  return kinds[isWhole ? 'int' : expected] ?? expected;
+}
+
+function typeMessage(issue: TypeIssue): string {
+  if (issue.input === undefined) return 'is required';
+  if (issue.expected === 'never') return 'is not accepted here';
+  const known = `must be ${expectedKind(issue)}`;
+  return issue.expected === 'int' && typeof issue.input === 'number' ? known : `${known}, not ${kindOf(issue.input)}`;
+}
+
+const units: Readonly<Record<string, readonly [one: string, several: string]>> = {
+  string: ['character', 'characters'],
+  array: ['entry', 'entries'],
+  set: ['entry', 'entries'],
+  map: ['entry', 'entries'],
+  file: ['byte', 'bytes'],
+};
+
+/** `bound` is the word for an inclusive limit of a number, `beyond` the one for an exclusive limit. */
+function sizeMessage(
+  { origin, exact, inclusive }: { readonly origin: string; readonly exact?: boolean; readonly inclusive?: boolean },
+  limit: number | bigint,
+  { bound, beyond }: { readonly bound: 'at least' | 'at most'; readonly beyond: 'greater than' | 'less than' },
+): string {
+  const unit = units[origin]?.[Number(limit) === 1 ? 0 : 1];
+  if (origin === 'string' && bound === 'at least' && Number(limit) === 1 && !exact) return 'must not be empty';
+  if (unit !== undefined) return `must have ${exact ? 'exactly' : bound} ${limit} ${unit}`;
+  return `must be ${inclusive === false ? beyond : bound} ${limit}`;
+}
+
+function formatMessage(issue: Extract<RawIssue, { code: 'invalid_format' }>): string {
+  switch (issue.format) {
+    case 'starts_with':
+      return `must begin with ${JSON.stringify(issue.prefix)}`;
+    case 'ends_with':
+      return `must end with ${JSON.stringify(issue.suffix)}`;
+    case 'includes':
+      return `must contain ${JSON.stringify(issue.includes)}`;
+    case 'regex':
+      return `must match the pattern ${issue.pattern}`;
+    default:
+      return `must be ${formats[issue.format] ?? `a valid ${issue.format}`}`;
+  }
+}
+
+/** Names the members that an object does not accept, and the accepted ones that were probably meant. */
+function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys' }>): string {
+  const shape = (issue.inst?._zod.def as { readonly shape?: object } | undefined)?.shape ?? {};
+  const known = Object.keys(shape);
+  const spelling = makeSpelling(known);
+  const named = issue.keys.slice(0, 10).map((key) => {
+    const meant = spelling.suggest(key);
+    return meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`;
+  });
+  const all = issue.keys.some((key) => spelling.suggest(key) === undefined) && known.length > 0;
+  return `${named.join('; ')}${all ? `; known members: ${known.join(', ')}` : ''}`;
+}
+
+/** True: the whole value is of another kind than the alternative. */
+const isOther = (issues: readonly Issue[]): boolean =>
+  issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'));
+
+/** Names the alternatives of a union, or the fault in the one alternative that the value is nearest to. */
+function unionMessage(issue: Extract<RawIssue, { code: 'invalid_union' }>): string {
+  if (issue.inclusive === false) return 'fits several forms at once; leave out the members of all but one';
+  if (issue.discriminator !== undefined && issue.options !== undefined) {
+    const given = (issue.input as Readonly<Record<string, unknown>> | null)?.[issue.discriminator];
+    return choiceMessage(issue.options.map(String), given);
+  }
+  if (issue.input === undefined) return 'is required';
+  const [nearest] = issue.errors.filter((issues) => !isOther(issues)).toSorted((a, b) => a.length - b.length);
+  const [fault] = nearest ?? [];
+  if (fault) return fault.path.length > 0 ? `${fault.path.map(String).join('.')} ${fault.message}` : fault.message;
+  const choices = issue.errors.flat().flatMap((each) => {
+    if (each.code === 'invalid_type') return [kinds[each.expected] ?? each.expected];
+    return each.code === 'invalid_value' ? each.values.map(String) : [];
+  });
+  return `must be ${enumerate(choices, 'or')}, not ${kindOf(issue.input)}`;
+}
+
+/** Returns the reason, as the rest of a sentence that begins with the name of the member. */
+export function plainMessage(issue: RawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return typeMessage(issue);
+    case 'invalid_value':
+      return choiceMessage(issue.values.map(String), issue.input);
+    case 'too_small':
+      return sizeMessage(issue, issue.minimum, { bound: 'at least', beyond: 'greater than' });
+    case 'too_big':
+      return sizeMessage(issue, issue.maximum, { bound: 'at most', beyond: 'less than' });
+    case 'invalid_format':
+      return formatMessage(issue);
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`;
+    case 'unrecognized_keys':
+      return unknownKeysMessage(issue);
+    case 'invalid_union':
+      return unionMessage(issue);
+    // The issue only says that the name or entry is wrong; the reason is one level below.
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? 'is not accepted as a name';
+    case 'invalid_element':
+      return issue.issues[0]?.message ?? 'has an entry that is not accepted';
+    case 'custom':
+      return 'is not accepted here';
+  }
+}
+
+/**
+ * Returns the reason for a parameter of a URL, whose text was read as a number or as true or false where it looks like one. Text that
+ * does not look like one is still a string, and a parameter that is given twice is an array.
+ */
+export function plainParameterMessage(issue: RawIssue): string {
+  if (issue.code !== 'invalid_type' || issue.input === undefined) return plainMessage(issue);
+  if (Array.isArray(issue.input)) return 'must be given only once';
+  return typeof issue.input === 'string' ? `must be ${expectedKind(issue)}` : plainMessage(issue);
+}

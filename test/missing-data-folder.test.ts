@@ -1,0 +1,28 @@
+/** Commands on a data folder that does not exist, such as one with a typing error in its name. */
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommand } from './support/command-line.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+
+test.each([
+  [['--help'], 0],
+  [['status'], 1],
+  [['down'], 0],
+  [['runs'], 1],
+  [['logs', 'latest'], 1],
+  [['models'], 1],
+  [['env'], 1],
+  [['open', '--print'], 1],
+  [['api', 'GET', '/agent/runs'], 1],
+  [['factory', 'validate', '.'], 1],
+  [['export', 'never-written'], 1],
+] as const)('%j creates nothing', async (words, code) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'runyard-missing-'));
+  const env = { RUNYARD_DATA_DIR: path.join(folder, 'mistyped'), NODE_COMPILE_CACHE: '' };
+  const ended = await runCommand([path.join(root, 'bin/runyard'), ...words], { cwd: folder, env });
+  expect(ended.code, ended.output).toBe(code);
+  expect(existsSync(path.join(folder, 'mistyped'))).toBe(false);
+});
