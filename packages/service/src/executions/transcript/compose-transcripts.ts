@@ -4,7 +4,8 @@ import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
 import { defineStatement, integer, uuid } from '../../store/database/statement.ts';
 
-const findComposable = defineStatement({
+/** Finds ended executions whose transcript is still in rows. */
+export const findComposable = defineStatement({
   name: 'find_composable_transcripts',
   text: `
     SELECT id, transcript_bytes FROM executions
