@@ -1,5 +1,4 @@
 /** The only scheduler of work beside the requests. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Loop } from '../domain.ts';
 import type { Statement } from '../store/database/database.ts';
@@ -101,17 +100,19 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
     return looking;
   };
 
+  /** Of the pause between two looks, or of the wait for an answer. */
+  let timer: NodeJS.Timeout | undefined;
   const beginDue = async (): Promise<void> => {
-    const over = new AbortController();
-    const slow = delay(slowLookMs, 'slow' as const, { signal: AbortSignal.any([signal, over.signal]) });
-    const found = await Promise.race([look(), slow.catch(() => 'slow' as const)]);
-    over.abort();
+    const slow = new Promise<'slow'>((resolve) => {
+      timer = setTimeout(resolve, slowLookMs, 'slow');
+    });
+    const found = await Promise.race([look(), slow]);
+    clearTimeout(timer);
     for (const [place, loop] of loops.entries()) {
       if (typeof found === 'string' || found.includes(place)) begin(loop);
     }
   };
 
-  let timer: NodeJS.Timeout | undefined;
   const lookLater = (): void => {
     if (signal.aborted) return;
     timer = setTimeout(() => void beginDue().then(lookLater), jitter(lookEveryMs, deps));
