@@ -20,8 +20,13 @@ export const pssBelow = (folder: string): number =>
 
 const clockTicks = 100;
 
-/** Returns the seconds of processor time that the process has used. */
-export function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / clockTicks;
-}
+const ticksOf = (pid: number, first: number, last: number): number =>
+  (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [])
+    .slice(first, last + 1)
+    .reduce((sum, ticks) => sum + Number(ticks), 0);
+
+/** Returns the seconds of processor time that the process has used, without its children. */
+export const cpuSecondsOf = (pid: number): number => ticksOf(pid, 11, 12) / clockTicks;
+
+/** Returns the same with that of its children that have ended. */
+export const cpuSecondsWithEnded = (pid: number): number => ticksOf(pid, 11, 14) / clockTicks;

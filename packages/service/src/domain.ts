@@ -1,6 +1,6 @@
 /** The parts that a domain of the service registers. `service.ts` lists the domains; a new domain changes no other list. */
 import type { FastifyInstance } from 'fastify';
-import type { Database, Queryable } from './store/database/database.ts';
+import type { Database, Queryable, Statement } from './store/database/database.ts';
 
 /** A domain, with its parts of the work that the service does for all domains. Creating one opens nothing. */
 export interface Domain {
@@ -25,8 +25,13 @@ export interface Domain {
 export interface Loop {
   /** Subject of the log line if a round fails. */
   readonly name: string;
-  /** Time between two rounds, milliseconds. */
+  /** Time between two rounds, milliseconds. With `due`: the shortest time, half a second more or less. */
   readonly everyMs: number;
+  /**
+   * Statements without parameters. At least one of them must return a row whenever a round has work, because there is no round while
+   * none does. All loops that have such statements are asked together, once a second. Absent: a round each `everyMs`.
+   */
+  readonly due?: readonly Statement[];
   /** One round. `signal` aborts when the service stops. */
   work(signal: AbortSignal): Promise<unknown>;
 }

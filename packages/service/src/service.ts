@@ -64,6 +64,7 @@ import { retentionDomain } from './retention/domain.ts';
 import { runsDomain } from './runs/domain.ts';
 import { schedulesDomain } from './schedules/domain.ts';
 import { skillsDomain } from './skills/domain.ts';
+import { makeFindDue } from './start/find-due.ts';
 import { startLoops } from './start/loops.ts';
 import { openParts } from './start/open-parts.ts';
 import { writeServiceFile } from './start/service-file.ts';
@@ -188,7 +189,7 @@ export async function startService(settings: Settings, log: Logger, signal: Abor
 
     const loops: Loop[] = [];
     for (const domain of domains) loops.push(...((await domain.loops?.()) ?? []));
-    undo.add(startLoops(loops, { log, random: Math.random }));
+    undo.add(startLoops(loops, { log, random: Math.random, makeFindDue: (due) => makeFindDue(deps.db, due) }));
     undo.add(await writeServiceFile(dataDir, baseUrl));
     log.info({ base_url: baseUrl, started_in_ms: startedIn }, 'service ready');
     return { baseUrl, startedIn, stop: () => undo.run() };

@@ -1,6 +1,6 @@
 import type { Domain, RowRule } from '../domain.ts';
 import { liveStates } from '../schedules/live-runs.ts';
-import { cancelPrevious, type SettleDeps, startWaiting } from './settle.ts';
+import { cancelPrevious, findCancelling, findStartable, type SettleDeps, startWaiting } from './settle.ts';
 
 /**
  * Old rows of `automation_starts` whose runs have ended. Nothing needs them any more: the log of the webhook also names
@@ -16,7 +16,17 @@ export const automationsDomain = (deps: SettleDeps): Domain => ({
   name: 'automations',
   retention: { rows: [oldStarts] },
   loops: async () => [
-    { name: 'starting deliveries that waited for the end of a run', everyMs: 1_000, work: () => startWaiting(deps) },
-    { name: 'cancelling runs for newer ones of an automation', everyMs: 1_000, work: () => cancelPrevious(deps) },
+    {
+      name: 'starting deliveries that waited for the end of a run',
+      everyMs: 1_000,
+      due: [findStartable],
+      work: () => startWaiting(deps),
+    },
+    {
+      name: 'cancelling runs for newer ones of an automation',
+      everyMs: 1_000,
+      due: [findCancelling],
+      work: () => cancelPrevious(deps),
+    },
   ],
 });

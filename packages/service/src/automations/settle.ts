@@ -24,7 +24,7 @@ export interface SettleDeps extends SubmitDeps {
 const perRound = 100;
 
 /** Finds waiting starts in lanes without a live run. A later change of the policy does not make them wait longer. */
-const findStartable = defineStatement({
+export const findStartable = defineStatement({
   name: 'find_startable_starts_of_automations',
   text: `
     SELECT s.id, s.automation_uid FROM automation_starts s JOIN automations a ON a.uid = s.automation_uid
@@ -145,7 +145,8 @@ async function eventOf(
   };
 }
 
-const findCancelling = defineStatement({
+/** Finds starts whose runs replace older ones. */
+export const findCancelling = defineStatement({
   name: 'find_starts_that_cancel_runs',
   text: `SELECT id, automation_uid, lane FROM automation_starts WHERE cancels_previous ORDER BY id LIMIT ${perRound}`,
   row: { id: uuid, automation_uid: text(), lane: nullable(text()) },

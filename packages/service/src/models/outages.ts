@@ -48,6 +48,13 @@ const claimProbes = defineStatement({
   row: { provider: text<ProviderName>(), beganAt: text() },
 });
 
+/** Finds an outage whose provider has to be probed. */
+export const dueProbes = defineStatement({
+  name: 'find_due_model_probes',
+  text: 'SELECT FROM model_outages WHERE ended_at IS NULL AND next_probe_at <= clock_timestamp() LIMIT 1',
+  row: {},
+});
+
 /** Begins an outage. Returns false if the provider has one already, or had one just now. */
 export async function beginOutage(db: Queryable, provider: ProviderName, reason: string): Promise<boolean> {
   const begun = await db.query(begin, [provider, reason]);

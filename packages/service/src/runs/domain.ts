@@ -1,10 +1,17 @@
 import type { Domain } from '../domain.ts';
 import type { Database } from '../store/database/database.ts';
 import { deleteRunDetail } from './delete/delete-detail.ts';
-import { indexRunWords, runsPerTurn } from './list/search-index.ts';
+import { indexRunWords, readWaiting, runsPerTurn } from './list/search-index.ts';
 
 export const runsDomain = ({ db }: { readonly db: Database }): Domain => ({
   name: 'runs',
   retention: { deleteRunDetail },
-  loops: async () => [{ name: 'the words of new runs', everyMs: 1_000, work: () => indexRunWords(db, runsPerTurn) }],
+  loops: async () => [
+    {
+      name: 'the words of new runs',
+      everyMs: 1_000,
+      due: [readWaiting],
+      work: () => indexRunWords(db, runsPerTurn),
+    },
+  ],
 });

@@ -1,15 +1,25 @@
 import type { Domain } from '../domain.ts';
 import type { ScheduleDeps } from './fire.ts';
 import { oldFires } from './history.ts';
-import { runSchedules } from './scheduler.ts';
-import { cancelPreviousRuns, startWaitingFires } from './settle.ts';
+import { dueSchedules, runSchedules } from './scheduler.ts';
+import { cancelPreviousRuns, findCancelling, findStartable, startWaitingFires } from './settle.ts';
 
 export const schedulesDomain = (deps: ScheduleDeps): Domain => ({
   name: 'schedules',
   retention: { rows: [oldFires] },
   loops: async () => [
-    { name: 'firing schedules', everyMs: 1_000, work: (signal) => runSchedules(deps, signal) },
-    { name: 'starting runs that waited for the end of another', everyMs: 1_000, work: () => startWaitingFires(deps) },
-    { name: 'cancelling runs for newer ones of a schedule', everyMs: 1_000, work: () => cancelPreviousRuns(deps) },
+    { name: 'firing schedules', everyMs: 1_000, due: [dueSchedules], work: (signal) => runSchedules(deps, signal) },
+    {
+      name: 'starting runs that waited for the end of another',
+      everyMs: 1_000,
+      due: [findStartable],
+      work: () => startWaitingFires(deps),
+    },
+    {
+      name: 'cancelling runs for newer ones of a schedule',
+      everyMs: 1_000,
+      due: [findCancelling],
+      work: () => cancelPreviousRuns(deps),
+    },
   ],
 });

@@ -1,9 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { defineStatement } from '../store/database/statement.ts';
 import { batchSize, waitForNext } from './claim.ts';
 import { fireDueSchedules, type ScheduleDeps } from './fire.ts';
 
 /** A round waits for a time that is closer than this. It is longer than the pause between two rounds. */
 const horizonMs = 1_500;
+
+/** Selects a row if a round would fire a schedule or wait for one. */
+export const dueSchedules = defineStatement({
+  name: 'find_due_schedules',
+  text: `SELECT FROM schedules WHERE next_run_at <= now() + interval '${horizonMs} milliseconds' LIMIT 1`,
+  row: {},
+});
+
 /** If a batch has this many, more may be due. */
 const manyDue = batchSize / 4;
 /**

@@ -16,7 +16,7 @@ import { liveLimitOf, scheduleColumns, scheduleRow } from './schedule-row.ts';
 const perRound = 100;
 
 /** Finds schedules with a waiting fire that may start. A later change of the policy does not make it wait longer. */
-const findStartable = defineStatement({
+export const findStartable = defineStatement({
   name: 'find_schedules_with_startable_fire',
   text: `
     SELECT s.id FROM (SELECT DISTINCT schedule_id FROM schedule_fires WHERE outcome = 'waiting') f
@@ -109,7 +109,8 @@ async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void
   });
 }
 
-const findCancelling = defineStatement({
+/** Finds schedules with fires whose runs replace older ones. */
+export const findCancelling = defineStatement({
   name: 'find_fires_that_cancel_runs',
   text: `
     SELECT f.schedule_id, array_agg(f.id) AS fires, max(coalesce(s.max_live_runs, 1)) AS keep, bool_or(s.overlap = 'cancel_previous') AS cancels

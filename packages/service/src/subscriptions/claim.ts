@@ -62,6 +62,19 @@ const claimDue = defineStatement({
   },
 });
 
+/**
+ * Finds a subscription with a delivery whose next attempt is due. Reads one index entry for each subscription, because of the LIMIT.
+ */
+export const dueDeliveries = defineStatement({
+  name: 'find_due_deliveries',
+  text: `
+    SELECT FROM event_subscriptions s CROSS JOIN LATERAL (
+      SELECT FROM event_deliveries WHERE subscription_id = s.id AND status = 'pending' AND next_attempt_at <= now()
+        AND (s.enabled OR event = 'ping') LIMIT 1
+    ) d LIMIT 1`,
+  row: {},
+});
+
 /** A delivery whose next attempt this process makes. */
 export type ClaimedDelivery = Readonly<RowOf<typeof claimDue>>;
 

@@ -7,9 +7,10 @@ import type { Domain, RowRule } from '../domain.ts';
 import { sealAgain } from '../secrets/seal-again.ts';
 import { secretsKeyFile, type Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
+import { dueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { sealedSubscriptions } from './sealed-rows.ts';
-import { findKeyProblem, settleUnsigned } from './unsigned.ts';
+import { findKeyProblem, settleUnsigned, unsignedDeliveries } from './unsigned.ts';
 
 interface SubscriptionDeps {
   readonly db: Database;
@@ -64,8 +65,13 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
         if (sentAgain > 0) await opened.deliver();
       };
       return [
-        { name: 'delivering events', everyMs: 1_000, work: () => opened.deliver() },
-        { name: 'settling deliveries without their key', everyMs: 5_000, work: settle },
+        { name: 'delivering events', everyMs: 1_000, due: [dueDeliveries], work: () => opened.deliver() },
+        {
+          name: 'settling deliveries without their key',
+          everyMs: 5_000,
+          due: [dueDeliveries, unsignedDeliveries],
+          work: settle,
+        },
       ];
     },
     close: async () => await deliverer?.close(),

@@ -47,6 +47,13 @@ const sendAgain = defineStatement({
   row: { id: uuid },
 });
 
+/** Finds a delivery that failed because no process could sign it. */
+export const unsignedDeliveries = defineStatement({
+  name: 'find_unsigned_deliveries',
+  text: 'SELECT FROM event_deliveries WHERE unsigned_since IS NOT NULL LIMIT 1',
+  row: {},
+});
+
 /**
  * Ends due deliveries that no process can sign as failed, with the reason in their record. Makes such failed deliveries due again if
  * this process can sign them now: the right key was restored, or the secret was rotated.

@@ -3,6 +3,7 @@ import type { KeyWatch } from '../access/keys/watch.ts';
 import type { Domain } from '../domain.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { serviceSilentSeconds } from '../executions/lease/heartbeat.ts';
+import { queuedExecutions } from '../executions/queue/assign.ts';
 import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
@@ -32,7 +33,13 @@ export function workersDomain(
       opened = { hub, closeSockets };
     },
     loops: async () => [
-      { name: 'assigning work', everyMs: 1_000, work: async () => await opened?.hub.dispatch() },
+      {
+        name: 'assigning work',
+        everyMs: 1_000,
+        due: [queuedExecutions],
+        work: async () => await opened?.hub.dispatch(),
+      },
+      { name: 'recording lost connections', everyMs: 1_000, work: async () => await opened?.hub.recordLosses() },
       { name: 'sending stop orders', everyMs: 1_000, work: async () => await opened?.hub.sendStopOrders() },
       {
         name: 'the sweep of dead services',

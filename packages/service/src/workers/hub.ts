@@ -36,6 +36,8 @@ export interface Hub {
   }): Promise<HubConnection>;
   /** Assigns executions until no slot is free or none is queued. First records the ends of connections that could not be recorded. */
   dispatch(): Promise<void>;
+  /** Records the ends of connections that could not be recorded, and then assigns their executions. */
+  recordLosses(): Promise<void>;
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
   close(): Promise<void>;
@@ -105,6 +107,11 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
     dispatch: async () => {
       await recordLosses();
       await dispatcher.dispatch();
+    },
+    recordLosses: async () => {
+      if (unrecorded.size === 0) return;
+      await recordLosses();
+      dispatchSoon();
     },
     sendStopOrders: orders.send,
     connect: async ({ workerId, teamId, keyId, send, end }) => {

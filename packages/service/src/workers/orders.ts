@@ -42,7 +42,8 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
   }
 
   async function compareWithRecord(): Promise<void> {
-    if (connections.size === 0) return;
+    // Orders are only about executions that this process has assigned, or that a worker has listed.
+    if (![...connections.values()].some(({ executions }) => executions.size > 0)) return;
     const resting = await restingExecutions(deps.db, [...connections.keys()]);
     await tellIdle(resting);
     for (const order of resting.values()) {

@@ -1,4 +1,5 @@
 import type { Domain } from '../../domain.ts';
+import { dueSources } from './records.ts';
 import { type SyncDeps, syncDueSources } from './sync.ts';
 
 export const definitionsDomain = (deps: SyncDeps): Domain => ({
@@ -7,6 +8,7 @@ export const definitionsDomain = (deps: SyncDeps): Domain => ({
     {
       name: 'syncing factories with their repositories',
       everyMs: 1_000,
+      due: [dueSources],
       work: (signal) => syncDueSources(deps, signal),
     },
   ],

@@ -89,6 +89,13 @@ const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
 const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
 
 /** Claims one source of each team, so that the slow repositories of a team do not delay other teams. */
+/** Finds a source that is due. Reads the index in its order, because no condition on the time alone finds a claim that has ended. */
+export const dueSources = defineStatement({
+  name: 'find_due_sources',
+  text: `SELECT FROM factory_sources s WHERE ${isDue} AND ${isFree} ORDER BY s.due_at LIMIT 1`,
+  row: {},
+});
+
 const claimDue = defineStatement({
   name: 'claim_due_sources',
   text: `

@@ -88,7 +88,8 @@ export async function followCancel(
   return above !== undefined && (await cancelDoomed(deps, tx, above.id, run.runId));
 }
 
-const findCascades = defineStatement({
+/** Finds cancels that have not reached all descendants yet. */
+export const findCascades = defineStatement({
   name: 'find_unfinished_cascades',
   text: 'SELECT id FROM runs WHERE cascade_at IS NOT NULL ORDER BY cascade_at LIMIT 200',
   row: { id: uuid },

@@ -3,9 +3,9 @@ import type { BlobStore } from '../../store/blobs/blobs.ts';
 import { executionBlobs } from '../blob-columns.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from '../lease/heartbeat.ts';
-import { expireWaiting, reconcile } from '../reconcile/reconcile.ts';
+import { expireWaiting, reconcilable, reconcile } from '../reconcile/reconcile.ts';
 import { deleteExecutionDetail } from '../retention/delete-detail.ts';
-import { makeTranscriptComposer } from '../transcript/compose-transcripts.ts';
+import { findComposable, makeTranscriptComposer } from '../transcript/compose-transcripts.ts';
 
 interface ExecutionDomainDeps {
   readonly executionDeps: ExecutionDeps;
@@ -32,9 +32,14 @@ export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId
     open: beat,
     loops: async () => [
       { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },
-      { name: 'the reconciler', everyMs: 1_000, work: () => reconcile(deps) },
+      { name: 'the reconciler', everyMs: 1_000, due: reconcilable, work: () => reconcile(deps) },
       { name: 'the time limit of the queue', everyMs: 60_000, work: () => expireWaiting(deps) },
-      { name: 'composing transcripts', everyMs: 2_000, work: makeTranscriptComposer({ ...deps, blobs }) },
+      {
+        name: 'composing transcripts',
+        everyMs: 2_000,
+        due: [findComposable],
+        work: makeTranscriptComposer({ ...deps, blobs }),
+      },
     ],
     close: () => forgetServiceInstance(deps.db, serviceInstanceId),
   };

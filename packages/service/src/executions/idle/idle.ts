@@ -23,6 +23,13 @@ const expire = defineStatement({
   row: {},
 });
 
+/** Finds an agent whose idle time is over. */
+export const overIdle = defineStatement({
+  name: 'find_over_idle',
+  text: `SELECT FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1`,
+  row: {},
+});
+
 /** Ends the wait of every agent whose idle time is over. */
 export async function leaveIdle(deps: ExecutionDeps): Promise<void> {
   await deps.db.query(expire, [deps.timing.leaveSeconds]);

@@ -119,6 +119,13 @@ const assignStatement = defineStatement({
   },
 });
 
+/** Finds a queued execution whose pause is over. */
+export const queuedExecutions = defineStatement({
+  name: 'find_queued_execution',
+  text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() LIMIT 1`,
+  row: {},
+});
+
 /** Returns the SHA-256 of a run token, as `executions.token_hash` stores it. */
 export function hashRunToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();

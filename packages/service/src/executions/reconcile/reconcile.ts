@@ -3,11 +3,12 @@
  * compare-and-set that the live path uses. Any number of processes may sweep at once.
  */
 
+import type { Statement } from '../../store/database/database.ts';
 import { eachAlone } from '../../store/database/each-alone.ts';
 import { defineStatement, integer, nullable, type RowOf, text, uuid } from '../../store/database/statement.ts';
-import { finishCascades } from '../cancel/cancel-descendants.ts';
+import { findCascades, finishCascades } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { leaveIdle } from '../idle/idle.ts';
+import { leaveIdle, overIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { livePhases } from '../transitions/phases.ts';
 import { expireQueued } from '../transitions/transitions.ts';
@@ -62,6 +63,18 @@ const abandoned = defineStatement({
   text: `SELECT e.run_id, e.id AS execution_id FROM executions e WHERE ${isAbandoned('e', '$1')} LIMIT ${sweepLimit}`,
   row: { run_id: uuid, execution_id: uuid },
 });
+
+/** Leases and stop deadlines that have passed. `reconcile` decides whether they count: during an outage of all services they do not. */
+const pastLeases = defineStatement({
+  name: 'find_past_leases',
+  text: `
+    SELECT FROM executions e WHERE (e.phase IN ${livePhases} AND e.lease_until < clock_timestamp())
+      OR (e.phase = 'stopping' AND e.stop_deadline < clock_timestamp()) LIMIT 1`,
+  row: {},
+});
+
+/** At least one of these statements returns a row whenever `reconcile` has work. */
+export const reconcilable: readonly Statement[] = [unclaimed, overdue, pastLeases, findCascades, overIdle];
 
 /** Sweeps once over all executions whose deadline or lease has passed. */
 export async function reconcile(deps: ExecutionDeps): Promise<void> {

@@ -15,7 +15,8 @@ interface TranscriptComposerDeps {
 
 const pageSize = 20;
 
-const findComposable = defineStatement({
+/** Finds ended executions whose transcript is still in rows. */
+export const findComposable = defineStatement({
   name: 'find_composable_transcripts',
   text: `
     SELECT id, transcript_bytes FROM executions

@@ -10,7 +10,7 @@ import { authenticateWorkingRunToken } from '../../executions/run-tokens/session
 import { readServerOfExecution } from '../../mcp/of-run.ts';
 import { isUnpriced } from '../../models/is-unpriced.ts';
 import type { Models } from '../../models/models.ts';
-import { beginOutage, claimOutageProbes, endOutage } from '../../models/outages.ts';
+import { beginOutage, claimOutageProbes, dueProbes, endOutage } from '../../models/outages.ts';
 import type { ProviderName } from '../../models/providers.ts';
 import { beginPush, endPush } from '../../repositories/pushes/record.ts';
 import { type RunModels, readRunModels } from '../../runs/model-in-use/read-run-models.ts';
@@ -18,7 +18,7 @@ import { switchModel } from '../../runs/model-in-use/switch-model.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { Database } from '../../store/database/database.ts';
 import { admitToBudgets } from '../../usage/budget/admit.ts';
-import { recordLostRequests } from '../../usage/budget/lost-requests.ts';
+import { oldRequests, recordLostRequests } from '../../usage/budget/lost-requests.ts';
 import { hasCostLimit } from '../../usage/budget/read-budgets.ts';
 import type { RunTokenHolder } from '../../usage/model-usage.ts';
 import { makeUsageRecorder } from '../../usage/record-with-retries.ts';
@@ -112,9 +112,14 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
       });
     },
     loops: async () => [
-      { name: 'probing model providers', everyMs: probeEveryMs, work: () => probeOutages(deps) },
+      { name: 'probing model providers', everyMs: probeEveryMs, due: [dueProbes], work: () => probeOutages(deps) },
       { name: 'recording model requests again', everyMs: 2_000, work: () => recorder.retry() },
-      { name: 'model requests of dead processes', everyMs: 10_000, work: () => recordLostRequests(db) },
+      {
+        name: 'model requests of dead processes',
+        everyMs: 10_000,
+        due: [oldRequests],
+        work: () => recordLostRequests(db),
+      },
     ],
   };
 };

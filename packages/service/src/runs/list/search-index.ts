@@ -85,7 +85,8 @@ export async function indexRunWords(db: Database, max: number): Promise<number> 
   });
 }
 
-const readWaiting = defineStatement({
+/** Selects a row if runs wait for their index. */
+export const readWaiting = defineStatement({
   name: 'read_search_waiting',
   text: 'SELECT FROM run_search_waiting LIMIT 1',
   row: {},

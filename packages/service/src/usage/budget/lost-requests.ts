@@ -30,6 +30,13 @@ const takeLost = defineStatement({
   row: { id: uuid, known_usage: json<KnownUsage>() },
 });
 
+/** Finds a request that is old enough to be a lost one. */
+export const oldRequests = defineStatement({
+  name: 'find_old_model_requests',
+  text: `SELECT FROM open_model_requests WHERE created_at < now() - interval '1 minute' LIMIT 1`,
+  row: {},
+});
+
 /** Largest number of requests in one call. */
 const maxTaken = 1_000;
 

@@ -1,0 +1,72 @@
+/** Measures the processor time of an idle system: service, worker and the embedded PostgreSQL, without runs. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { openDatabase } from '../packages/service/src/store/database/database.ts';
+import { silentLog } from '../packages/service/src/store/database/log.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { type System, startSystem } from '../test/support/system.ts';
+import { cpuSecondsWithEnded, processesBelow } from './processes.ts';
+import { report } from './report.ts';
+
+const seconds = Number(process.env.BENCH_SECONDS ?? 60);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+/** Time for the work of the start: its compilations, its first autovacuum and its first checkpoint. */
+const settleSeconds = Number(process.env.BENCH_SETTLE_SECONDS ?? 30);
+
+/** Processor time in seconds, and statements sent, since the start of each process. */
+interface Totals {
+  readonly service: number;
+  readonly worker: number;
+  readonly postgres: number;
+  readonly transactions: number;
+}
+
+async function readTotals(system: System, countTransactions: () => Promise<number>): Promise<Totals> {
+  const cpuOf = (pid: number | undefined) => (pid === undefined ? Number.NaN : cpuSecondsWithEnded(pid));
+  // The ended processes of the server are those of closed connections and of autovacuum.
+  const postgres = processesBelow(`${system.dataDir}/postgres`).reduce((sum, pid) => sum + cpuSecondsWithEnded(pid), 0);
+  return {
+    service: cpuOf(system.service().pid),
+    worker: cpuOf(system.worker().pid),
+    postgres,
+    transactions: await countTransactions(),
+  };
+}
+
+const system = await startSystem({ fromSources: true });
+try {
+  const embedded = await findEmbeddedPostgres(`${system.dataDir}/postgres`);
+  if (embedded === undefined) throw new Error('the embedded PostgreSQL does not run');
+  const db = await openDatabase({ address: embedded.connection, maxConnections: 1, log: silentLog });
+  const countTransactions = async () => {
+    const [row] = await db.query<{ count: number }>(
+      'SELECT sum(xact_commit + xact_rollback)::float8 AS count FROM pg_stat_database',
+    );
+    return row?.count ?? Number.NaN;
+  };
+  try {
+    await delay(settleSeconds * 1000);
+    const rows: string[][] = [];
+    const totals: number[] = [];
+    let before = await readTotals(system, countTransactions);
+    for (let round = 1; round <= rounds; round += 1) {
+      await delay(seconds * 1000);
+      const after = await readTotals(system, countTransactions);
+      const perSecond = (name: keyof Totals) => (after[name] - before[name]) / seconds;
+      const parts = (['service', 'worker', 'postgres'] as const).map((name) => 1000 * perSecond(name));
+      const total = parts.reduce((sum, ms) => sum + ms, 0);
+      totals.push(total);
+      rows.push([String(round), ...[...parts, total].map((ms) => ms.toFixed(1)), perSecond('transactions').toFixed(1)]);
+      before = after;
+    }
+    report(
+      'Processor time of an idle system',
+      `A service, its embedded PostgreSQL and a worker, without runs, schedules and clients. Milliseconds of processor time per second, over ${seconds} s each round; the first round begins ${settleSeconds} s after the start. Transactions: of all databases of the server. Goal: at most 15 ms a second; worst round **${Math.max(...totals).toFixed(1)} ms**.`,
+      ['round', 'service', 'worker', 'PostgreSQL', 'together', 'transactions a second'],
+      rows,
+    );
+  } finally {
+    await db.close();
+  }
+} finally {
+  await system.stop();
+}

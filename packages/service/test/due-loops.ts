@@ -1,0 +1,34 @@
+/** Test support: the loops of a service that say when they have work, without their rounds. */
+import type { Loop } from '../src/domain.ts';
+import { listDomains } from '../src/service.ts';
+import { makeFindDue } from '../src/start/find-due.ts';
+import type { Database, Statement } from '../src/store/database/database.ts';
+import type { TestService } from './service.ts';
+
+export interface DueLoops {
+  readonly names: readonly string[];
+  /** Returns the names of the loops that have work now, in the view of this transaction or database. */
+  findNames(db: Pick<Database, 'query'>): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** Registers the loops of all domains and starts none of them. */
+export async function listDueLoops({ deps }: TestService): Promise<DueLoops> {
+  const domains = listDomains(deps);
+  const loops: Loop[] = [];
+  for (const domain of domains) loops.push(...((await domain.loops?.()) ?? []));
+  const due = loops.flatMap(({ name, due }): { name: string; due: readonly Statement[] }[] =>
+    due ? [{ name, due }] : [],
+  );
+  return {
+    names: due.map(({ name }) => name),
+    findNames: async (db) => {
+      const places = await makeFindDue(
+        db,
+        due.map((each) => each.due),
+      )();
+      return places.map((place) => due[place]?.name ?? '').sort();
+    },
+    close: async () => await domains.find(({ name }) => name === 'subscriptions')?.close?.(),
+  };
+}
