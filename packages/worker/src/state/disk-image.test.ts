@@ -1,8 +1,10 @@
-import { mkdir, mkdtemp, open, readdir, rm, stat, statfs, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, statfs, unlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mountImage, probeImages, unmountBelow, unmountImage } from './disk-image.ts';
+import { idleShell } from './mount-shell.ts';
 
 let top: string;
 beforeEach(async () => {
@@ -16,6 +18,14 @@ afterEach(async () => {
 const probed = await mkdtemp(path.join(os.tmpdir(), 'runyard-image-probe-'));
 const support = await probeImages(probed);
 await rm(probed, { recursive: true });
+
+function endQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended already.
+  }
+}
 
 describe.skipIf(!support.ok)('a disk of a sandbox', () => {
   test('refuses files over its size, even in a file without a name', async () => {
@@ -36,6 +46,40 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     expect(await readdir(top)).toEqual(['mounted with blank']);
     expect((await stat(folder)).dev).toBe((await stat(top)).dev);
     await unmountImage(file, folder);
+  });
+
+  test('has nothing of another one, although both are made from one template', async () => {
+    const disks = ['one', 'two', 'three'].map((name) => [path.join(top, `${name}.img`), path.join(top, name)] as const);
+    for (const [file, folder] of disks) {
+      await mkdir(folder);
+      await mountImage(file, folder, 16);
+      expect(await readdir(folder)).toEqual([]);
+      await writeFile(path.join(folder, 'secret'), Buffer.alloc(1 << 20, 'secret'));
+    }
+    for (const [file, folder] of disks) await unmountImage(file, folder);
+    const [[file, folder]] = disks as [(typeof disks)[0], ...typeof disks];
+    await mountImage(file, folder, 16);
+    expect(await readdir(folder)).toEqual([]);
+    expect((await readFile(file)).includes('secret')).toBe(false);
+  });
+
+  test('is mounted and unmounted although the shell for mounts is killed again and again', async () => {
+    const [file, folder] = [path.join(top, 'image'), path.join(top, 'mounted')];
+    await mkdir(folder);
+    const isMounted = async () => (await stat(folder)).dev !== (await stat(top)).dev;
+    for (const delayMs of [0, 1, 2, 3]) {
+      const change = async (work: Promise<unknown>): Promise<void> => {
+        const shell = idleShell();
+        // A shell that runs a command is no longer idle, so this is the process that may be in the middle of it.
+        const killed = delay(delayMs).then(() => shell !== undefined && endQuietly(shell));
+        await Promise.all([work, killed]);
+      };
+      await change(mountImage(file, folder, 16));
+      expect(await isMounted()).toBe(true);
+      await change(unmountImage(file, folder));
+      expect(await isMounted()).toBe(false);
+      expect(await readdir(top)).toEqual(['mounted']);
+    }
   });
 
   test('is found and unmounted when its worker was killed', async () => {

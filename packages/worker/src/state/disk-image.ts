@@ -3,7 +3,9 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { type DiskTemplate, readTemplate, templateFeatures, writeTemplate } from './disk-template.ts';
 import { makeFolder } from './make-folder.ts';
+import { runInShell } from './mount-shell.ts';
 
 const run = promisify(execFile);
 const options = { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }, timeout: 30_000 };
@@ -20,19 +22,28 @@ function imageBytes(limitMb: number): number {
   return Math.ceil(limitMb * 1.1 + 32) * megabyte;
 }
 
+/** Templates of the images that this process has made, by size. None has content of a sandbox. */
+const templates = new Map<number, DiskTemplate>();
+/** Sizes whose template is kept: that of the worker's limit, and a few that environments ask for. */
+const mostTemplates = 4;
+
 /** Creates an empty file system in `file` and mounts it on the folder. If a step fails, removes the results of the earlier steps. */
 export async function mountImage(file: string, folder: string, limitMb: number): Promise<void> {
+  const size = imageBytes(limitMb);
   const handle = await open(file, 'wx', 0o600);
   try {
-    await handle.truncate(imageBytes(limitMb)).finally(() => handle.close());
-    // Without a journal, copies of tables and room to grow, because the disk does not outlive a crash. An inode for each 8 KB.
-    const features = ['-O', '^has_journal,^resize_inode,sparse_super2', '-m', '0', '-i', '8192'];
-    const extended = ['-E', 'lazy_itable_init=1,nodiscard,num_backup_sb=0,root_owner=0:0'];
-    await run('mkfs.ext4', ['-q', '-F', ...features, ...extended, file], options);
+    const template = templates.get(size);
+    try {
+      await handle.truncate(size);
+      if (template !== undefined) await writeTemplate(handle, template);
+    } finally {
+      await handle.close();
+    }
+    if (template === undefined) await makeFileSystem(file, size);
     // discard: the host gets the space of deleted files back. barrier=0: writes do not wait for the host's disk.
     const mode = 'loop,nosuid,nodev,noatime,discard,noinit_itable,barrier=0';
     // Looks neither for the kind of the file system nor for a helper.
-    await run('mount', ['-i', '-n', '-t', 'ext4', '-o', mode, '--', file, folder], options);
+    await setMounted(folder, true, ['mount', '-i', '-n', '-t', 'ext4', '-o', mode, '--', file, folder]);
     await rmdir(path.join(folder, 'lost+found'));
   } catch (error) {
     await unmountImage(file, folder);
@@ -40,11 +51,41 @@ export async function mountImage(file: string, folder: string, limitMb: number):
   }
 }
 
+/** Makes a file system with `mkfs.ext4`, and keeps the template of its size. */
+async function makeFileSystem(file: string, size: number): Promise<void> {
+  // Without a journal, copies of tables and room to grow, because the disk does not outlive a crash. An inode for each 8 KB.
+  const features = ['-O', `^has_journal,^resize_inode,sparse_super2,${templateFeatures}`, '-m', '0', '-i', '8192'];
+  const extended = ['-E', 'lazy_itable_init=1,nodiscard,num_backup_sb=0,root_owner=0:0'];
+  await run('mkfs.ext4', ['-q', '-F', ...features, ...extended, file], options);
+  const template = templates.size < mostTemplates ? await readTemplate(file) : undefined;
+  if (template !== undefined) templates.set(size, template);
+}
+
 /** Unmounts the folder and removes the image, if they exist. */
 export async function unmountImage(file: string, folder: string): Promise<void> {
-  const [own, above] = await Promise.all([folder, path.dirname(folder)].map((at) => stat(at).catch(() => undefined)));
-  if (own !== undefined && own.dev !== above?.dev) await unmount(folder);
+  if (await isMounted(folder)) await unmount(folder);
   await rm(file, { force: true });
+}
+
+/** Returns true if the folder exists and has a file system of its own. */
+async function isMounted(folder: string): Promise<boolean> {
+  const [own, above] = await Promise.all([folder, path.dirname(folder)].map((at) => stat(at).catch(() => undefined)));
+  return own !== undefined && own.dev !== above?.dev;
+}
+
+/** Mounts or unmounts the folder with the command. If the shell is lost, tries once more where that is necessary. */
+async function setMounted(folder: string, wanted: boolean, command: readonly string[]): Promise<void> {
+  let result = await runInShell(command);
+  if (result.type === 'lost') {
+    if ((await isMounted(folder)) === wanted) return;
+    result = await runInShell(command);
+  }
+  if (result.type === 'done') return;
+  const reason = result.type === 'lost' ? 'its shell was killed' : result.output;
+  const error: NodeJS.ErrnoException = new Error(`${command[0]} failed: ${reason}`);
+  // The status of a shell for a program that does not exist.
+  if (result.type === 'failed' && result.status === 127) error.code = 'ENOENT';
+  throw error;
 }
 
 /** Unmounts every image below the folder that a killed process left, except those on the folders of `kept`. */
@@ -61,7 +102,7 @@ export async function unmountBelow(folder: string, kept: ReadonlySet<string> = n
 
 /** Unmounts lazily, because a sandbox that is just starting may still hold all mounts of the machine for a moment. */
 async function unmount(point: string): Promise<void> {
-  await run('umount', ['-l', '--', point], options);
+  await setMounted(point, false, ['umount', '-l', '--', point]);
 }
 
 /** Tests whether images work below the folder. */

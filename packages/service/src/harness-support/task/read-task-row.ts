@@ -4,6 +4,8 @@ import type { RunMode } from '@runyard/contract/run-request';
 import { runnerOf } from '@runyard/contract/runner';
 import type { RunActor } from '../../access/actor.ts';
 import { mayUse } from '../../environments/may-use.ts';
+import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import {
@@ -25,7 +27,9 @@ const readTask = defineStatement({
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
-      ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments
+      ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
+      CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
+      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
     FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
     WHERE r.id = $1`,
@@ -62,6 +66,11 @@ const readTask = defineStatement({
     is_own_environment: boolean,
     /** Attachments of the request. */
     attachments: json<readonly AttachmentRow[]>(),
+    /** NULL: the attempt is over. */
+    phase: nullable(text<Phase>()),
+    has_followups: boolean,
+    /** True if the conversation has other executions, or other runs. */
+    has_earlier: boolean,
   },
 });
 
@@ -74,11 +83,17 @@ function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig |
   return { ...environment, setup_commands: [...commands, ...(environment?.setup_commands ?? [])] };
 }
 
-/** Reads the facts about the run, its parent run and its environment that an execution's agent needs. */
+/**
+ * Reads the facts about the run, its parent run and its environment that the agent of an attempt needs. Locks nothing. Throws
+ * `AttemptOver`.
+ */
 export async function readTaskRow(
   db: Queryable,
-  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+  { runId, executionId, tokenHash }: Attempt,
 ): Promise<TaskRow | undefined> {
-  const [row] = await db.query(readTask, [runId, executionId]);
-  return row && { ...row, environment_config: withRunner(row.config, row.environment_config) };
+  const [row] = await db.query(readTask, [runId, executionId, tokenHash]);
+  if (row === undefined) return undefined;
+  if (row.phase === null) throw new AttemptOver('superseded');
+  if (row.phase === 'stopping') throw new AttemptOver('stopping');
+  return { ...row, environment_config: withRunner(row.config, row.environment_config) };
 }

@@ -134,15 +134,18 @@ export async function resolveTask(
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
   if (verdict?.kind === 'policy_unavailable') return { kind: 'busy', detail: verdict.detail };
-  const followups = await db.transaction((tx) => joinFollowups(tx, session));
-  const earlier = await readEarlierConversation(deps, {
-    runId: session.runId,
-    teamId: session.teamId,
-    conversationId: row.conversation_id,
-    harness: row.harness,
-    continues: row.resumes ?? row.continues ?? row.debugged,
-    loss: row.resumes === null ? undefined : { after: restorable.seq },
-  });
+  // A follow-up that comes later reaches the agent through its inbox.
+  const followups = row.has_followups ? await db.transaction((tx) => joinFollowups(tx, session)) : [];
+  const earlier = row.has_earlier
+    ? await readEarlierConversation(deps, {
+        runId: session.runId,
+        teamId: session.teamId,
+        conversationId: row.conversation_id,
+        harness: row.harness,
+        continues: row.resumes ?? row.continues ?? row.debugged,
+        loss: row.resumes === null ? undefined : { after: restorable.seq },
+      })
+    : {};
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
   const isRunbook = isBuiltin(row.harness) && model === undefined;
   const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
@@ -234,7 +237,7 @@ async function attachmentsOfTask(
   isRestored: boolean,
 ): Promise<AgentTask['attachments']> {
   const earlier = (is: boolean) => (is ? { earlier: true as const } : {});
-  const taken = await readTakenFiles(db, session);
+  const taken = row.has_followups ? await readTakenFiles(db, session) : [];
   return [
     ...row.attachments.map((file) => ({ ...agentAttachment(file), ...earlier(isRestored) })),
     ...taken.map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),

@@ -89,3 +89,12 @@ test('claims the run for an agent that asks for its task before its worker’s c
   expect((await resolve(runToken)).status).toBe(200);
   expect(await read(runId)).toMatchObject({ state: 'CLAIMED' });
 });
+
+test('gives the first task of a run without follow-ups without waiting for the lock of the run', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const answer = await service.deps.db.transaction(async (tx) => {
+    await tx.query('SELECT FROM runs r JOIN executions e ON e.run_id = r.id WHERE r.id = $1 FOR UPDATE', [runId]);
+    return await resolve(runToken);
+  });
+  expect(answer.status).toBe(200);
+});

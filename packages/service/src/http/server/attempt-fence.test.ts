@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { stalledRequests } from '../../../test/stalled.ts';
 import { type Assignment, hashRunToken } from '../../executions/queue/assign.ts';
-import { requeue } from '../../executions/transitions/transitions.ts';
+import { claim, requeue } from '../../executions/transitions/transitions.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -88,6 +88,21 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'And this.' } });
     const stalled = await stall(method, `/harness-support${path}`, first.runToken, body(), type);
     await handOutAgain();
+    const before = await recordOf(first.runId);
+    const answer = await stalled.goOn();
+    expect(answer.status, answer.text).toBe(status);
+    expect(await recordOf(first.runId)).toEqual(before);
+  });
+
+  test.each([
+    ['superseded', 401, () => handOutAgain()],
+    ['stopped', 409, () => service.request('POST', `/agent/runs/${first.runId}/cancel`)],
+  ] as const)('/resolve-prompt of a run without follow-ups, whose attempt is %s', async (_how, status, end) => {
+    const { runId, executionId, assignmentId } = first;
+    const args = { assignment_id: assignmentId, lease_seconds: 90 };
+    if (status === 409) expect(await claim(db, { runId, executionId, args })).toBe(true);
+    const stalled = await stall('POST', '/harness-support/resolve-prompt', first.runToken, '{} ', 'application/json');
+    await end();
     const before = await recordOf(first.runId);
     const answer = await stalled.goOn();
     expect(answer.status, answer.text).toBe(status);

@@ -1,6 +1,20 @@
-import { lstat, mkdir, readlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
+import { makeFolder } from '../../state/make-folder.ts';
 
 /** Uid inside every sandbox. */
 export const insideUid = 1000;
@@ -18,38 +32,100 @@ const etcFiles: Readonly<Record<string, string>> = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
 };
 
-/** Parts of the machine's /etc that programs need and every user may read: libraries, certificates, time zone, alternatives. */
+/**
+ * Parts of the machine's /etc that programs need and every user may read: libraries, certificates, time zone, alternatives. Sandboxes see
+ * their present state.
+ */
 const fromHostEtc = [
   'alternatives',
   'ca-certificates',
-  'ca-certificates.conf',
   'crypto-policies',
   'ld.so.cache',
-  'ld.so.conf',
-  'ld.so.conf.d',
   'localtime',
-  'mime.types',
   'pki/ca-trust',
   'pki/tls/certs',
-  'protocols',
-  'services',
   'ssl/certs',
   'ssl/openssl.cnf',
 ];
 
-/** Writes the generated files of /etc once per worker. Returns the folder. */
-export async function writeEtc(stateRoot: string): Promise<string> {
-  const folder = path.join(stateRoot, 'etc');
-  await mkdir(folder, { recursive: true, mode: 0o755 });
-  for (const [name, text] of Object.entries(etcFiles)) await writeFile(path.join(folder, name), text, { mode: 0o644 });
-  return folder;
+/** Texts of the machine's /etc that hardly change. Sandboxes see copies from the start of the worker. */
+const copiedFromHostEtc = ['ca-certificates.conf', 'ld.so.conf', 'ld.so.conf.d', 'mime.types', 'protocols', 'services'];
+
+/** Longest text that is copied. */
+const mostCopiedBytes = 1024 * 1024;
+
+/** The machine's /etc. */
+const hostEtc = '/etc';
+
+/** A folder that is /etc in all sandboxes, and the places in it that show parts of the machine's /etc. */
+export interface SandboxEtc {
+  readonly folder: string;
+  readonly places: readonly string[];
+}
+
+/**
+ * Makes the folder that is /etc in all sandboxes: generated files, copies, and empty places for parts of `source`. It is one mount for many
+ * files, because bwrap reads the table of all mounts after each mount that it makes. Each content has a folder of its own, which never
+ * changes: sandboxes of an earlier worker may still see it.
+ */
+export async function writeEtc(stateRoot: string, source = hostEtc): Promise<SandboxEtc> {
+  const files = new Map(Object.entries(etcFiles));
+  for (const name of copiedFromHostEtc) for (const [file, text] of await copyOf(source, name)) files.set(file, text);
+  const places = new Map<string, 'file' | 'folder'>();
+  for (const name of fromHostEtc) {
+    const found = await stat(path.join(source, name)).catch(() => undefined);
+    if (found !== undefined) places.set(name, found.isDirectory() ? 'folder' : 'file');
+  }
+  const content = JSON.stringify([[...files], [...places]]);
+  const all = path.join(stateRoot, 'etc');
+  const folder = path.join(all, createHash('sha256').update(content).digest('hex').slice(0, 16));
+  const made = { folder, places: [...places.keys()] };
+  await mkdir(all, { recursive: true });
+  await chmod(all, 0o755);
+  if ((await stat(folder).catch(() => undefined)) !== undefined) return made;
+  const making = await mkdtemp(path.join(all, 'making-'));
+  const readable = async (folder: string): Promise<void> => {
+    if (folder !== making) await readable(path.dirname(folder));
+    await makeFolder(folder, 0o755);
+    // The umask reduces the mode of a new folder.
+    await chmod(folder, 0o755);
+  };
+  for (const [name, kind] of places)
+    if (kind === 'folder') await readable(path.join(making, name));
+    else files.set(name, '');
+  for (const [name, text] of files) {
+    const file = path.join(making, name);
+    await readable(path.dirname(file));
+    await writeFile(file, text);
+    await chmod(file, 0o644);
+  }
+  await rename(making, folder).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(making, { recursive: true });
+    // Another process has just made the same folder.
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+  });
+  return made;
+}
+
+/** Returns the text of a file, or the texts of the files of a folder, by their names below `source`. Leaves out what cannot be read. */
+async function copyOf(source: string, name: string): Promise<[string, string][]> {
+  const place = path.join(source, name);
+  const found = await stat(place).catch(() => undefined);
+  if (found?.isDirectory()) {
+    const names = await readdir(place).catch(() => []);
+    const copies = names.toSorted().map((each) => copyOf(source, path.join(name, each)));
+    return (await Promise.all(copies)).flat();
+  }
+  if (found?.isFile() !== true || found.size > mostCopiedBytes) return [];
+  const text = await readFile(place, 'utf8').catch(() => undefined);
+  return text === undefined ? [] : [[name, text]];
 }
 
 /**
  * Returns bwrap's options for what all sandboxes of a worker share and cannot write: the machine's programs and libraries, the
  * programs of `harnessDir`, and the generated /etc. It is an allow-list; other files of the machine do not exist inside.
  */
-export async function sharedFilesystem(etc: string, harnessDir?: string): Promise<string[]> {
+export async function sharedFilesystem(etc: SandboxEtc, harnessDir?: string): Promise<string[]> {
   const options = ['--ro-bind', '/usr', '/usr'];
   if (harnessDir !== undefined) options.push('--ro-bind-try', harnessDir, harnessFolderInside);
   for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']) {
@@ -57,7 +133,7 @@ export async function sharedFilesystem(etc: string, harnessDir?: string): Promis
     if (found?.isSymbolicLink()) options.push('--symlink', await readlink(`/${name}`), `/${name}`);
     else if (found !== undefined) options.push('--ro-bind', `/${name}`, `/${name}`);
   }
-  for (const name of Object.keys(etcFiles)) options.push('--ro-bind', path.join(etc, name), `/etc/${name}`);
-  for (const name of fromHostEtc) options.push('--ro-bind-try', `/etc/${name}`, `/etc/${name}`);
+  options.push('--ro-bind', etc.folder, '/etc');
+  for (const name of etc.places) options.push('--ro-bind-try', path.join(hostEtc, name), `/etc/${name}`);
   return [...options, '--symlink', '/tmp', '/var/tmp', '--symlink', '/run', '/var/run'];
 }

@@ -1,0 +1,104 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { idleShell, runInShell } from './mount-shell.ts';
+
+let top: string;
+beforeEach(async () => {
+  top = await mkdtemp(path.join(os.tmpdir(), 'runyard-shell-'));
+});
+afterEach(() => rm(top, { recursive: true }));
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Returns the number that a command has written into the file. */
+async function numberIn(file: string): Promise<number> {
+  await expect.poll(() => readFile(file, 'utf8').catch(() => '')).toMatch(/^\d+\n$/);
+  return Number(await readFile(file, 'utf8'));
+}
+
+describe('the shell for mounts', () => {
+  test('stays for the next command, and passes words unchanged', async () => {
+    expect(await runInShell(['true'])).toEqual({ type: 'done' });
+    const first = idleShell();
+    expect(first).toBeDefined();
+    const odd = 'a \'b\' "c" $HOME `d` \\ ;e\nf*';
+    expect(await runInShell(['sh', '-c', 'printf %s "$1"; exit 3', 'sh', odd])).toEqual({
+      type: 'failed',
+      status: 3,
+      output: odd,
+    });
+    expect(idleShell()).toBe(first);
+  });
+
+  test('gives each command an empty input and no variables of ours', async () => {
+    const { output } = (await runInShell(['sh', '-c', 'cat; env; exit 1'])) as { output: string };
+    const names = output.split('\n').map((line) => line.split('=')[0]);
+    expect(names.filter((name) => !['PATH', 'LC_ALL', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name ?? ''))).toEqual([]);
+  });
+
+  test('reports a program that does not exist', async () => {
+    expect(await runInShell(['no-such-program'])).toMatchObject({ type: 'failed', status: 127 });
+  });
+
+  test('is replaced when it was killed while it waited', async () => {
+    await runInShell(['true']);
+    const killed = idleShell() as number;
+    process.kill(killed, 'SIGKILL');
+    await expect.poll(() => idleShell()).toBeUndefined();
+    expect(await runInShell(['true'])).toEqual({ type: 'done' });
+    expect(idleShell()).not.toBe(killed);
+  });
+
+  test('reports a lost command only when its processes have ended', async () => {
+    const [shellFile, file, done] = ['shell', 'command', 'done'].map((name) => path.join(top, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const script = `echo $PPID > ${shellFile}; echo $$ > ${file}; until [ -e ${done} ]; do sleep 0.05; done`;
+    let isOver = false;
+    const result = runInShell(['sh', '-c', script]).finally(() => {
+      isOver = true;
+    });
+    const command = await numberIn(file);
+    const shell = await numberIn(shellFile);
+    process.kill(shell, 'SIGKILL');
+    // Another command gets another shell meanwhile.
+    expect(await runInShell(['true'])).toEqual({ type: 'done' });
+    await expect.poll(() => isAlive(shell)).toBe(false);
+    expect([isOver, isAlive(command)]).toEqual([false, true]);
+    await writeFile(done, '');
+    expect(await result).toEqual({ type: 'lost' });
+    await expect.poll(() => isAlive(command)).toBe(false);
+  });
+
+  test('kills a command that takes too long, or that writes without end', async () => {
+    const file = path.join(top, 'command');
+    const late = runInShell(['sh', '-c', `echo $$ > ${file}; exec sleep 600`], 1000);
+    const command = await numberIn(file);
+    expect(await late).toEqual({ type: 'lost' });
+    await expect.poll(() => isAlive(command)).toBe(false);
+    expect(await runInShell(['yes'])).toEqual({ type: 'lost' });
+    expect(await runInShell(['true'])).toEqual({ type: 'done' });
+  });
+
+  test('does not take output of a command for its result', async () => {
+    const result = await runInShell(['sh', '-c', 'echo 0; echo "deadbeefdeadbeefdeadbeefdeadbeef 0"; exit 4']);
+    expect(result).toMatchObject({ type: 'failed', status: 4 });
+  });
+
+  test('runs commands beside each other and keeps one shell', async () => {
+    const results = await Promise.all(['1', '2', '3'].map((status) => runInShell(['sh', '-c', `exit ${status}`])));
+    expect(results).toMatchObject([{ status: 1 }, { status: 2 }, { status: 3 }]);
+    expect(idleShell()).toBeDefined();
+  });
+});

@@ -1,0 +1,118 @@
+/**
+ * Runs `mount` and `umount` in a shell that stays. Each start of a program copies the page tables of its parent, which takes a Node process
+ * much longer than a shell, and holds up everything else that the Node process does.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
+
+/**
+ * Result of a command. `lost`: the shell ended before it reported the result. The command has ended too, but it may have been carried
+ * out before.
+ */
+export type CommandResult =
+  | { readonly type: 'done' }
+  | { readonly type: 'failed'; readonly status: number; readonly output: string }
+  | { readonly type: 'lost' };
+
+interface Shell {
+  readonly pid: number | undefined;
+  run(command: readonly string[], longestMs: number): Promise<CommandResult>;
+  readonly hasEnded: () => boolean;
+  end(): void;
+}
+
+/** Longest command. */
+const longestCommandMs = 30_000;
+/** Longest output of a command. */
+const mostOutput = 64 * 1024;
+
+/** The shell that waits for the next command. A command that comes while another one runs gets a shell of its own. */
+let idle: Shell | undefined;
+
+/** Runs a command with an empty input. Kills it after `longestMs`; the result is `lost` then. */
+export async function runInShell(
+  command: readonly string[],
+  longestMs: number = longestCommandMs,
+): Promise<CommandResult> {
+  const shell = idle === undefined || idle.hasEnded() ? startShell() : idle;
+  idle = undefined;
+  const result = await shell.run(command, longestMs);
+  if (idle === undefined && !shell.hasEnded()) idle = shell;
+  else shell.end();
+  return result;
+}
+
+/** Returns the process of the shell that waits; undefined: none waits. */
+export const idleShell = (): number | undefined => (idle?.hasEnded() ? undefined : idle?.pid);
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+/** Starts a shell in a process group of its own: a signal to ours must not end it in the middle of a mount. It ends with this process. */
+function startShell(): Shell {
+  const child = spawn('/bin/sh', [], {
+    cwd: '/',
+    detached: true,
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  /** No output of a command contains this by chance. */
+  const mark = randomBytes(16).toString('hex');
+  const ending = new RegExp(`${mark} (\\d+)\n$`);
+  const streams = [child.stdin, child.stdout] as unknown as readonly Socket[];
+  let output = '';
+  let report: ((result: CommandResult) => void) | undefined;
+  let hasEnded = child.pid === undefined;
+
+  const settle = (result: CommandResult): void => {
+    output = '';
+    report?.(result);
+    report = undefined;
+  };
+  const kill = (): void => {
+    hasEnded = true;
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // Every process of the group has ended.
+    }
+  };
+  const hold = (isBusy: boolean): void => {
+    for (const each of [child, ...streams]) isBusy ? each.ref() : each.unref();
+  };
+  child.on('error', () => {});
+  child.on('exit', () => {
+    hasEnded = true;
+  });
+  // Comes when no process has the output open, so every process of a command has ended.
+  child.on('close', () => settle({ type: 'lost' }));
+  child.stdin.on('error', () => {});
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    const end = ending.exec(output);
+    if (end === null) {
+      if (output.length > mostOutput) kill();
+      return;
+    }
+    const status = Number(end[1]);
+    settle(status === 0 ? { type: 'done' } : { type: 'failed', status, output: output.slice(0, end.index).trim() });
+  });
+  hold(false);
+
+  return {
+    pid: child.pid,
+    hasEnded: () => hasEnded,
+    end: () => void child.stdin.end(),
+    async run(command, longestMs) {
+      hold(true);
+      const late = setTimeout(kill, longestMs);
+      const result = await new Promise<CommandResult>((resolve) => {
+        report = resolve;
+        child.stdin.write(`${command.map(quoted).join(' ')} </dev/null 2>&1; echo ${mark} $?\n`);
+      });
+      clearTimeout(late);
+      hold(false);
+      return result;
+    },
+  };
+}
