@@ -166,7 +166,7 @@ A process of the sandbox still existed after bwrap's end, as a child of the mach
       [
         row('`true`, start to end', samples.program),
         row('`true` in bwrap', samples.bwrap),
-        row('… with `prlimit` and our init', samples.init),
+        row('… with our init, which sets limits', samples.init),
         row('`true` in a sandbox that was started ahead of time', samples.whole),
         row(`… with gVisor (${gvisor?.platform ?? 'not installed'})`, samples.gvisor),
         row('probe of the protection', samples.probe),

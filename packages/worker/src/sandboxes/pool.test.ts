@@ -156,3 +156,23 @@ test('disposes of waiting and unfinished items when it is closed', async () => {
   await vi.advanceTimersByTimeAsync(10_000);
   expect(made).toHaveLength(2);
 });
+
+test.each(['waits', 'has ended'])(
+  'is closed only when its item that %s is removed, also for a second caller',
+  async (state) => {
+    const pool = await full(1);
+    const removal = Promise.withResolvers<void>();
+    const [item] = made as [Item];
+    item.dispose = () => removal.promise;
+    if (state === 'has ended') {
+      item.end();
+      await settle();
+    }
+    const closed: number[] = [];
+    const closing = [1, 2].map((caller) => pool.close().then(() => closed.push(caller)));
+    await settle();
+    expect(closed).toEqual([]);
+    removal.resolve();
+    await Promise.all(closing);
+  },
+);

@@ -61,6 +61,13 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
   let failure: string | undefined;
   let closed = false;
   let filling = Promise.resolve();
+  /** Removals in progress. The process may end only after them. */
+  const removals = new Set<Promise<void>>();
+
+  const remove = (item: T): void => {
+    const removal = item.dispose().finally(() => removals.delete(removal));
+    removals.add(removal);
+  };
 
   const fillIn = (ms: number): void => {
     clearTimeout(timer);
@@ -82,7 +89,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
     ready.add(item);
     void item.gone.then(() => {
       if (!ready.delete(item)) return;
-      void item.dispose();
+      remove(item);
       fail('it ended while it waited');
     });
   };
@@ -114,7 +121,7 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
         taken += 1;
         return item;
       }
-      void item.dispose();
+      remove(item);
     }
     return undefined;
   };
@@ -133,18 +140,18 @@ export function openPool<T extends Pooled>(make: () => Promise<T>, options: Pool
         // A start that failed ahead of time may work now, for example after a full disk or a missing folder.
         const made = await mine.item.catch(() => undefined);
         if (made?.isAlive()) return made;
-        void made?.dispose();
+        if (made !== undefined) remove(made);
       }
       return await make();
     },
     async close() {
       closed = true;
       clearTimeout(timer);
-      const waiting = [...ready];
+      for (const item of ready) remove(item);
       ready.clear();
-      await Promise.all(waiting.map((item) => item.dispose()));
       // That removes the one that is being made.
       await filling;
+      await Promise.all(removals);
     },
   };
 }

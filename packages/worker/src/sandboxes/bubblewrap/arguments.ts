@@ -96,11 +96,21 @@ export interface ProcessLimits {
 export const leastDataBytes = 1024 * megabyte;
 
 /**
- * Returns the command of every sandbox: it sets the limits and becomes init, which reads the agent's command from its
+ * Returns the lines of a shell that set the limits, and end the shell with a message if one cannot be set. A program for this (`prlimit`)
+ * would be one more start for each sandbox. POSIX has only `-f`; dash and busybox call the limit of processes `-p`, bash calls it `-u`, where
+ * `-p` cannot be set. The unit of `-f` is 512 bytes in all of them, as `sh`.
+ */
+function limitScript({ nproc, nofile, fileBytes, dataBytes }: ProcessLimits): string {
+  const set = [`ulimit -n ${nofile}`, 'ulimit -c 0', `ulimit -f ${Math.ceil(fileBytes / 512)}`];
+  if (dataBytes !== undefined) set.push(`ulimit -d ${Math.ceil(dataBytes / 1024)}`);
+  set.push(`{ ulimit -p ${nproc} 2>/dev/null || ulimit -u ${nproc}; }`);
+  return `${set.join(' && ')} || { echo 'ulimit: a limit of the sandbox could not be set' >&2; exit 126; }`;
+}
+
+/**
+ * Returns the command of every sandbox: a shell that sets the limits and is init, which reads the agent's command from its
  * environment. `label` is in its arguments, so that init is found even if bwrap, whose name is the label, was killed first.
  */
 export function initCommand(label: string, limits: ProcessLimits): string[] {
-  const set = [`--nproc=${limits.nproc}`, `--nofile=${limits.nofile}`, '--core=0', `--fsize=${limits.fileBytes}`];
-  if (limits.dataBytes !== undefined) set.push(`--data=${limits.dataBytes}`);
-  return ['/usr/bin/prlimit', ...set, '/bin/sh', '-c', initScript, label];
+  return ['/bin/sh', '-c', `${limitScript(limits)}\n${initScript}`, label];
 }

@@ -127,6 +127,7 @@ export async function explainFailure(output: string, exitCode: number): Promise<
   if (/Unknown option|unknown option/.test(output)) {
     return `bubblewrap is too old (${said}): version 0.8 or newer is needed for --disable-userns`;
   }
+  if (/ulimit/.test(output)) return `the limits of a sandbox cannot be set by its shell: ${said}`;
   if (/prlimit/.test(output)) return `prlimit (package util-linux) does not work inside the sandbox: ${said}`;
   if ((await readFlag('/proc/sys/user/max_user_namespaces')) === '0') {
     return `user namespaces are switched off (${said}): run \`sysctl -w user.max_user_namespaces=15000\``;
