@@ -34,9 +34,9 @@ export interface Hub {
     /** Closes the connection, so that the worker opens a new one. */
     end(): void;
   }): Promise<HubConnection>;
-  /** Assigns executions until no slot is free or none is queued. First records the ends of connections that could not be recorded. */
+  /** Assigns executions until no slot is free or none is queued. */
   dispatch(): Promise<void>;
-  /** Records the ends of connections that could not be recorded, and then assigns their executions. */
+  /** Records the ends of connections that the database did not take when they were closed. Sends no statement if there are none. */
   recordLosses(): Promise<void>;
   /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
   sendStopOrders(): Promise<void>;
@@ -104,15 +104,8 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   }
 
   return {
-    dispatch: async () => {
-      await recordLosses();
-      await dispatcher.dispatch();
-    },
-    recordLosses: async () => {
-      if (unrecorded.size === 0) return;
-      await recordLosses();
-      dispatchSoon();
-    },
+    dispatch: dispatcher.dispatch,
+    recordLosses,
     sendStopOrders: orders.send,
     connect: async ({ workerId, teamId, keyId, send, end }) => {
       const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });

@@ -51,7 +51,7 @@ test('records the end of a connection as soon as the database answers again', as
   await expect(connection.closed()).rejects.toThrow('The database is down.');
   isDown = false;
   expect(await connections()).toHaveLength(1);
-  await own.dispatch();
+  await own.recordLosses();
   expect(await connections()).toEqual([]);
   await own.close();
 });
