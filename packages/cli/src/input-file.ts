@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { Failure } from './failure.ts';
 
 /** Returns why a file or folder could not be read, as a sentence that begins with its name. */
@@ -16,10 +17,20 @@ export function unreadable(name: string, error: unknown): string {
   }
 }
 
+/**
+ * Reads standard input. A terminal is opened again: once Node has made `process.stdin`, its descriptor does not block, and reading fails
+ * with EAGAIN.
+ */
+function readStandardInput(): Buffer {
+  if (!isatty(0)) return readFileSync(0);
+  process.stderr.write('runyard: reading from the terminal; end with Ctrl-D on a line of its own\n');
+  return readFileSync('/dev/tty');
+}
+
 /** Reads a file, or standard input for `-`. @throws Failure that says why it cannot be read */
 export function readInput(file: string, exitCode = 1): Buffer {
   try {
-    return readFileSync(file === '-' ? 0 : file);
+    return file === '-' ? readStandardInput() : readFileSync(file);
   } catch (error) {
     throw new Failure(unreadable(file === '-' ? 'standard input' : file, error), exitCode);
   }

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Client } from '@runyard/client';
 import type { Decision } from '@runyard/contract/approvals';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
+import { readInput } from '../input-file.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { createAsker, ownTerminal } from './asker.ts';
 import { watchInterruptions } from './interruption.ts';
@@ -17,7 +17,7 @@ export interface AnswerOptions {
 
 /** Sends a follow-up: an answer if the run asks something, else a new instruction. `-` reads it from standard input. */
 export async function send(context: Context, runId: string, text: string, options: AnswerOptions): Promise<void> {
-  const message = text === '-' ? readFileSync(0, 'utf8') : text;
+  const message = text === '-' ? readInput('-').toString('utf8') : text;
   if (message.trim() === '') throw new Failure(`the message is empty${text === '-' ? ' (standard input)' : ''}`, 2);
   const client = connect(context);
   await answered(context, client, runId, options, async () => {

@@ -61,7 +61,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
     { header: 'NAME', flexible: true, text: ({ name }) => name },
     {
       header: 'PROBLEM',
-      flexible: true,
+      sentence: true,
       text: ({ last_spawn_error: error, problems }) => error ?? problems?.[0] ?? '',
     },
   ];

@@ -47,7 +47,7 @@ export interface AddOptions {
 export async function addCodeHost(
   context: Context,
   options: AddOptions,
-  readStandardInput: () => string = () => readInput('-').toString('utf8'),
+  readStandardInput: () => string = readPiped,
 ): Promise<void> {
   const body = requestOf(options, readSecret(options.file, readStandardInput));
   const made = await connect(context).createCodeHostCredential({ body });
@@ -56,6 +56,16 @@ export async function addCodeHost(
   context.report(
     `stored for ${made.host}${made.owner === undefined ? '' : `/${made.owner}`}, for runs of ${made.scope === 'team' ? 'the team' : 'yourself'}`,
   );
+}
+
+/** A terminal would show the secret while it is typed. */
+function readPiped(): string {
+  if (process.stdin.isTTY)
+    throw new Failure(
+      'the token or private key comes from standard input or a file: gh auth token | bin/runyard code-hosts add, or --file FILE',
+      2,
+    );
+  return readInput('-').toString('utf8');
 }
 
 function readSecret(file: string, readStandardInput: () => string): string {

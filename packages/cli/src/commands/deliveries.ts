@@ -74,7 +74,7 @@ export async function listDeliveries(
       text: ({ identity = '' }) => (identity.startsWith('sha256:') ? `${identity.slice(0, 15)}…` : identity),
       raw: ({ identity = '' }) => identity,
     },
-    { header: 'REASON', flexible: true, text: whyNot },
+    { header: 'REASON', sentence: true, text: whyNot },
   ];
   const none = 'no deliveries; those that got 404 or 429 are in no log';
   printList(context, { columns, rows: found.deliveries, json: found, none }, options);

@@ -31,7 +31,7 @@ export async function listModels(
     },
     { header: 'NAME', flexible: true, text: ({ display_name }) => display_name },
     ...(options.all
-      ? [{ header: 'NOTES', flexible: true as const, text: (model: Model) => model.description ?? '' }]
+      ? [{ header: 'NOTES', sentence: true as const, text: (model: Model) => model.description ?? '' }]
       : []),
   ];
   const isListed = ({ disable_reason }: Model) => options.all || disable_reason !== 'ADMIN_DISABLED';

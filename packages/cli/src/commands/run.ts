@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { Client } from '@runyard/client';
 import { connect } from '../api.ts';
 import { type Context, serviceOrigin } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
+import { readInput } from '../input-file.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { workerStartMs } from '../live/wait-notes.ts';
 import { requireSameSettings } from '../same-settings.ts';
@@ -23,7 +23,7 @@ export interface RunCommandOptions extends RunOptions {
 
 /** Creates a run and shows what the agent does until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
 export async function run(context: Context, source: string | undefined, options: RunCommandOptions): Promise<void> {
-  const request = buildRunRequest(source, options, () => readFileSync(0, 'utf8'));
+  const request = buildRunRequest(source, options, () => readInput('-').toString('utf8'));
   const interruption = watchInterruptions();
   let look = '';
   interruption.second.addEventListener('abort', () => {

@@ -52,7 +52,7 @@ export async function listWebhooks(context: Context, options: Json): Promise<voi
     },
     { header: 'SENDER', text: ({ auth_mode, signature_scheme }) => signature_scheme ?? auth_mode },
     { header: 'NAME', flexible: true, text: ({ name }) => name },
-    { header: 'REASON', flexible: true, text: ({ disabled_reason: reason = '' }) => reason },
+    { header: 'REASON', sentence: true, text: ({ disabled_reason: reason = '' }) => reason },
   ];
   const none = 'no webhooks; create one with: bin/runyard webhooks create FACTORY NAME';
   printList(context, { columns, rows: webhooks, json: { webhooks }, none }, options);

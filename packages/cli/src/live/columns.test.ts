@@ -29,9 +29,26 @@ test.each([[80], [50], [31]])('fits a terminal of %d columns, wide characters to
     expect(stringWidth(line)).toBeLessThanOrEqual(width);
 });
 
-test('keeps the other columns whole where the terminal is too narrow for all', () => {
-  const [, , second = ''] = table(columns, rows, 10, noColours).split('\n');
-  expect(second).toMatch(/^bb {2}1234 B {2}日本語のと…$/);
+test('puts columns for which there is no room below the line of their row', () => {
+  const lines = table(columns, rows, 22, noColours).split('\n');
+  expect(lines.slice(0, 5)).toEqual(['ID    SIZE', 'a      5 B', '  TITLE short', 'bb  1234 B', '  TITLE']);
+});
+
+test('shows sentences whole, and leaves out empty ones', () => {
+  const facts: Column<Row>[] = [
+    ...columns.slice(0, 2),
+    {
+      header: 'WHY',
+      sentence: true,
+      text: ({ title }) => (title === 'short' ? '' : 'no key is set; set one and start again'),
+    },
+  ];
+  expect(table(facts, rows.slice(0, 2), 60, noColours).split('\n')[2]).toBe(
+    'bb  1234 B  no key is set; set one and start again',
+  );
+  expect(table(facts, rows.slice(0, 2), 30, noColours)).toBe(
+    'ID    SIZE\na      5 B\nbb  1234 B\n  WHY no key is set; set one\n  and start again\n',
+  );
 });
 
 test.each([

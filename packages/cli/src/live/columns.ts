@@ -22,10 +22,12 @@ export interface Column<T> {
   readonly align?: 'right';
   /** True: the column gives way when the table is wider than the terminal. */
   readonly flexible?: true;
+  /** True: the text is a sentence, which is shown whole: below the line of its row when the table is wider than the terminal. */
+  readonly sentence?: true;
 }
 
 const gap = '  ';
-/** Narrowest flexible column. A narrower terminal breaks the lines. */
+/** Narrowest flexible column. */
 const narrowest = 12;
 
 /** Returns one line per row with tabs between the values, without a header. A value holds no tab and no line end. */
@@ -34,12 +36,75 @@ export function tabSeparated<T>(columns: readonly Column<T>[], rows: readonly T[
   return rows.map((row) => `${line(row)}\n`).join('');
 }
 
-/** Returns a header and one line per row, at most `width` columns wide where the flexible columns can give way. */
+const totalOf = (widths: readonly number[]): number =>
+  widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1));
+
+/**
+ * Returns a header and one line per row, at most `width` columns wide. Flexible columns give way first. Columns for which there is no room
+ * at all are below the line of their row, each value after the name of its column; empty values are left out there.
+ */
 export function table<T>(columns: readonly Column<T>[], rows: readonly T[], width: number, colours: Colours): string {
-  const cells = rows.map((row) => columns.map(({ text }) => harmlessLine(text(row), 1_000)));
-  const widths = columns.map(({ header }, index) =>
-    Math.max(stringWidth(header), ...cells.map((line) => stringWidth(line[index] ?? ''))),
+  const natural = new Map(
+    columns.map((column) => [
+      column,
+      Math.max(stringWidth(column.header), ...rows.map((row) => stringWidth(cellOf(column, row)))),
+    ]),
   );
+  const beside = columnsBeside(columns, natural, width);
+  const below = columns.filter((column) => !beside.includes(column));
+  const lines = layOutLines(beside, rows, { natural, width, colours });
+  const [header = '', ...others] = lines;
+  return `${[header, ...others.flatMap((line, index) => [line, ...linesBelow(below, rows[index] as T, width, colours)])].join('\n')}\n`;
+}
+
+const cellOf = <T>({ text }: Column<T>, row: T): string => harmlessLine(text(row), 1_000);
+
+/** Returns the columns that fit beside each other: first the sentences leave, then flexible columns, then others, each time the last one. */
+function columnsBeside<T>(
+  columns: readonly Column<T>[],
+  natural: ReadonlyMap<Column<T>, number>,
+  width: number,
+): readonly Column<T>[] {
+  const widthOf = (column: Column<T>) => natural.get(column) ?? 0;
+  if (totalOf(columns.map(widthOf)) <= width) return columns;
+  let beside = columns.filter(({ sentence }) => !sentence);
+  const least = (column: Column<T>) => (column.flexible ? Math.min(widthOf(column), narrowest) : widthOf(column));
+  while (beside.length > 1 && totalOf(beside.map(least)) > width) {
+    const leaving = beside.findLast((column, index) => index > 0 && column.flexible) ?? beside.at(-1);
+    beside = beside.filter((column) => column !== leaving);
+  }
+  return beside;
+}
+
+/** Returns the values of the columns in lines of at most `width` columns, where no single word is longer. */
+function linesBelow<T>(columns: readonly Column<T>[], row: T, width: number, colours: Colours): string[] {
+  const values = columns.flatMap((column) => {
+    const cell = cellOf(column, row);
+    const paint = column.paint ? column.paint(row, colours) : (text: string) => text;
+    return cell === '' ? [] : [`${colours.dim(column.header)} ${paint(cell)}`];
+  });
+  const lines: string[] = [];
+  for (const word of values.join(' · ').split(' ').filter(Boolean)) {
+    const last = lines.at(-1);
+    if (last !== undefined && stringWidth(last) + 1 + stringWidth(word) <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`${gap}${word}`);
+  }
+  return lines;
+}
+
+/** Returns the header and the line of each row. */
+function layOutLines<T>(
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  {
+    natural,
+    width,
+    colours,
+  }: { readonly natural: ReadonlyMap<Column<T>, number>; readonly width: number; readonly colours: Colours },
+): string[] {
+  const cells = rows.map((row) => columns.map((column) => cellOf(column, row)));
+  const widths = columns.map((column) => natural.get(column) ?? 0);
   shrink(columns, widths, width);
   const layOut = (line: readonly string[], paints: readonly ((text: string) => string)[]) =>
     line
@@ -63,13 +128,12 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[], widt
       columns.map(({ paint }) => (paint ? paint(row, colours) : (text: string) => text)),
     ),
   );
-  return `${[header, ...lines].join('\n')}\n`;
+  return [header, ...lines];
 }
 
 /** Takes from the widest flexible column until the table fits. */
 function shrink(columns: readonly Column<never>[], widths: number[], width: number): void {
-  const total = () => widths.reduce((sum, each) => sum + each, gap.length * (widths.length - 1));
-  while (total() > width) {
+  while (totalOf(widths) > width) {
     let widest = -1;
     for (const [index, column] of columns.entries()) {
       if (!column.flexible || (widths[index] ?? 0) <= narrowest) continue;
