@@ -1,3 +1,5 @@
+import { untilArrived } from './arrivals.ts';
+
 interface Waiting<Item> {
   readonly item: Item;
   readonly resolve: () => void;
@@ -5,9 +7,9 @@ interface Waiting<Item> {
 }
 
 /**
- * Returns a function that writes items in batches without a delay: it writes the first item at once, and the items that
- * arrive during a write together in the next one, at most `limit`. When a batch fails, it writes the items one by one, so
- * that only the bad one fails.
+ * Returns a function that writes items in batches: a write takes the items that have arrived, at most `limit`, and those that
+ * arrive during it wait for the next one. When a batch fails, it writes the items one by one, so that only the bad one
+ * fails.
  */
 export function batched<Owner extends object, Item>(
   limit: number,
@@ -18,6 +20,7 @@ export function batched<Owner extends object, Item>(
   async function drain(owner: Owner, queue: { waiting: Waiting<Item>[]; isWriting: boolean }): Promise<void> {
     queue.isWriting = true;
     while (queue.waiting.length > 0) {
+      await untilArrived(() => queue.waiting.length, limit);
       const batch = queue.waiting.splice(0, limit);
       try {
         await write(

@@ -1,9 +1,13 @@
 /** Deliveries that are written together, on a real database. */
+import { randomUUIDv7 } from 'node:crypto';
 import type { Automation } from '@runyard/contract/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
-import { openWebhookDirectory } from './directory.ts';
+import { makeDeliveryWriter } from './delivery-writer.ts';
+import { type KnownWebhook, openWebhookDirectory } from './directory.ts';
+import { makeGate } from './gate.ts';
+import { identify } from './identity.ts';
 
 let fails: (body: string) => boolean = () => false;
 let wait: Promise<void> | undefined;
@@ -43,6 +47,34 @@ describe('deliveries at once', () => {
     expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
     expect(batches.reduce((sum, size) => sum + size, 0)).toBe(40);
     expect(batches.length).toBeLessThan(30);
+  });
+
+  test('are written in one transaction if one turn of the event loop brings them', async () => {
+    const { uid } = await create();
+    const known = await openWebhookDirectory(db, service.deps.vault).then(async (directory) => {
+      const webhook = await directory.find(uid);
+      directory.close();
+      return webhook as KnownWebhook;
+    });
+    known.hints.feedsAutomations = true;
+    let transactions = 0;
+    const counting: typeof db = {
+      ...db,
+      transaction: (work) => {
+        transactions += 1;
+        return db.transaction(work);
+      },
+    };
+    const gate = makeGate({ concurrent: 2, waiting: 10 });
+    const writer = makeDeliveryWriter(counting, undefined, { gate, startingGate: gate });
+    const write = (text: string) => {
+      const body = Buffer.from(text);
+      const identity = identify(known, {}, body);
+      return writer({ webhook: known, id: randomUUIDv7(), body, payload: text, identity, event: null, headers: {} });
+    };
+    const second = new Promise((resolve) => setImmediate(() => resolve(write('"2"'))));
+    expect([await write('"1"'), await second]).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }]);
+    expect(transactions).toBe(1);
   });
 
   test('do not fail with one of them', async () => {

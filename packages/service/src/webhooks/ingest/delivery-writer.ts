@@ -1,4 +1,5 @@
 /** Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip cost more than a row. */
+import { untilArrived } from '../../store/database/arrivals.ts';
 import type { Database } from '../../store/database/database.ts';
 import { StoreUnavailable } from '../../store/database/unavailable.ts';
 import type { Gate } from './gate.ts';
@@ -16,7 +17,7 @@ const startingAtOnce = 2;
 /** Concurrent batches of the other deliveries: one, because two would find each other's webhooks locked. */
 const writingAtOnce = 1;
 /** Deliveries that are enough for a second batch at the same time. Two small batches take longer than one large one. */
-const minBeside = 8;
+const minBeside = 16;
 /** Largest number of deliveries in one transaction, and of bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
@@ -42,8 +43,8 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
 }
 
 /**
- * Creates a queue whose deliveries are written in batches without a delay: a batch begins when `gate` has room, and takes the
- * deliveries that have arrived. If one fails, its deliveries are written one by one, so that only the bad one fails.
+ * Creates a queue whose deliveries are written in batches: a batch begins when the requests that have arrived are handled and `gate` has
+ * room. If one fails, its deliveries are written one by one, so that only the bad one fails.
  */
 function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
@@ -63,11 +64,15 @@ function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onE
       else for (const each of batch) await writeBatch([each]);
     }
   };
+  const mayWrite = (): boolean => waiting.length > 0 && (writing === 1 || waiting.length >= minBeside);
   const drain = async (): Promise<void> => {
-    while (waiting.length > 0 && (writing === 1 || waiting.length >= minBeside))
-      // The other batch may have taken all deliveries while this one waited for the gate.
+    while (mayWrite()) {
+      await untilArrived(() => waiting.length, maxDeliveries);
+      // The other batch may have taken the deliveries meanwhile, here and while this one waits for the gate.
+      if (!mayWrite()) break;
       if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
         for (const each of waiting.splice(0)) each.resolve('busy');
+    }
     writing -= 1;
     if (writing === 0) onEmpty();
   };

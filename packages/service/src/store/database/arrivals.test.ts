@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { untilArrived } from './arrivals.ts';
+import { batched } from './batched.ts';
+
+/** Adds one item in each of the next `turns` turns of the event loop. */
+function arrivals(turns: number) {
+  let count = 1;
+  const next = (left: number) => {
+    if (left === 0) return;
+    setImmediate(() => {
+      count += 1;
+      next(left - 1);
+    });
+  };
+  next(turns);
+  return () => count;
+}
+
+test('waits until a turn of the event loop adds no item', async () => {
+  const count = arrivals(3);
+  await untilArrived(count, 100);
+  expect(count()).toBe(4);
+});
+
+test('ends when there are enough items', async () => {
+  const count = arrivals(50);
+  await untilArrived(count, 5);
+  expect(count()).toBe(5);
+});
+
+test('ends although items arrive all the time', async () => {
+  let isOver = false;
+  let count = 0;
+  const next = () => {
+    count += 1;
+    if (!isOver) setImmediate(next);
+  };
+  next();
+  await untilArrived(() => count, Number.POSITIVE_INFINITY);
+  isOver = true;
+  expect(count).toBeGreaterThan(1);
+});
+
+test('items that arrive in one turn of the event loop are written together', async () => {
+  const writes: (readonly number[])[] = [];
+  const write = batched<object, number>(3, async (_, items) => void writes.push(items));
+  const owner = {};
+  const later = new Promise<void>((resolve, reject) => {
+    setImmediate(
+      () => void Promise.all([write(owner, 2), write(owner, 3), write(owner, 4)]).then(() => resolve(), reject),
+    );
+  });
+  await write(owner, 1);
+  await later;
+  expect(writes).toEqual([[1, 2, 3], [4]]);
+});
