@@ -4,7 +4,8 @@ import pg from 'pg';
 import { type Database, openDatabase } from '../src/store/database/database.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { migrateDatabase, readMigrations } from '../src/store/migrations/migrate.ts';
-import { keepSpare, notePristine, takeSpare } from './spare-databases.ts';
+import { lend } from './lent-database.ts';
+import { keepSpare, notePristine, type SpareDatabase, spareConnections, takeSpare } from './spare-databases.ts';
 
 export interface TestDatabase {
   readonly db: Database;
@@ -14,7 +15,7 @@ export interface TestDatabase {
 }
 
 /**
- * An emptied database of an ended test, or a copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
+ * An emptied database of an ended test with its open connections, or a copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
  * an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
  * must be allowed to create databases.
  */
@@ -22,31 +23,38 @@ export async function createTestDatabase(options: { maxConnections?: number } = 
   const server = process.env.TEST_DATABASE_URL;
   if (server === undefined)
     throw new Error('TEST_DATABASE_URL is not set: run tests with vitest, which starts a server');
-  const url = takeSpare() ?? (await createFromTemplate(server));
-  const db = await openDatabase({
-    address: { connectionString: url },
-    maxConnections: options.maxConnections ?? 10,
-    log: silentLog,
-  });
+  const spare = takeSpare() ?? (await createFromTemplate(server));
+  const { url } = spare;
+  const db =
+    options.maxConnections === undefined ? lend(spare.db) : await connect(url, options.maxConnections, 'runyard');
   return {
     db,
     url,
     drop: async () => {
       await db.close();
-      if (!(await keepSpare(url))) await dropDatabase(server, new URL(url).pathname.slice(1));
+      if (await keepSpare(spare)) return;
+      await spare.db.close();
+      await dropDatabase(server, new URL(url).pathname.slice(1));
     },
   };
 }
 
-async function createFromTemplate(server: string): Promise<string> {
+async function createFromTemplate(server: string): Promise<SpareDatabase> {
   const name = newName();
   await administer(server, async (client) => {
     const template = await ensureTemplate(client, server);
     await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   });
   const url = urlOf(server, name);
-  await notePristine(url);
-  return url;
+  const spare = { url, db: await connect(url, 10, spareConnections) };
+  await notePristine(spare);
+  return spare;
+}
+
+async function connect(url: string, maxConnections: number, application: string): Promise<Database> {
+  const address = new URL(url);
+  address.searchParams.set('application_name', application);
+  return await openDatabase({ address: { connectionString: address.href }, maxConnections, log: silentLog });
 }
 
 /** `database.ts` of `test/support` drops databases with the name of its test run when the run ends. */

@@ -4,6 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { Database } from '../src/store/database/database.ts';
+import { trimConnections } from './lent-database.ts';
 
 /** The state of a migrated database. */
 interface Pristine {
@@ -18,61 +20,46 @@ interface Pristine {
 /** A larger database is dropped: deleted rows stay in its files, and its statistics may mislead the planner. */
 const growthLimitBytes = 4 * 2 ** 20;
 
-const spares: string[] = [];
+/** A migrated database with open connections. */
+export interface SpareDatabase {
+  readonly url: string;
+  readonly db: Database;
+}
 
-/**
- * Connections that empty databases, by address. They stay open while their database is used again: a new connection first reads the
- * catalog of each table, which takes ten times the processor time of emptying it.
- */
-const emptying = new Map<string, pg.Pool>();
+/** `application_name` of these connections, which tells them from those that a test opens. */
+export const spareConnections = 'runyard-spare';
+
+const spares: SpareDatabase[] = [];
 
 let pristine: Promise<Pristine> | undefined;
 
-/** Returns the address of an emptied database, or undefined if there is none. */
-export const takeSpare = (): string | undefined => spares.pop();
+/** Returns an emptied database, or undefined if there is none. */
+export const takeSpare = (): SpareDatabase | undefined => spares.pop();
 
 /** Records the state of a database that was just created from the template. The state of the first one is used for all. */
-export async function notePristine(url: string): Promise<void> {
-  pristine ??= readPristine(connectionTo(url));
+export async function notePristine({ db }: SpareDatabase): Promise<void> {
+  pristine ??= readPristine(db.pool);
   await pristine;
 }
 
-/** Empties a database and keeps it; returns false for a database that must be dropped. */
-export async function keepSpare(url: string): Promise<boolean> {
+/** Empties a database that nobody uses, and keeps it; returns false for a database that must be dropped. */
+export async function keepSpare(spare: SpareDatabase): Promise<boolean> {
   const before = await pristine;
   if (before === undefined) return false;
-  const isEmptied = await empty(connectionTo(url), before).catch(() => false);
-  if (isEmptied) spares.push(url);
-  else await disconnectFrom(url);
+  const isEmptied = await empty(spare.db, before).catch(() => false);
+  if (isEmptied) spares.push(spare);
   return isEmptied;
 }
 
-/** Returns a pool of one connection, which is made again after a test has ended all connections of its database. */
-function connectionTo(url: string): pg.Pool {
-  let pool = emptying.get(url);
-  if (pool === undefined) {
-    pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true });
-    pool.on('error', () => undefined);
-    emptying.set(url, pool);
-  }
-  return pool;
-}
-
-async function disconnectFrom(url: string): Promise<void> {
-  const pool = emptying.get(url);
-  emptying.delete(url);
-  await pool?.end();
-}
-
-async function empty(pool: pg.Pool, before: Pristine): Promise<boolean> {
-  if (!(await isAlone(pool))) return false;
-  const { rows } = await pool.query<{ size: string; catalog: string }>(
+async function empty(db: Database, before: Pristine): Promise<boolean> {
+  if (!(await trimConnections(db)) || !(await isAlone(db.pool))) return false;
+  const { rows } = await db.pool.query<{ size: string; catalog: string }>(
     `SELECT pg_database_size(current_database()) AS size, ${before.catalogSql} AS catalog`,
   );
   const [found] = rows;
   if (found === undefined || found.catalog !== before.catalog) return false;
   if (Number(found.size) > before.size + growthLimitBytes) return false;
-  await pool.query(before.reset);
+  await db.pool.query(before.reset);
   return true;
 }
 
@@ -85,7 +72,7 @@ async function isAlone(pool: pg.Pool): Promise<boolean> {
   for (;;) {
     const { rows } = await pool.query(
       `SELECT FROM pg_stat_activity
-       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' LIMIT 1`,
+       WHERE datname = current_database() AND application_name <> '${spareConnections}' AND backend_type = 'client backend' LIMIT 1`,
     );
     if (rows.length === 0) return true;
     if (performance.now() > deadline) return false;

@@ -1,0 +1,53 @@
+/**
+ * Lends the open connections of a database to one test after the other: a new connection reads the catalog of each table and plans each
+ * statement, which takes most of the database's processor time in a test.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database, Statement } from '../src/store/database/database.ts';
+
+/** Returns `kept` for one test. `close` ends its listeners, waits for its work and refuses later work, but keeps the connections. */
+export function lend(kept: Database): Database {
+  let isClosed = false;
+  const working = new Set<Promise<unknown>>();
+  const listening = new Set<() => void>();
+  const lent = <T>(work: () => Promise<T>): Promise<T> => {
+    // The same error as that of a closed pool.
+    if (isClosed) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
+    const done = work();
+    working.add(done);
+    const forget = () => working.delete(done);
+    done.then(forget, forget);
+    return done;
+  };
+  return {
+    pool: kept.pool,
+    query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
+      lent(() => kept.query<Row>(statement, values)),
+    onOwnConnection: (work) => lent(() => kept.onOwnConnection(work)),
+    transaction: (work) => lent(() => kept.transaction(work)),
+    listen: async (...given) => {
+      const stop = await lent(() => kept.listen(...given));
+      listening.add(stop);
+      return stop;
+    },
+    close: async () => {
+      isClosed = true;
+      for (const stop of listening) stop();
+      await Promise.allSettled(working);
+    },
+  };
+}
+
+/** Connections that stay open. Each test process keeps some databases, and the server takes 100 connections of all processes. */
+const keptConnections = 4;
+
+/** Closes the connections above that number. Returns false if a test still holds one after a second. */
+export async function trimConnections({ pool }: Database): Promise<boolean> {
+  const deadline = performance.now() + 1000;
+  while (pool.idleCount < pool.totalCount) {
+    if (performance.now() > deadline) return false;
+    await delay(10);
+  }
+  while (pool.totalCount > keptConnections) (await pool.connect()).release(true);
+  return true;
+}
