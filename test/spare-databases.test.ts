@@ -27,6 +27,7 @@ it('lets an ended test neither query nor hear of the next one', async () => {
   await expect(first.db.query('SELECT 1')).rejects.toThrow('after calling end');
   await expect(first.db.transaction(async () => 1)).rejects.toThrow('after calling end');
   const second = await createTestDatabase();
+  await second.db.query("SELECT pg_notify('spare_databases', 'from before it listens')");
   await listenTo(second, 'second');
   await second.db.query("SELECT pg_notify('spare_databases', 'notice')");
   await expect.poll(() => heard).toEqual(['second notice']);

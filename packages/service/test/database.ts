@@ -1,7 +1,9 @@
 /** Test support: a fresh, migrated database for each test, on the server that `TEST_DATABASE_URL` names. */
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
+import type { DatabaseConfig } from '../src/store/database/connections.ts';
 import { type Database, openDatabase } from '../src/store/database/database.ts';
+import { makeListener } from '../src/store/database/listener.ts';
 import { silentLog } from '../src/store/database/log.ts';
 import { migrateDatabase, readMigrations } from '../src/store/migrations/migrate.ts';
 import { lend } from './lent-database.ts';
@@ -15,8 +17,8 @@ export interface TestDatabase {
 }
 
 /**
- * An emptied database of an ended test with its open connections, or a copy of a migrated template, which the first call on a server makes (`bench/embedded.md` has the time). Under vitest the server is
- * an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
+ * An emptied database of an ended test with its open connections, or a copy of a migrated template, which the first call on a server makes
+ * (`bench/embedded.md` has the time). Under vitest the server is an embedded PostgreSQL of this test run (`test/support/database.ts`), or the one of `TEST_DATABASE_URL`, whose user
  * must be allowed to create databases.
  */
 export async function createTestDatabase(options: { maxConnections?: number } = {}): Promise<TestDatabase> {
@@ -26,7 +28,9 @@ export async function createTestDatabase(options: { maxConnections?: number } = 
   const spare = takeSpare() ?? (await createFromTemplate(server));
   const { url } = spare;
   const db =
-    options.maxConnections === undefined ? lend(spare.db) : await connect(url, options.maxConnections, 'runyard');
+    options.maxConnections === undefined
+      ? lend(spare.db, makeListener(configOf(url, 1, 'runyard')))
+      : await connect(url, options.maxConnections, 'runyard');
   return {
     db,
     url,
@@ -51,11 +55,14 @@ async function createFromTemplate(server: string): Promise<SpareDatabase> {
   return spare;
 }
 
-async function connect(url: string, maxConnections: number, application: string): Promise<Database> {
+function configOf(url: string, maxConnections: number, application: string): DatabaseConfig {
   const address = new URL(url);
   address.searchParams.set('application_name', application);
-  return await openDatabase({ address: { connectionString: address.href }, maxConnections, log: silentLog });
+  return { address: { connectionString: address.href }, maxConnections, log: silentLog };
 }
+
+const connect = (url: string, maxConnections: number, application: string): Promise<Database> =>
+  openDatabase(configOf(url, maxConnections, application));
 
 /** `database.ts` of `test/support` drops databases with the name of its test run when the run ends. */
 const newName = () => `runyard_test_${process.env.TEST_RUN ?? process.pid}_${randomBytes(5).toString('hex')}`;

@@ -4,12 +4,15 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Statement } from '../src/store/database/database.ts';
+import type { Listener } from '../src/store/database/listener.ts';
 
-/** Returns `kept` for one test. `close` ends its listeners, waits for its work and refuses later work, but keeps the connections. */
-export function lend(kept: Database): Database {
+/**
+ * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which must
+ * be new: the channels of a connection that another test used would bring notices from before the test listens.
+ */
+export function lend(kept: Database, listener: Listener): Database {
   let isClosed = false;
   const working = new Set<Promise<unknown>>();
-  const listening = new Set<() => void>();
   const lent = <T>(work: () => Promise<T>): Promise<T> => {
     // The same error as that of a closed pool.
     if (isClosed) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
@@ -25,14 +28,10 @@ export function lend(kept: Database): Database {
       lent(() => kept.query<Row>(statement, values)),
     onOwnConnection: (work) => lent(() => kept.onOwnConnection(work)),
     transaction: (work) => lent(() => kept.transaction(work)),
-    listen: async (...given) => {
-      const stop = await lent(() => kept.listen(...given));
-      listening.add(stop);
-      return stop;
-    },
+    listen: listener.listen,
     close: async () => {
       isClosed = true;
-      for (const stop of listening) stop();
+      await listener.close();
       await Promise.allSettled(working);
     },
   };
