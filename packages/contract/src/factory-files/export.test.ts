@@ -177,7 +177,9 @@ const definition = fc
         })),
       ),
       skills: fc.constant(
-        skills.map((own) => ({ path: `skills/${own}/SKILL.md`, text: '---\nname: x\n---\n\ntext  \n' })),
+        skills
+          .map((own) => ({ path: `skills/${own}/SKILL.md`, text: '---\nname: x\n---\n\ntext  \n' }))
+          .toSorted((a, b) => compare(a.path, b.path)),
       ),
     });
   });
