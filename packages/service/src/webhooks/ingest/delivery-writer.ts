@@ -1,5 +1,4 @@
 /** Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip cost more than a row. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { untilArrived } from '../../store/database/arrivals.ts';
 import type { Database } from '../../store/database/database.ts';
 import { StoreUnavailable } from '../../store/database/unavailable.ts';
@@ -19,13 +18,6 @@ const startingAtOnce = 2;
 const writingAtOnce = 1;
 /** Deliveries that are enough for a second batch at the same time. Two small batches take longer than one large one. */
 const minBeside = 16;
-/**
- * Under load, after a batch of `largeBatch` deliveries, a batch of fewer than `wanted` that may start runs waits `restMs`: the senders
- * whose answers were just sent send again, and one larger transaction takes less time than two.
- */
-const largeBatch = 8;
-const wanted = 20;
-const restMs = 2;
 /** Largest number of deliveries in one transaction, and of bytes of their bodies. */
 const maxDeliveries = 64;
 const maxBytes = 1024 * 1024;
@@ -36,13 +28,6 @@ interface Waiting<Result> {
   readonly delivery: CheckedDelivery;
   readonly resolve: (result: Result | 'busy') => void;
   readonly reject: (error: unknown) => void;
-}
-
-interface Parallel {
-  /** Largest number of batches that are written at the same time. */
-  readonly atOnce: number;
-  /** Whether a small batch waits `restMs` under load. */
-  readonly rests: boolean;
 }
 
 type Write<Result> = (deliveries: readonly CheckedDelivery[]) => Promise<readonly (Result | undefined)[]>;
@@ -61,10 +46,9 @@ function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
  * Creates a queue whose deliveries are written in batches: a batch begins when the requests that have arrived are handled and `gate` has
  * room. If one fails, its deliveries are written one by one, so that only the bad one fails.
  */
-function makeQueue<Result>(gate: Gate, { atOnce, rests }: Parallel, write: Write<Result>, onEmpty: () => void) {
+function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
   const waiting: Waiting<Result>[] = [];
   let writing = 0;
-  let lastSize = 0;
 
   const writeBatch = async (batch: readonly Waiting<Result>[]): Promise<void> => {
     if (batch.length === 0) return;
@@ -80,19 +64,14 @@ function makeQueue<Result>(gate: Gate, { atOnce, rests }: Parallel, write: Write
       else for (const each of batch) await writeBatch([each]);
     }
   };
-  const writeNext = async (): Promise<void> => {
-    const batch = takeBatch(waiting);
-    lastSize = batch.length;
-    await writeBatch(batch);
-  };
   const mayWrite = (): boolean => waiting.length > 0 && (writing === 1 || waiting.length >= minBeside);
   const drain = async (): Promise<void> => {
     while (mayWrite()) {
       await untilArrived(() => waiting.length, maxDeliveries);
-      if (rests && lastSize >= largeBatch && waiting.length < wanted) await delay(restMs);
       // The other batch may have taken the deliveries meanwhile, here and while this one waits for the gate.
       if (!mayWrite()) break;
-      if ((await gate(writeNext)) === 'busy') for (const each of waiting.splice(0)) each.resolve('busy');
+      if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
+        for (const each of waiting.splice(0)) each.resolve('busy');
     }
     writing -= 1;
     if (writing === 0) onEmpty();
@@ -122,7 +101,7 @@ export function makeDeliveryWriter(
 ): DeliveryWriter {
   const writeOnly = makeQueue(
     gate,
-    { atOnce: writingAtOnce, rests: false },
+    writingAtOnce,
     (deliveries) => insertAll(db, deliveries),
     () => undefined,
   );
@@ -132,7 +111,7 @@ export function makeDeliveryWriter(
     if (known) return known;
     const made = makeQueue(
       async (work) => await startingGate(async () => await gate(work)),
-      { atOnce: startingAtOnce, rests: true },
+      startingAtOnce,
       (deliveries) => db.transaction((tx) => writeWithin(tx, startAutomations, deliveries)),
       () => starting.delete(teamId),
     );
