@@ -63,6 +63,11 @@ describe('plainMessage', () => {
   });
 });
 
+test('names ten of very many unknown members', () => {
+  const many = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`size${at}`, 1]));
+  expect(messageOf(file, { file_name: 'a', ...many })?.match(/no member/g)).toHaveLength(10);
+});
+
 describe('plainParameterMessage', () => {
   test.each(
     cases([

@@ -99,16 +99,19 @@ function formatMessage(issue: Extract<RawIssue, { code: 'invalid_format' }>): st
   }
 }
 
+const mostNamedKeys = 10;
+
 /** Names the members that an object does not accept, and the accepted ones that were probably meant. */
 function unknownKeysMessage(issue: Extract<RawIssue, { code: 'unrecognized_keys' }>): string {
   const shape = (issue.inst?._zod.def as { readonly shape?: object } | undefined)?.shape ?? {};
   const known = Object.keys(shape);
   const spelling = makeSpelling(known);
-  const named = issue.keys.slice(0, 10).map((key) => {
-    const meant = spelling.suggest(key);
-    return meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`;
-  });
-  const all = issue.keys.some((key) => spelling.suggest(key) === undefined) && known.length > 0;
+  // A body can have very many of them.
+  const suggestions = issue.keys.slice(0, mostNamedKeys).map((key) => ({ key, meant: spelling.suggest(key) }));
+  const named = suggestions.map(({ key, meant }) =>
+    meant === undefined ? `no member ${key} is known` : `no member ${key} is known; did you mean ${meant}?`,
+  );
+  const all = suggestions.some(({ meant }) => meant === undefined) && known.length > 0;
   return `${named.join('; ')}${all ? `; known members: ${known.join(', ')}` : ''}`;
 }
 
