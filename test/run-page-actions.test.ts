@@ -239,6 +239,28 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     expect(browser().complaints).toEqual([]);
   });
 
+  test('stays usable with Markdown that takes a parser minutes, or more stack than there is', async () => {
+    const slow = '*a_'.repeat(20_000);
+    const nested = `${'>'.repeat(2_000)} deep`;
+    const execution = await atWork(slow);
+    const text = { type: 'text', step_id: 's', role: 'assistant' };
+    await open(execution.runId);
+    await report(
+      execution,
+      { ...text, message_id: 'nested', text: nested },
+      { ...text, message_id: 'slow', text: slow },
+      { ...text, message_id: 'slow', text: slow },
+      { ...text, message_id: 'last', text: 'Then **this**' },
+    );
+    await page.locator('.said strong', { hasText: 'this' }).waitFor();
+    expect(await page.locator('#prompt').textContent()).toBe(slow);
+    const shown = page.locator('.said[data-role=assistant] .markdown');
+    await expect.poll(() => shown.allTextContents()).toEqual([nested, slow + slow, 'Then this\n']);
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.locator('#state[data-state=CANCELLED]').waitFor();
+  });
+
   test('sends pages with a policy that allows nothing inline, and markup only from the sanitizer', async () => {
     const { headers } = await fetch(`${service.baseUrl}/runs/${await service.newRun()}`);
     const policy = headers.get('content-security-policy') ?? '';

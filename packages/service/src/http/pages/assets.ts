@@ -15,6 +15,9 @@ const libraries: Readonly<Record<string, string>> = {
   'dompurify.js': fileURLToPath(import.meta.resolve('dompurify')),
 };
 
+/** A script that runs as a worker has the policy of its own answer, not that of the page. */
+const workerPolicy = "default-src 'none'; script-src 'self'";
+
 async function ownFiles(): Promise<[string, string][]> {
   const folder = path.join(import.meta.dirname, 'assets');
   const names = await readdir(folder, { recursive: true });
@@ -27,7 +30,7 @@ export async function registerAssets(app: FastifyInstance): Promise<void> {
     const bytes = await readFile(file);
     const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
     app.get(`/assets/${name.replaceAll(path.sep, '/')}`, async (request, reply) => {
-      reply.header('etag', tag).header('cache-control', 'no-cache');
+      reply.header('etag', tag).header('cache-control', 'no-cache').header('content-security-policy', workerPolicy);
       if (request.headers['if-none-match'] === tag) return reply.code(304).send();
       return reply.type(types[path.extname(name)] ?? 'application/octet-stream').send(bytes);
     });

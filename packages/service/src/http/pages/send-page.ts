@@ -14,7 +14,8 @@ const policy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  'trusted-types dompurify',
+  // `markdown-worker` is the address of one script.
+  'trusted-types dompurify markdown-worker',
 ].join('; ');
 
 /** Sets the headers of a page. */

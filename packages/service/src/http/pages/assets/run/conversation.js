@@ -1,44 +1,27 @@
 /** Shows the conversation while it grows. Texts of agents and people become text or sanitized Markdown, never markup of their own. */
 import { by, element } from './elements.js';
-import { renderMarkdown } from './markdown.js';
+import { showMarkdown } from './markdown.js';
 import { durationText } from './timeline.js';
 
 const texts = new Map();
 const actions = new Map();
 let model = '';
 
-/** Keeps the end of the page in view for a reader who has scrolled to it. A page that was just opened stays at its top. */
-function append(node) {
+/** Changes the page, and keeps its end in view for a reader who has scrolled to it. A page that was just opened stays at its top. */
+function keepEnd(change) {
   const page = document.scrollingElement;
   const isAtEnd = page.scrollTop > 0 && page.scrollHeight - page.scrollTop - page.clientHeight < 80;
-  by('conversation').append(node);
+  change();
   if (isAtEnd && by('view').dataset.live) page.scrollTop = page.scrollHeight;
 }
 
-const changed = new Set();
-let isPlanned = false;
-
-function renderChanged() {
-  isPlanned = false;
-  for (const message of changed) message.body.replaceChildren(renderMarkdown(message.text));
-  changed.clear();
-}
-
-/** Renders a message with the next frame, once for all the pieces that arrive until then. */
-function renderSoon(message) {
-  changed.add(message);
-  if (isPlanned) return;
-  isPlanned = true;
-  // A hidden tab has no frames.
-  if (document.hidden) setTimeout(renderChanged);
-  else requestAnimationFrame(renderChanged);
-}
+const append = (node) => keepEnd(() => by('conversation').append(node));
 
 function say(role, text, id) {
   const known = id && texts.get(id);
   if (known) {
     known.text += text;
-    renderSoon(known);
+    showMarkdown(known.body, known.text, keepEnd);
     return;
   }
   const body = element('div', { className: 'markdown' });
@@ -52,8 +35,8 @@ function say(role, text, id) {
   article.dataset.role = role;
   const message = { body, text };
   if (id) texts.set(id, message);
-  body.replaceChildren(renderMarkdown(text));
   append(article);
+  showMarkdown(body, text, keepEnd);
 }
 
 const inputText = (input) => {

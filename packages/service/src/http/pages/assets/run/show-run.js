@@ -1,7 +1,7 @@
 /** Shows the run itself: its state, facts, artifacts and the runs around it. */
 import { read, runId } from './api.js';
 import { announce, by, element } from './elements.js';
-import { renderMarkdown } from './markdown.js';
+import { showMarkdown } from './markdown.js';
 import { durationText, isoMilliseconds } from './timeline.js';
 
 const terminal = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
@@ -69,7 +69,7 @@ export function showRun(run) {
   const asked = run.blocked_on && `The agent asks: ${run.blocked_on.title}`;
   // The form shows the question of a BLOCKED run.
   showState(run.state, run.state === 'BLOCKED' ? '' : [run.status_message?.message, asked].filter(Boolean).join('\n'));
-  if (by('prompt').dataset.run !== run.run_id) by('prompt').replaceChildren(renderMarkdown(run.prompt));
+  if (by('prompt').dataset.run !== run.run_id) showMarkdown(by('prompt'), run.prompt);
   by('prompt').dataset.run = run.run_id;
   showFacts(run);
   by('artifacts').replaceChildren(...(run.artifacts ?? []).map(artifactItem));
