@@ -20,12 +20,33 @@ test.each([readInput, jsonFrom])('says plainly that a file is missing or a folde
   expect(() => read(folder)).toThrow(`${folder} is a folder; name a file`);
 });
 
+/** A program that reads standard input after Node has opened it. */
+const reader = path.join(folder, 'read.mjs');
+writeFileSync(
+  reader,
+  `process.stdin.isTTY;
+   const { readInput } = await import(${JSON.stringify(path.join(import.meta.dirname, 'input-file.ts'))});
+   process.stderr.write('ready');
+   console.log('got', readInput('-').toString());`,
+);
+
+test('waits for a pipe that does not block', async () => {
+  const child = spawn(process.execPath, [reader], { stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stderr.once('data', () => {
+    child.stdin.write('hel');
+    setImmediate(() => child.stdin.end('lo'));
+  });
+  let shown = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  await once(child, 'close');
+  expect(shown).toBe('got hello\n');
+});
+
 const inTerminal = spawnSync('script', ['--version']).status === 0 ? test : test.skip;
 inTerminal('reads a terminal until Ctrl-D, also when Node has opened it already', async () => {
-  const file = path.join(import.meta.dirname, 'input-file.ts');
-  const program = `process.stdin.isTTY; import(${JSON.stringify(file)}).then((m) => console.log('got', m.readInput('-').toString()));`;
-  writeFileSync(path.join(folder, 'read.mjs'), program);
-  const command = `${process.execPath} ${path.join(folder, 'read.mjs')}`;
+  const command = `${process.execPath} ${reader}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { Failure } from './failure.ts';
 
@@ -17,14 +17,29 @@ export function unreadable(name: string, error: unknown): string {
   }
 }
 
-/**
- * Reads standard input. A terminal is opened again: once Node has made `process.stdin`, its descriptor does not block, and reading fails
- * with EAGAIN.
- */
+/** Pause before standard input that has nothing yet is read again, milliseconds. */
+const pauseMs = 20;
+
+/** Reads a descriptor to its end, also one that does not block: Node makes it so when it opens `process.stdin`, and so may other programs. */
+function readToEnd(descriptor: number): Buffer {
+  const chunks: Buffer[] = [];
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(64 * 1024);
+    try {
+      const length = readSync(descriptor, chunk);
+      if (length === 0) return Buffer.concat(chunks);
+      chunks.push(chunk.subarray(0, length));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(clock, 0, 0, pauseMs);
+    }
+  }
+}
+
 function readStandardInput(): Buffer {
-  if (!isatty(0)) return readFileSync(0);
-  process.stderr.write('runyard: reading from the terminal; end with Ctrl-D on a line of its own\n');
-  return readFileSync('/dev/tty');
+  if (isatty(0)) process.stderr.write('runyard: reading from the terminal; end with Ctrl-D on a line of its own\n');
+  return readToEnd(0);
 }
 
 /** Reads a file, or standard input for `-`. @throws Failure that says why it cannot be read */
