@@ -115,7 +115,11 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
     const schedules = await readSchedulesOfAutomations(db, [row.uid]);
     const schedule = schedules.find(({ trigger_name: each }) => each === name);
     if (schedule) return await simulateTime(deps, row, schedule);
-    const names = schedules.map(({ trigger_name: each }) => JSON.stringify(each)).join(', ');
+    // Schedules that were made in one millisecond have no order of their own.
+    const names = schedules
+      .map(({ trigger_name: each }) => JSON.stringify(each))
+      .toSorted()
+      .join(', ');
     const message = `is no schedule trigger of the automation; it has ${names || 'none'}`;
     return invalid([{ path: 'schedule_name', message }]);
   }
