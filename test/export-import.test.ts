@@ -222,6 +222,19 @@ describe('refuses an import and leaves nothing', () => {
     expect(await isEmpty(target)).toBe(true);
   });
 
+  test('and removes no blob that was there before, such as those of the exported installation', async () => {
+    await truncate(file(), (await stat(file())).size - 10);
+    const keys = async () => {
+      const found: string[] = [];
+      for await (const { key } of source.blobs.list()) found.push(key);
+      return found.sort();
+    };
+    const before = await keys();
+    expect(before.length).toBeGreaterThan(0);
+    await expect(importDatabase({ db: target.db, blobs: source.blobs, from: file() })).rejects.toThrow(/cut off/);
+    expect(await keys()).toEqual(before);
+  });
+
   test('if a byte of a row or a blob was changed', async () => {
     const bytes = await readFile(file());
     for (const at of [bytes.indexOf('newline'), bytes.length - 1000]) {

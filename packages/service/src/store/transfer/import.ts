@@ -19,7 +19,7 @@ export interface ImportOptions {
 }
 
 /**
- * Fills an empty database from an export, all or nothing: after any error no row and no blob of it stays. An export of an older Runyard
+ * Fills an empty database from an export, all or nothing: after any error no row of it stays, and no blob that was not there before. An export of an older Runyard
  * goes into a database without tables, which is migrated to the export's version, filled, and then migrated to the present one. Throws
  * if a table has rows, and if the file is damaged, cut off, or of a newer Runyard.
  */
@@ -66,19 +66,19 @@ async function prepareTables(db: Database, wanted: readonly AppliedMigration[], 
 }
 
 async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): Promise<TransferResult> {
-  const stored: string[] = [];
+  const added: string[] = [];
   await client.query('BEGIN');
   try {
     const tables = await readTables(client);
     await lockEmpty(client, tables);
     const foreignKeys = await suspendRules(client, tables);
-    const result = await readSections(client, reader, blobs, tables, stored);
+    const result = await readSections(client, reader, blobs, tables, added);
     await resumeRules(client, tables, foreignKeys);
     await client.query('COMMIT');
     return result;
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
-    for (const key of stored) await blobs.delete(key).catch(() => undefined);
+    for (const key of added) await blobs.delete(key).catch(() => undefined);
     throw error;
   }
 }
@@ -125,10 +125,11 @@ async function readSections(
   reader: ExportReader,
   blobs: BlobStore,
   tables: readonly TableObject[],
-  stored: string[],
+  added: string[],
 ): Promise<TransferResult> {
   const waiting = new Map(tables.map((table) => [table.name, table]));
   let rows = 0;
+  let blobCount = 0;
   for (;;) {
     const head = await reader.head();
     if ('table' in head) {
@@ -144,13 +145,15 @@ async function readSections(
         head.isCalled,
       ]);
     } else if ('blob' in head) {
-      stored.push(head.blob);
+      blobCount += 1;
+      // A blob that was there before is not removed after an error: it may belong to another database.
+      if ((await blobs.stat(head.blob)) === undefined) added.push(head.blob);
       await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });
     } else if ('end' in head) {
       const done = tables.length - waiting.size;
-      if (waiting.size > 0 || head.tables !== done || head.blobs !== stored.length)
+      if (waiting.size > 0 || head.tables !== done || head.blobs !== blobCount)
         throw new Error('The export is not complete');
-      return { tables: done, rows, blobs: stored.length };
+      return { tables: done, rows, blobs: blobCount };
     } else {
       throw new Error('The export holds something that this Runyard does not know');
     }
