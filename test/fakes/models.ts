@@ -183,9 +183,13 @@ export async function startFakeModels(): Promise<FakeModels> {
         response.writeHead(307, { location: misbehaviour.location }).end();
         return;
       case 'status': {
-        const { status, retryAfterSeconds, message } = misbehaviour;
+        const { status, retryAfterSeconds, message = `fake error ${status}`, stalls } = misbehaviour;
+        if (stalls) {
+          response.writeHead(status, dialect.headers).write(JSON.stringify(dialect.error(status, message)));
+          return;
+        }
         const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
-        return refuse(status, message ?? `fake error ${status}`, headers as Record<string, string>);
+        return refuse(status, message, headers as Record<string, string>);
       }
       default:
     }

@@ -46,6 +46,8 @@ export type FakeMisbehaviour =
       readonly status: number;
       readonly retryAfterSeconds?: number;
       readonly message?: string;
+      /** The answer does not end. */
+      readonly stalls?: true;
     }
   | { readonly kind: 'cut' | 'hold' | 'error_event' | 'garbage'; readonly afterPieces: number }
   | { readonly kind: 'slow'; readonly delayMs: number }

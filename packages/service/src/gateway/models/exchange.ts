@@ -108,7 +108,7 @@ export async function exchange(
     const status = response.statusCode ?? 502;
     const coded = decoded(response);
     if (status < 200 || status > 299 || coded === undefined) {
-      const refused = await errorAnswer(sent, status, coded);
+      const refused = await errorAnswer(sent, status, coded, upstreams.timeouts.silenceMs);
       response.destroy();
       if (refused.body === undefined) answer(refused.status, refused.message);
       else if (!client.destroyed) {
@@ -190,6 +190,7 @@ async function errorAnswer(
   sent: Exchange,
   status: number,
   coded: ReturnType<typeof decoded>,
+  maxMs: number,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
   // Not forwarded: the run token would seem wrong, and some providers quote a part of the key.
@@ -205,7 +206,7 @@ async function errorAnswer(
   if (status < 300 || coded === undefined) {
     return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
   }
-  const body = await readUpTo(coded.body, maxErrorBytes);
+  const body = await readUpTo(coded.body, { maxBytes: maxErrorBytes, maxMs });
   // 401 in Google's names.
   if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
   const key = sent.target.upstream.key;

@@ -90,6 +90,12 @@ describe.each(protocols)('an impatient model gateway for $name', (protocol) => {
     expect(await (await gateway.fake.request(1)).end).toBe('client_gone');
   });
 
+  it('passes a refusal on whose answer does not end', async () => {
+    gateway.fake.misbehave({ kind: 'status', status: 400, message: 'too long', stalls: true });
+    const { status, text } = await all(await send(gateway, protocol).response);
+    expect([status, text]).toEqual([400, expect.stringContaining('too long')]);
+  });
+
   it('cuts a stream in which the provider falls silent', async () => {
     gateway.fake.misbehave({ kind: 'hold', afterPieces: 2 });
     const answer = await all(await send(gateway, protocol).response);

@@ -69,8 +69,15 @@ export function passOn(
   });
 }
 
+interface ReadBounds {
+  readonly maxBytes: number;
+  /** Milliseconds for the whole body. */
+  readonly maxMs: number;
+}
+
 /** Reads at most `maxBytes` of a body whose connection is not used again; the rest is not read. */
-export async function readUpTo(body: Readable, maxBytes: number): Promise<Buffer> {
+export async function readUpTo(body: Readable, { maxBytes, maxMs }: ReadBounds): Promise<Buffer> {
+  const late = setTimeout(() => body.destroy(new Error('the answer does not end')), maxMs);
   const parts: Buffer[] = [];
   let size = 0;
   try {
@@ -81,6 +88,8 @@ export async function readUpTo(body: Readable, maxBytes: number): Promise<Buffer
     }
   } catch {
     // The error answer was cut. A part of it is still useful.
+  } finally {
+    clearTimeout(late);
   }
   return Buffer.concat(parts);
 }
