@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface FoundProcess {
   readonly pid: number;
+  readonly parent: number;
   readonly command: string;
 }
 
@@ -14,9 +15,15 @@ export function processesOf(folder: string): FoundProcess[] {
     if (command === '') continue;
     const traces = [command, read(`/proc/${name}/environ`), link(`/proc/${name}/cwd`)];
     if (traces.some((trace) => trace.includes(folder)))
-      found.push({ pid: Number(name), command: command.slice(0, 200) });
+      found.push({ pid: Number(name), parent: parentOf(name), command: command.slice(0, 200) });
   }
   return found;
+}
+
+/** The fourth field of `stat`; the second one, the name of the program, may contain spaces and brackets. */
+function parentOf(pid: string): number {
+  const stat = read(`/proc/${pid}/stat`);
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 function read(file: string): string {

@@ -72,7 +72,11 @@ function useSupervised(): Supervised {
     withoutHeadStart: () => rmSync(env().RUNYARD_DATA_DIR, { recursive: true }),
     start: (command, more = {}) => startCommand([runyard, command], { cwd: folder, env: { ...env(), ...more } }),
     noProcessLeft,
-    programs: (name) => processesOf(folder).filter(({ command }) => programs[name].test(command)),
+    programs: (name) => {
+      const found = processesOf(folder).filter(({ command }) => programs[name].test(command));
+      // A child has the command line of its parent until it executes its own program.
+      return found.filter(({ parent }) => !found.some(({ pid }) => pid === parent));
+    },
     origin: () => JSON.parse(readFileSync(path.join(folder, 'data/supervisor.json'), 'utf8')).origin,
     lastMessageOfService: () => {
       const lines = readFileSync(path.join(folder, 'data/logs/service.log'), 'utf8').trimEnd().split('\n');
