@@ -51,7 +51,7 @@ function observed(scanned: Set<string>): Database {
       return await to.query(statement, values);
     },
   });
-  const transaction: Database['transaction'] = (work) => db.transaction((tx) => work(observing(tx)));
+  const transaction: Database['transaction'] = (work) => db.transaction((tx) => work({ ...tx, ...observing(tx) }));
   return { ...db, query: observing(db).query, transaction };
 }
 

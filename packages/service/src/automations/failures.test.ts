@@ -103,7 +103,7 @@ describe('an automation whose runs cannot be created', () => {
   ])('counts %s of one batch as if they came one by one', async (_, results, count, error) => {
     const { uid } = await create([at()]);
     const counted = async (before: string | null) => {
-      await noteResults(db, { uid, last_spawn_error: before }, results);
+      await db.transaction(async (tx) => noteResults(tx, { uid, last_spawn_error: before }, results));
       return await db.query('SELECT spawn_failures, last_spawn_error FROM automations WHERE uid = $1', [uid]);
     };
     expect(await counted(null)).toEqual([{ spawn_failures: count, last_spawn_error: error }]);
@@ -114,7 +114,7 @@ describe('an automation whose runs cannot be created', () => {
 
   test('is disabled by ten failures of one batch', async () => {
     const { uid } = await create([at()]);
-    await noteResults(db, { uid, last_spawn_error: null }, Array(10).fill(failed));
+    await db.transaction(async (tx) => noteResults(tx, { uid, last_spawn_error: null }, Array(10).fill(failed)));
     expect((await read(uid)).enabled).toBe(false);
   });
 

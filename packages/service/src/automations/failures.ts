@@ -2,6 +2,7 @@
 import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { boolean, defineStatement, text } from '../store/database/statement.ts';
+import type { Transaction } from '../store/database/transaction.ts';
 import type { AutomationRow } from './automation-row.ts';
 
 /** $3: number of failures without the passing ones. Guards that no run is tried after ten failures in a row. */
@@ -40,17 +41,17 @@ export interface SpawnFailure {
 }
 
 /** Counts the results of an automation in their order. Undefined: a run was created, which begins a new count. */
-export async function noteResults(
-  tx: Queryable,
+export function noteResults(
+  tx: Transaction,
   automation: Pick<AutomationRow, 'uid' | 'last_spawn_error'>,
   results: readonly (SpawnFailure | undefined)[],
-): Promise<void> {
+): void {
   const lastSuccess = results.lastIndexOf(undefined);
-  if (lastSuccess >= 0) await noteSuccess(tx, automation);
+  if (lastSuccess >= 0 && automation.last_spawn_error !== null) tx.atCommit(recordSuccess, [automation.uid]);
   const failures = results.slice(lastSuccess + 1).flatMap((failure) => failure ?? []);
   const last = failures.at(-1);
   if (last)
-    await tx.query(recordFailure, [automation.uid, last.reason, failures.filter(({ passing }) => !passing).length]);
+    tx.atCommit(recordFailure, [automation.uid, last.reason, failures.filter(({ passing }) => !passing).length]);
 }
 
 /** Begins a new count of failures, if there were any when the automation was read. */

@@ -12,6 +12,7 @@ import { applyDefinition } from '../definitions/apply.ts';
 import { deleteFactory } from '../factories/factories.ts';
 import { fireDueSchedules } from '../schedules/fire.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
+import type { Transaction } from '../store/database/transaction.ts';
 import { identify } from '../webhooks/ingest/identity.ts';
 import { writeWithin } from '../webhooks/ingest/write-deliveries.ts';
 import { deleteAutomation, updateAutomation } from './automations.ts';
@@ -34,7 +35,7 @@ const author: Author = {
 /** Counts how often transactions of this database began. A deadlock is tried again, so it shows as one more. */
 function counting(): { readonly counted: Database; begun(): number } {
   let begun = 0;
-  const transaction = <T>(work: (tx: Queryable) => Promise<T>) =>
+  const transaction = <T>(work: (tx: Transaction) => Promise<T>) =>
     db.transaction<T>((tx) => {
       begun += 1;
       return work(tx);
@@ -124,9 +125,10 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
    * next.
    */
   const start = startAutomationsWith(deps);
-  const startSlowly: typeof start = (tx, accepted, rows) =>
+  const startSlowly: typeof start = (tx, feeding) =>
     start(
       {
+        ...tx,
         query: async <Row extends object>(
           statement: Parameters<Queryable['query']>[0],
           values?: readonly unknown[],
@@ -137,9 +139,8 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
           }
           return await tx.query<Row>(statement, values);
         },
-      } as Queryable,
-      accepted,
-      rows,
+      } as Transaction,
+      feeding,
     );
   const known = await deps.webhooks.find(webhook.uid);
   if (!known) throw new Error('the webhook is not known');

@@ -1,6 +1,6 @@
 /** Runs, starts of automations and deliveries that one transaction writes together. */
 import { defineInsertRuns, parametersOfRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
-import type { Queryable } from '../store/database/database.ts';
+import type { Transaction } from '../store/database/transaction.ts';
 import {
   type DeliveryRows,
   insertDeliveryRows,
@@ -25,7 +25,7 @@ export interface StartBatch {
   /** Writes the runs and starts that were added since the last time. */
   flush(): Promise<void>;
   /** Writes the rest, together with the deliveries and their outcomes. If there is none, the caller writes the deliveries. */
-  finish(outcomes: readonly OutcomeOfDelivery[]): Promise<void>;
+  finish(outcomes: readonly OutcomeOfDelivery[]): void;
 }
 
 /** The ids of the starts are in the order of the input. */
@@ -42,21 +42,24 @@ const insertRunsAndStarts = defineInsertRuns(
 const noDeliveries = makeDeliveryRows([]).rows;
 
 /** Makes an empty batch for the deliveries of `rows`. Its owner finishes it before the transaction ends. */
-export function makeStartBatch(tx: Queryable, rows: DeliveryRows): StartBatch {
+export function makeStartBatch(tx: Transaction, rows: DeliveryRows): StartBatch {
   const runs: RunBatch = [];
   const starts: StartOfBatch[] = [];
-  const write = async (deliveries: DeliveryRows) => {
-    if (runs.length === 0 && starts.length === 0) return;
-    const parameters = [...parametersOfRuns(runs.splice(0)), JSON.stringify(starts.splice(0)), ...deliveries.take()];
-    await tx.query(insertRunsAndStarts, parameters);
-  };
+  const take = (deliveries: DeliveryRows) =>
+    runs.length === 0 && starts.length === 0
+      ? null
+      : [...parametersOfRuns(runs.splice(0)), JSON.stringify(starts.splice(0)), ...deliveries.take()];
   return {
     runs,
     starts,
-    flush: () => write(noDeliveries),
-    finish: async (outcomes) => {
+    flush: async () => {
+      const parameters = take(noDeliveries);
+      if (parameters) await tx.query(insertRunsAndStarts, parameters);
+    },
+    finish: (outcomes) => {
       rows.note(outcomes);
-      await write(rows);
+      const parameters = take(rows);
+      if (parameters) tx.atCommit(insertRunsAndStarts, parameters);
     },
   };
 }

@@ -4,6 +4,8 @@ import type { SubmitDeps } from '../runs/submit/submit.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { readingOnce } from '../store/database/reading-once.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
+import type { Transaction } from '../store/database/transaction.ts';
+import type { DeliveryRows } from '../webhooks/ingest/delivery-rows.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
 import type { AutomationRow } from './automation-row.ts';
 import { disabledReason, noteResults, type SpawnFailure } from './failures.ts';
@@ -45,30 +47,40 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
 
 /** Returns the function that starts the runs of deliveries, all of them in its transaction. */
 export function startAutomationsWith(deps: SubmitDeps): StartAutomations {
-  return async (tx, deliveries, rows) => {
-    const fed = await readFedBy(tx, deliveries);
-    if (fed.length === 0) return deliveries.map(() => false);
-    const matched = deliveries.map((delivery) => matchAll(delivery, fed));
-    const matches = matched.flat().filter(({ mismatch }) => mismatch === undefined);
-    const exclusive = matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
-    if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
-    const batch = makeStartBatch(tx, rows);
-    const known = new Map(fed.map((row) => [row.uid, { mayStart: row.may_start, agent: row.agent_of_run }]));
-    const nothing = { mayStart: false, agent: null };
-    const spawnBatch = { runs: batch.runs, known: ({ uid }: AutomationRow) => known.get(uid) ?? nothing };
-    const spawn = await spawner(deps, readingOnce(tx), [], spawnBatch);
-    const settled = await settleAll(tx, matched.flat(), batch, spawn);
-    await batch.finish(
-      matched.flatMap((each, index) => {
-        const id = deliveries[index]?.deliveryId;
-        const outcomes = each.flatMap((one) => settled.get(one)?.outcome ?? []);
-        const runs = outcomes.flatMap(({ run_id: runId }) => runId ?? []);
-        return id === undefined || outcomes.length === 0 ? [] : [{ id, runs, outcomes }];
-      }),
-    );
-    await countResults(tx, settled);
-    return matched.map((each) => each.length > 0);
+  return async (tx, feeding) => {
+    const fed = await readFedBy(tx, feeding);
+    return async (deliveries, rows) =>
+      fed.length === 0 ? deliveries.map(() => false) : await startFed(deps, tx, fed, deliveries, rows);
   };
+}
+
+async function startFed(
+  deps: SubmitDeps,
+  tx: Transaction,
+  fed: readonly FedAutomation[],
+  deliveries: readonly AcceptedDelivery[],
+  rows: DeliveryRows,
+): Promise<boolean[]> {
+  const matched = deliveries.map((delivery) => matchAll(delivery, fed));
+  const matches = matched.flat().filter(({ mismatch }) => mismatch === undefined);
+  const exclusive = matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
+  if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
+  const batch = makeStartBatch(tx, rows);
+  const known = new Map(fed.map((row) => [row.uid, { mayStart: row.may_start, agent: row.agent_of_run }]));
+  const nothing = { mayStart: false, agent: null };
+  const spawnBatch = { runs: batch.runs, known: ({ uid }: AutomationRow) => known.get(uid) ?? nothing };
+  const spawn = await spawner(deps, readingOnce(tx), [], spawnBatch);
+  const settled = await settleAll(tx, matched.flat(), batch, spawn);
+  batch.finish(
+    matched.flatMap((each, index) => {
+      const id = deliveries[index]?.deliveryId;
+      const outcomes = each.flatMap((one) => settled.get(one)?.outcome ?? []);
+      const runs = outcomes.flatMap(({ run_id: runId }) => runId ?? []);
+      return id === undefined || outcomes.length === 0 ? [] : [{ id, runs, outcomes }];
+    }),
+  );
+  countResults(tx, settled);
+  return matched.map((each) => each.length > 0);
 }
 
 /** The outcome of a delivery for an automation, and the run that was tried for it. */
@@ -102,7 +114,7 @@ async function settleAll(
  * Counts the failures of each automation in the order of the deliveries, at the end and by UID: every transaction locks
  * the automations in this order.
  */
-async function countResults(tx: Queryable, settled: ReadonlyMap<Matched, Settled>): Promise<void> {
+function countResults(tx: Transaction, settled: ReadonlyMap<Matched, Settled>): void {
   const results = new Map<AutomationRow, (SpawnFailure | undefined)[]>();
   for (const [{ row }, { spawned }] of settled) {
     if (!spawned) continue;
@@ -110,7 +122,7 @@ async function countResults(tx: Queryable, settled: ReadonlyMap<Matched, Settled
     own.push(spawned.kind === 'failed' ? spawned : undefined);
     results.set(row, own);
   }
-  for (const [row, own] of [...results].sort(([a], [b]) => compareUids(a.uid, b.uid))) await noteResults(tx, row, own);
+  for (const [row, own] of [...results].sort(([a], [b]) => compareUids(a.uid, b.uid))) noteResults(tx, row, own);
 }
 
 const compareUids = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

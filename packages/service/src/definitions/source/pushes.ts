@@ -35,15 +35,18 @@ export function pushOf({
 /** Returns the function that starts the runs of deliveries, and makes the source of a factory due where one reports a push. */
 export const noticePushes =
   (start: StartAutomations): StartAutomations =>
-  async (tx, deliveries, rows) => {
-    const started = await start(tx, deliveries, rows);
-    const pushes = deliveries.flatMap((delivery) => {
-      const push = pushOf(delivery);
-      return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
-    });
-    // Comes last, because a sync locks the source last too; in the order of the UIDs, because other transactions do
-    // this at the same time.
-    for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
-      await bringSyncForward(tx, factoryUid, push);
-    return started;
+  async (tx, feeding) => {
+    const startAccepted = await start(tx, feeding);
+    return async (deliveries, rows) => {
+      const started = await startAccepted(deliveries, rows);
+      const pushes = deliveries.flatMap((delivery) => {
+        const push = pushOf(delivery);
+        return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
+      });
+      // Comes last, because a sync locks the source last too; in the order of the UIDs, because other transactions do
+      // this at the same time.
+      for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
+        bringSyncForward(tx, factoryUid, push);
+      return started;
+    };
   };

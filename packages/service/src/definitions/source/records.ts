@@ -13,6 +13,7 @@ import {
   timestamp,
   uuid,
 } from '../../store/database/statement.ts';
+import type { Transaction } from '../../store/database/transaction.ts';
 
 /** Seconds after which another process may sync: longer than waiting, reading and applying take together. */
 const claimSeconds = 120;
@@ -256,9 +257,9 @@ export interface Push {
   readonly isDefaultBranch: boolean;
 }
 
-/** Makes the source of a factory due, if it is the branch that was pushed to. */
-export async function bringSyncForward(tx: Queryable, factoryUid: string, push: Push): Promise<void> {
-  await tx.query(bringForward, [factoryUid, push.owner, push.repo, push.branch, push.isDefaultBranch]);
+/** Makes the source of a factory due at the end of the transaction, if it is the branch that was pushed to. */
+export function bringSyncForward(tx: Transaction, factoryUid: string, push: Push): void {
+  tx.atCommit(bringForward, [factoryUid, push.owner, push.repo, push.branch, push.isDefaultBranch]);
 }
 
 /** Returns whether a time of the database is at least so many seconds ago. */

@@ -9,7 +9,7 @@ import type { AcceptedDelivery } from '../../webhooks/ingest/start-automations.t
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;
 const service = await openTestService({
-  startAutomations: async (_tx, deliveries, rows) => {
+  startAutomations: async () => async (deliveries, rows) => {
     started.push(...deliveries);
     if (failure) throw failure;
     const outcomes = [{ automation_id: 'a', matched: true, run_id: 'run-1' }];

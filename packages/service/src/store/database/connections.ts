@@ -56,6 +56,8 @@ const keepPlans = 'SET plan_cache_mode = force_generic_plan; SET random_page_cos
 export function makePool(config: DatabaseConfig): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(config),
+    // Statements that are sent together are answered together; each statement else still waits for its own answer.
+    pipeline: true,
     max: config.maxConnections,
     idleTimeoutMillis: 30_000,
     // For a network that drops packets; otherwise the server's own timeout comes first.

@@ -3,7 +3,9 @@ import { backoffMs } from '@runyard/contract/backoff';
 import type pg from 'pg';
 import { acquire, type DatabaseConfig, makePool, ownConnection, spoilsConnection, sqlState } from './connections.ts';
 import { makeListener } from './listener.ts';
+import { run } from './send.ts';
 import { boolean, defineStatement, integer, type TypedStatement, text } from './statement.ts';
+import { inTransaction, type Transaction } from './transaction.ts';
 import { asUnavailable } from './unavailable.ts';
 
 /** A statement with a name of its own: the server parses and plans it once for each connection. At most 63 characters. */
@@ -34,7 +36,7 @@ export interface Database extends Queryable {
    * Runs `work` in one transaction (READ COMMITTED) and commits. It may run several times: serialization failures and
    * deadlocks are tried again, up to 5 times. Anything that `work` throws rolls back and is thrown on.
    */
-  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
    * Calls `onNotify` for each NOTIFY on the channel, and `onReconnect` after an outage in which notices may have been
    * lost. Resolves when it listens. Returns the function that stops it.
@@ -85,48 +87,6 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
     throw error;
   }
   return database;
-}
-
-async function run<Row>(
-  client: pg.ClientBase,
-  statement: Statement | string,
-  values: readonly unknown[] = [],
-): Promise<Row[]> {
-  const query = typeof statement === 'string' ? { text: statement } : { name: statement.name, text: statement.text };
-  const { rows } = await send<Row & object>(client, { ...query, values: [...values] });
-  return rows;
-}
-
-/** Throws `StoreUnavailable` if the connection is lost or the disk is full. */
-async function send<Row extends pg.QueryResultRow>(
-  client: pg.ClientBase,
-  query: string | pg.QueryConfig,
-): Promise<pg.QueryResult<Row>> {
-  try {
-    return await client.query<Row>(query);
-  } catch (error) {
-    throw asUnavailable(error, 'database');
-  }
-}
-
-const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
-
-async function inTransaction<T>(client: pg.PoolClient, work: (tx: Queryable) => Promise<T>): Promise<T> {
-  const tx: Queryable = {
-    query: <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
-      run<Row>(client, statement, values),
-  };
-  await send(client, begin);
-  try {
-    const result = await work(tx);
-    const { command } = await send(client, 'COMMIT');
-    // After a failed statement whose error was caught, COMMIT rolls the transaction back without an error.
-    if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
-    return result;
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
 }
 
 /** 40001 serialization_failure, 40P01 deadlock_detected: everything was rolled back, so trying again is right. */

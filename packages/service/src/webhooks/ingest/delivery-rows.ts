@@ -2,8 +2,8 @@
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { AutomationOutcome } from '@runyard/contract/webhooks';
 import { bytesArray } from '../../store/database/bytes-array.ts';
-import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement } from '../../store/database/statement.ts';
+import type { Transaction } from '../../store/database/transaction.ts';
 import type { CheckedDelivery } from './write-deliveries.ts';
 
 const perMinute = maxWebhookDeliveriesPerMinute;
@@ -86,7 +86,7 @@ function budgetsOf(taken: readonly TakenDelivery[]) {
 /** Returns the rows of the deliveries, and the function that writes those that no other statement has taken. */
 export function makeDeliveryRows(all: readonly TakenDelivery[]): {
   readonly rows: DeliveryRows;
-  writeRest(tx: Queryable): Promise<void>;
+  writeRest(tx: Transaction): void;
 } {
   let taken = all;
   const noted = new Map<string, OutcomeOfDelivery>();
@@ -104,8 +104,8 @@ export function makeDeliveryRows(all: readonly TakenDelivery[]): {
       ];
     },
   };
-  const writeRest = async (tx: Queryable) => {
-    if (taken.length > 0) await tx.query(insert, rows.take());
+  const writeRest = (tx: Transaction) => {
+    if (taken.length > 0) tx.atCommit(insert, rows.take());
   };
   return { rows, writeRest };
 }

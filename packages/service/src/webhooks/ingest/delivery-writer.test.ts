@@ -13,7 +13,7 @@ let fails: (body: string) => boolean = () => false;
 let wait: Promise<void> | undefined;
 const batches: number[] = [];
 const service = await openTestService({
-  startAutomations: async (_tx, deliveries) => {
+  startAutomations: async () => async (deliveries) => {
     batches.push(deliveries.length);
     await wait;
     if (deliveries.some(({ body }) => fails(String(body)))) throw new Error('a delivery that cannot be started');

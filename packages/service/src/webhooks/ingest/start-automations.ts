@@ -1,5 +1,5 @@
 import type { SignatureSchemeName } from '@runyard/contract/webhooks';
-import type { Queryable } from '../../store/database/database.ts';
+import type { Transaction } from '../../store/database/transaction.ts';
 import type { DeliveryRows } from './delivery-rows.ts';
 
 /** A delivery that the transaction accepts. */
@@ -18,14 +18,21 @@ export interface AcceptedDelivery {
   readonly payload: unknown;
 }
 
+/** The parts of a delivery by which the automations are found that its webhook feeds. */
+export type FeedingDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'factoryUid' | 'scheme'>;
+
 /**
  * Starts the runs of the automations that deliveries of one team match, all in the transaction, and returns for each delivery whether an
- * automation selects its webhook. It notes the outcomes in `rows`, and may write these rows together with the runs. It may be called
- * again for the same deliveries after the transaction was rolled back. What it throws rolls the deliveries back, and their senders get
- * an error.
+ * automation selects its webhook. It notes the outcomes in `rows`, and may write these rows together with the runs.
  */
-export type StartAutomations = (
-  tx: Queryable,
+export type StartAccepted = (
   deliveries: readonly AcceptedDelivery[],
   rows: DeliveryRows,
 ) => Promise<readonly boolean[]>;
+
+/**
+ * Reads the automations of deliveries that the transaction may accept, and returns the function that starts those that it accepts. It
+ * sends its first statement at once, and may be called again for the same deliveries after the transaction was rolled back. What it
+ * throws rolls the deliveries back, and their senders get an error.
+ */
+export type StartAutomations = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;

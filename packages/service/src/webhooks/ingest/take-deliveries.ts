@@ -44,29 +44,24 @@ export type Taken = 'ACCEPTED' | 'DUPLICATE' | 'changed' | 'full';
  */
 export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];
-  const rows = await tx.query(lockWebhooks, [uids]);
+  const [rows, found] = await Promise.all([
+    tx.query(lockWebhooks, [uids]),
+    tx.query(findAccepted, [
+      deliveries.map(({ webhook }) => webhook.uid),
+      bytesArray(deliveries.map(({ identity }) => identity.hash)),
+    ]),
+  ]);
   const locked = new Map(rows.map((row) => [row.uid, { ...row, room: maxWebhookDeliveriesPerMinute - row.used }]));
-  const taken = deliveries.map(({ webhook }): Taken => {
+  const known = new Set(found.map(({ n }) => n - 1));
+  const seen = new Set<string>();
+  return deliveries.map(({ webhook, identity }, index): Taken => {
     const row = locked.get(webhook.uid);
     if (!row?.enabled || row.version !== webhook.version) return 'changed';
     row.room -= 1;
-    return row.room < 0 ? 'full' : 'ACCEPTED';
-  });
-  const fitting = [...taken.entries()].flatMap(([index, kind]) => {
-    const delivery = deliveries[index];
-    return kind === 'ACCEPTED' && delivery ? [{ index, delivery }] : [];
-  });
-  if (fitting.length === 0) return taken;
-  const found = await tx.query(findAccepted, [
-    fitting.map(({ delivery }) => delivery.webhook.uid),
-    bytesArray(fitting.map(({ delivery }) => delivery.identity.hash)),
-  ]);
-  const known = new Set(found.map(({ n }) => n - 1));
-  const seen = new Set<string>();
-  for (const [n, { index, delivery }] of fitting.entries()) {
-    const key = `${delivery.webhook.uid} ${delivery.identity.hash.toString('hex')}`;
-    if (known.has(n) || seen.has(key)) taken[index] = 'DUPLICATE';
+    if (row.room < 0) return 'full';
+    const key = `${webhook.uid} ${identity.hash.toString('hex')}`;
+    const isKnown = known.has(index) || seen.has(key);
     seen.add(key);
-  }
-  return taken;
+    return isKnown ? 'DUPLICATE' : 'ACCEPTED';
+  });
 }

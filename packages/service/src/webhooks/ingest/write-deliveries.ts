@@ -1,6 +1,7 @@
 /** Writes deliveries that passed all checks but that of their identity, and starts what they start. */
 import { bytesArray } from '../../store/database/bytes-array.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import type { Transaction } from '../../store/database/transaction.ts';
 import { makeDeliveryRows } from './delivery-rows.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders } from './event-headers.ts';
@@ -73,11 +74,16 @@ export async function insertAll(db: Queryable, deliveries: readonly CheckedDeliv
 
 /** Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. */
 export async function writeWithin(
-  tx: Queryable,
+  tx: Transaction,
   startAutomations: StartAutomations | undefined,
   deliveries: readonly CheckedDelivery[],
 ): Promise<(Written | NotWritten)[]> {
-  const kinds = await takeDeliveries(tx, deliveries);
+  const candidates = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
+  // Their statements are sent together, and the server runs them one after the other.
+  const [kinds, startAccepted] = await Promise.all([
+    takeDeliveries(tx, deliveries),
+    candidates.length > 0 ? startAutomations?.(tx, candidates) : undefined,
+  ]);
   const taken = deliveries.flatMap((delivery, index) => {
     const label = kinds[index];
     return label === 'ACCEPTED' || label === 'DUPLICATE' ? [{ delivery, label }] : [];
@@ -86,10 +92,9 @@ export async function writeWithin(
   const starting = taken.flatMap(({ delivery, label }) =>
     label === 'ACCEPTED' && !delivery.startsNothing ? [delivery] : [],
   );
-  const reached =
-    startAutomations && starting.length > 0 ? await startAutomations(tx, starting.map(toAccepted), rows) : [];
+  const reached = startAccepted && starting.length > 0 ? await startAccepted(starting.map(toAccepted), rows) : [];
   for (const [index, { webhook }] of starting.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
-  await writeRest(tx);
+  writeRest(tx);
   const refusals = new Map<KnownWebhook, NotWritten>();
   for (const [index, { webhook }] of deliveries.entries())
     if (kinds[index] === 'full' && !refusals.has(webhook))

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookDelivery } from '@runyard/contract/webhooks';
 import { type Author, recordChange } from '../../access/audit/record.ts';
 import type { Queryable } from '../../store/database/database.ts';
+import { withinTransaction } from '../../store/database/transaction.ts';
 import type { WebhookDirectory } from '../ingest/directory.ts';
 import { identityOfReplay } from '../ingest/identity.ts';
 import { parsePayload } from '../ingest/parse-payload.ts';
@@ -39,18 +40,19 @@ export async function replayDelivery(
     const webhook = await directory.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };
     const id = randomUUIDv7();
-    const [written = { kind: 'changed' as const }] = await writeWithin(tx, startAutomations, [
-      {
-        webhook,
-        id,
-        body: original.payload,
-        payload: payload.value,
-        identity: identityOfReplay(id),
-        event: original.event,
-        headers: original.headers,
-        replayOf: deliveryId,
-      },
-    ]);
+    const delivery = {
+      webhook,
+      id,
+      body: original.payload,
+      payload: payload.value,
+      identity: identityOfReplay(id),
+      event: original.event,
+      headers: original.headers,
+      replayOf: deliveryId,
+    };
+    const [written = { kind: 'changed' as const }] = await withinTransaction(tx, (part) =>
+      writeWithin(part, startAutomations, [delivery]),
+    );
     if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };
     if (written.kind === 'changed') directory.forget(webhookUid);
     else {

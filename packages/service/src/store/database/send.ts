@@ -1,0 +1,26 @@
+import type pg from 'pg';
+import type { Statement } from './database.ts';
+import { asUnavailable } from './unavailable.ts';
+
+/** Sends a statement and returns its rows. Throws `StoreUnavailable` if the connection is lost or the disk is full. */
+export async function run<Row>(
+  client: pg.ClientBase,
+  statement: Statement | string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const query = typeof statement === 'string' ? { text: statement } : { name: statement.name, text: statement.text };
+  const { rows } = await send<Row & object>(client, { ...query, values: [...values] });
+  return rows;
+}
+
+/** Sends a query. Throws as `run` does. */
+export async function send<Row extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  query: string | pg.QueryConfig,
+): Promise<pg.QueryResult<Row>> {
+  try {
+    return await client.query<Row>(query);
+  } catch (error) {
+    throw asUnavailable(error, 'database');
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Transactions that wait for the server as seldom as they can. Each answer waits until this process has handled the requests that came
+ * before it, while the server holds the locks of the transaction.
+ */
+import type pg from 'pg';
+import type { Queryable, Statement } from './database.ts';
+import { run, send } from './send.ts';
+
+export interface Transaction extends Queryable {
+  /**
+   * Adds a statement to those that are sent together with COMMIT, after `work` has ended. If one fails, the transaction is rolled back
+   * and throws its error.
+   */
+  atCommit(statement: Statement, values?: readonly unknown[]): void;
+}
+
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
+
+interface Sent {
+  readonly statement: Statement;
+  readonly values: readonly unknown[];
+}
+
+/** Runs `work` in a transaction of the connection. A transaction without statements sends nothing. */
+export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const last: Sent[] = [];
+  let begun: Promise<unknown> | undefined;
+  /** What the next statement waits for: the answer to BEGIN, once a statement was added that may not run without it. */
+  let ready: Promise<unknown> | undefined;
+  let refusal: unknown;
+  const beginOnce = () => {
+    begun ??= send(client, begin).catch((error: unknown) => {
+      refusal = error;
+    });
+    return begun;
+  };
+  const query = async <Row extends object>(statement: Statement | string, values?: readonly unknown[]) => {
+    const answered = beginOnce();
+    if (!leavesNothing(statement)) ready ??= answered;
+    if (ready) await ready;
+    // If BEGIN failed, a statement would commit on its own.
+    if (refusal) throw refusal;
+    return await run<Row>(client, statement, values);
+  };
+  try {
+    const result = await work({ query, atCommit: (statement, values = []) => void last.push({ statement, values }) });
+    if (begun || last.length > 0) await beginOnce();
+    if (refusal) throw refusal;
+    if (begun) await commit(client, last);
+    return result;
+  } catch (error) {
+    if (begun) await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+async function commit(client: pg.PoolClient, last: readonly Sent[]): Promise<void> {
+  const answers = last.map(({ statement, values }) => run(client, statement, values));
+  const committed = send(client, 'COMMIT');
+  // The first that failed has the cause; the server refuses the others because of it.
+  for (const answer of await Promise.allSettled([...answers, committed]))
+    if (answer.status === 'rejected') throw answer.reason;
+  const { command } = await committed;
+  // After a failed statement whose error was caught, COMMIT rolls the transaction back without an error.
+  if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed');
+}
+
+/** Runs work of a transaction within that of the caller: what `work` adds for the commit is sent when it has ended. */
+export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const last: Sent[] = [];
+  const query = <Row extends object>(statement: Statement | string, values?: readonly unknown[]) =>
+    tx.query<Row>(statement, values);
+  const result = await work({ query, atCommit: (statement, values = []) => void last.push({ statement, values }) });
+  for (const { statement, values } of last) await tx.query(statement, values);
+  return result;
+}
+
+const known = new WeakMap<Statement, boolean>();
+
+/**
+ * Returns whether a statement, run outside of a transaction, leaves nothing behind: it only reads, or takes locks that end with it. It may
+ * be sent before BEGIN is answered. `statements.test.ts` compares this with the plans of all statements.
+ */
+export function leavesNothing(statement: Statement | string): boolean {
+  if (typeof statement === 'string') return false;
+  const answer = known.get(statement) ?? readsOnly(statement.text);
+  known.set(statement, answer);
+  return answer;
+}
+
+const writingWords =
+  /\b(INSERT|DELETE|MERGE|SET|INTO|pg_notify|set_config|nextval|gin_clean_pending_list|pg_\w*advisory_(un)?lock\w*)\b/i;
+
+const readsOnly = (sql: string): boolean => /^\s*(SELECT|WITH)\b/.test(sql) && !writingWords.test(sql);
