@@ -7,7 +7,7 @@ import pg from 'pg';
 import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
 import { type DeliveryLoad, type DeliveryRound, loadWithDeliveries } from './delivery-load.ts';
-import { cpuSecondsOf, processesBelow } from './processes.ts';
+import { cpuSecondsOf, cpuSecondsWithEnded, processesBelow } from './processes.ts';
 import { median, percentile, report } from './report.ts';
 
 const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
@@ -100,7 +100,7 @@ try {
     const { pid = 0 } = urls === bareUrls ? bare : system.service();
     const taken = () => ({
       server: cpuSecondsOf(pid),
-      database: processesBelow(system.dataDir, 'postgres').reduce((sum, each) => sum + cpuSecondsOf(each), 0),
+      database: processesBelow(system.dataDir, 'postgres').reduce((sum, each) => sum + cpuSecondsWithEnded(each), 0),
       sender: process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6,
     });
     const before = taken();
