@@ -91,9 +91,9 @@ try {
   const bareUrls = [`http://127.0.0.1:${String(line).trim()}/`];
   const ourUrls = await createWebhooks(factories, []);
   const matches = { action: ['failed'] };
-  const unmatchedUrls = await createWebhooks(6, [{ action: ['succeeded'] }]);
-  const startingUrls = await createWebhooks(6, [matches]);
-  const twentyUrls = await createWebhooks(6, [matches, ...Array.from({ length: 19 }, (_, n) => ({ number: [n] }))]);
+  const unmatchedUrls = await createWebhooks(factories, [{ action: ['succeeded'] }]);
+  const startingUrls = await createWebhooks(factories, [matches]);
+  const twentyUrls = await createWebhooks(factories, [matches, ...Array.from({ length: 19 }, (_, n) => ({ number: [n] }))]);
   const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<MeasuredRound> => {
     // The budget of 60 a minute is not what is measured.
     await client.query(`UPDATE webhooks SET recent = '{}'`);
