@@ -93,6 +93,21 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     expect(browser().complaints).toEqual([]);
   });
 
+  test.each([
+    ['a command that the title does not end with', 'Run ls', { command: 'rm x' }, 'rm x'],
+    ['members besides the command', 'Run rm x', { command: 'rm x', cwd: '/etc' }, '{\n  "cwd": "/etc"\n}'],
+    ['characters that reorder the text', 'Run it', { command: 'ls \u202egnp.x' }, 'ls [U+202E]gnp.x'],
+    ['no input but the command of the title', 'Run `rm x`', { command: 'rm x' }, ''],
+  ])('shows before a decision %s', async (_, title, input, shown) => {
+    const execution = await atWork();
+    const request = { request_id: 'q', kind: 'permission', title, action: { ...shell, id: 'a', input } };
+    await report(execution, { type: 'blocked', step_id: 's', request });
+    await open(execution.runId);
+    await page.getByRole('heading', { name: 'The agent waits for your decision' }).waitFor();
+    expect(await page.locator('#ask-input').textContent()).toBe(shown);
+    expect(await page.locator('#ask-input').isVisible()).toBe(shown !== '');
+  });
+
   test('approves once for a double click', async () => {
     const execution = await atWork();
     await ask(execution);

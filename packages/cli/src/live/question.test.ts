@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { answerOf } from './question.ts';
+import { describe, expect, test } from 'vitest';
+import { answerOf, questionLines } from './question.ts';
 
 test.each([
   ['y', { decision: 'approve' }],
@@ -13,4 +13,44 @@ test.each([
 
 test('the text at the prompt of a question is the answer, even y', () => {
   expect(answerOf({ kind: 'question', request_id: 'q' }, 'y')).toEqual({ request_id: 'q', message: 'y' });
+});
+
+describe('the lines of a permission request', () => {
+  const lines = (title: string, input: unknown, isCommandShown = false) =>
+    questionLines(
+      { kind: 'permission', title, action: { name: 'shell', category: 'command', input } },
+      { isCommandShown },
+    );
+  const head = 'asks for permission to use shell:';
+
+  test.each([
+    ['a title that ends with the command', 'Run `rm x`', { command: 'rm x' }, [head, '  Run `rm x`']],
+    ['a title that names another command', 'Run ls', { command: 'rm x' }, [head, '  Run ls', '  rm x']],
+    [
+      'a title that only begins with the command',
+      'rm x or not',
+      { command: 'rm x' },
+      [head, '  rm x or not', '  rm x'],
+    ],
+    ['members besides the command', 'rm x', { command: 'rm x', cwd: '/etc' }, [head, '  rm x', '  {"cwd":"/etc"}']],
+    [
+      'an action without a command',
+      'Fetch',
+      { url: 'https://a.test/' },
+      [head, '  Fetch', '  {"url":"https://a.test/"}'],
+    ],
+    ['an input that is text', 'Fetch', 'https://a.test/', [head, '  Fetch', '  "https://a.test/"']],
+    ['no input', 'Fetch', undefined, [head, '  Fetch']],
+  ])('show the whole action for %s', (_, title, input, expected) => {
+    expect(lines(title, input)).toEqual(expected);
+  });
+
+  test('do not repeat a command that is shown above, but show the other members', () => {
+    expect(lines('rm x', { command: 'rm x' }, true)).toEqual(['asks for permission to use shell']);
+    expect(lines('rm x', { command: 'rm x', cwd: '/etc' }, true)).toEqual([head, '  {"cwd":"/etc"}']);
+  });
+
+  test('have no characters that reorder the text', () => {
+    expect(lines('Run ls', { command: 'ls \u202egnp.x', note: '\u2066' }).join()).not.toMatch(/[\u202e\u2066]/);
+  });
 });

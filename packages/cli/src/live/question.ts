@@ -2,24 +2,50 @@
 import type { BlockedOn, Decision } from '@runyard/contract/approvals';
 import type { RunItem } from '@runyard/contract/runs';
 import type { Colours } from './colours.ts';
-import { harmless, harmlessLine } from './harmless.ts';
+import { harmless, harmlessJson, harmlessLine } from './harmless.ts';
 import { linesAround } from './long-text.ts';
 
 const longest = 30;
+/** Characters of the members of an action besides its command. */
+const longestInput = 2_000;
 
-/** Returns the request in full, or says how much of it is cut, so that a person knows what they approve. */
-export function questionLines(asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>): string[] {
+/**
+ * Returns the request in full, or says how much of it is cut, so that a person knows what they approve. `isCommandShown`: the lines above
+ * the request show its command, which is not repeated.
+ */
+export function questionLines(
+  asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>,
+  { isCommandShown = false } = {},
+): string[] {
   const what =
     asked.kind === 'question'
       ? 'asks'
       : `asks for permission to use ${harmlessLine(asked.action?.name ?? 'something', 60)}`;
   const lines = harmless(asked.title).trimEnd();
-  const excerpt = linesAround(lines, longest);
-  if (lines.split('\n').length > longest) excerpt.push('(bin/runyard runs get RUN shows all)');
+  const excerpt = isCommandShown ? [] : linesAround(lines, longest);
+  if (!isCommandShown && lines.split('\n').length > longest) excerpt.push('(bin/runyard runs get RUN shows all)');
+  const below = [...excerpt, ...unshownInput(asked, isCommandShown)];
   return [
-    `${what}:`,
-    ...excerpt.map((line) => `  ${line}`),
+    below.length > 0 ? `${what}:` : what,
+    ...below.map((line) => `  ${line}`),
     ...(asked.options ?? []).map((option) => `  - ${harmlessLine(option, 200)}`),
+  ];
+}
+
+/**
+ * Returns the parts of the action that nothing shows yet: a command that is not above and does not end the title, and all other members.
+ */
+function unshownInput({ title, action }: Pick<BlockedOn, 'title' | 'action'>, isCommandShown: boolean): string[] {
+  const input = action?.input;
+  if (input === undefined || input === null) return [];
+  if (typeof input !== 'object' || Array.isArray(input)) return [harmlessLine(harmlessJson(input), longestInput)];
+  const { command, ...others } = input as Readonly<Record<string, unknown>>;
+  const isCommand = typeof command === 'string';
+  const isShown = isCommandShown || !isCommand || title.replace(/[`'"\s]+$/, '').endsWith(command.trimEnd());
+  const rest = isCommand ? others : input;
+  return [
+    ...(isShown ? [] : linesAround(harmless(command).trimEnd(), longest)),
+    ...(Object.keys(rest).length > 0 ? [harmlessLine(harmlessJson(rest), longestInput)] : []),
   ];
 }
 

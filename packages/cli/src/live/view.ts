@@ -164,10 +164,9 @@ export function createLiveView(colours: Colours): LiveView {
       case 'notice':
         return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
       case 'blocked': {
-        const [first = '', ...rest] = questionLines(event.request);
-        // The line above already shows the command.
-        const known = event.request.action?.category === 'command' && actions.has(event.request.action.id ?? '');
-        return (known ? [first.replace(/:$/, '')] : [first, ...rest])
+        const { action } = event.request;
+        const isCommandShown = action?.category === 'command' && actions.has(action.id ?? '');
+        return questionLines(event.request, { isCommandShown })
           .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
           .join('');
       }

@@ -32,6 +32,23 @@ export function showControls(run) {
   showQuestion(asked);
 }
 
+/** Characters that reorder the text around them, or that nobody sees. A person would approve something else than what runs. */
+const deceptive = /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const visible = (text) =>
+  text.replace(deceptive, (char) => `[U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
+
+/** Returns the parts of the action that its title does not show: a command that does not end the title, and all other members. */
+function unshownInput({ title, action }) {
+  const input = action?.input;
+  if (input === undefined || input === null) return '';
+  if (typeof input !== 'object' || Array.isArray(input)) return JSON.stringify(input, null, 2);
+  const { command, ...others } = input;
+  const rest = typeof command === 'string' ? others : input;
+  const isShown = typeof command !== 'string' || title.replace(/[`'"\s]+$/, '').endsWith(command.trimEnd());
+  const parts = [isShown ? '' : command, Object.keys(rest).length > 0 ? JSON.stringify(rest, null, 2) : ''];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
 function showQuestion(asked) {
   by('ask').hidden = asked === undefined;
   if (asked?.request_id === askedId) return;
@@ -39,15 +56,10 @@ function showQuestion(asked) {
   if (!asked) return;
   const isPermission = asked.kind === 'permission';
   by('ask-heading').textContent = isPermission ? 'The agent waits for your decision' : 'The agent asks you';
-  by('ask-title').textContent = asked.title;
-  const command = asked.action?.input?.command;
-  const isKnown = asked.action === undefined || (typeof command === 'string' && asked.title.includes(command));
-  by('ask-input').hidden = isKnown;
-  by('ask-input').textContent = isKnown
-    ? ''
-    : typeof command === 'string'
-      ? command
-      : JSON.stringify(asked.action.input, null, 2);
+  by('ask-title').textContent = visible(asked.title);
+  const input = unshownInput(asked);
+  by('ask-input').hidden = input === '';
+  by('ask-input').textContent = visible(input);
   by('ask-label').textContent = isPermission ? 'Reason, or what to do instead (optional)' : 'Your answer';
   by('ask-text').value = '';
   by('approve').hidden = !isPermission;
