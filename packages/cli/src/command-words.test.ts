@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inCommandWords } from './command-words.ts';
+import { inCommandWords, inOptionWords } from './command-words.ts';
 
 test.each([
   [
@@ -27,4 +27,19 @@ test.each([
   ['prompt: is required', undefined],
 ])('says %j for the command line', (text, expected) => {
   expect(inCommandWords(text)).toBe(expected ?? text);
+});
+
+test.each([
+  ['invalid_request: config.model_id: unknown model "nope"', 'invalid_request: --model: unknown model "nope"'],
+  ['config.secrets[1].name: there is no secret A', '--secret: there is no secret A'],
+  ['config.harness.type: must be one of oz, acp', '--harness: must be one of oz, acp'],
+  ['config.harness.command[2]: must not be empty', '--harness-command: must not be empty'],
+  [
+    '2 faults\n  title: is too long\n  metadata.a: is too long',
+    '2 faults\n  --title: is too long\n  --metadata: is too long',
+  ],
+  ['the model says: config.model_id is wrong', undefined],
+  ['config.other: is not known', undefined],
+])('names for %j the options of run', (text, expected) => {
+  expect(inOptionWords(text)).toBe(expected ?? text);
 });

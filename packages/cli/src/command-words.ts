@@ -39,3 +39,31 @@ export function inCommandWords(text: string): string {
   const list = Object.hasOwn(lists, thing) ? lists[thing] : undefined;
   return list === undefined ? told : `${told} See: bin/runyard ${list}`;
 }
+
+/** Options of `run`, by the member of the request that each of them sets. */
+const options: readonly (readonly [member: string, option: string])[] = [
+  ['title', '--title'],
+  ['metadata', '--metadata'],
+  ['attachments', '--attach'],
+  ['config.name', '--name'],
+  ['config.model_id', '--model'],
+  ['config.environment_id', '--environment'],
+  ['config.secrets', '--secret'],
+  ['config.skill_spec', '--skill'],
+  ['config.harness.command', '--harness-command'],
+  ['config.harness', '--harness'],
+  ['config.approval_policy', '--approval'],
+  ['config.idle_timeout_minutes', '--idle'],
+  ['config.max_cost_usd', '--max-cost'],
+  ['config.max_turns', '--max-turns'],
+  ['config.max_duration_minutes', '--max-minutes'],
+  ['config.on_worker_loss', '--on-worker-loss'],
+];
+
+/** Returns faults of a request for a run, in lines or sentences, with the options of `run` in the place of members. */
+export function inOptionWords(text: string): string {
+  return text.replace(/(^|: |\n *)([a-z_]+(?:\.[a-z_]+)*)((?:\[\d+\]|\.\w+)*)(?=: )/g, (all, before, path) => {
+    const found = options.find(([member]) => path === member || path.startsWith(`${member}.`));
+    return found ? `${before}${found[1]}` : all;
+  });
+}

@@ -1,7 +1,9 @@
-import type { Client } from '@runyard/client';
-import { connect } from '../api.ts';
+import { ApiError, type Client } from '@runyard/client';
+import { connect, describeProblem } from '../api.ts';
+import { inOptionWords } from '../command-words.ts';
 import { type Context, serviceOrigin } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
+import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { workerStartMs } from '../live/wait-notes.ts';
@@ -33,7 +35,11 @@ export async function run(context: Context, source: string | undefined, options:
   try {
     const isFresh = await ensureStarted(context, interruption.first);
     const client = connect(context);
-    const created = await client.createRun({ body: request });
+    const created = await client.createRun({ body: request }).catch((error: unknown) => {
+      throw error instanceof ApiError && error.problem.status === 400
+        ? new Failure(inOptionWords(describeProblem(error)))
+        : error;
+    });
     look = `bin/runyard logs ${created.run_id}`;
     if (options.detach) {
       const item = await client.getRun({ params: { runId: created.run_id } });

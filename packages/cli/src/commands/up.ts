@@ -13,7 +13,8 @@ export async function up(context: Context): Promise<void> {
   } catch (error) {
     if (error instanceof AlreadyRunning) requireSameSettings(context);
     if (error instanceof AlreadyRunning && error.holder.origin && apiKey(context)) {
-      context.out(welcome(context, context.settings.RUNYARD_BASE_URL ?? error.holder.origin, ''));
+      const origin = context.settings.RUNYARD_BASE_URL ?? error.holder.origin;
+      context.out(welcome(context, origin, { title: 'Runyard is running already.', ending: '' }));
     }
     throw error;
   }
@@ -40,11 +41,15 @@ async function inForeground(context: Context, { worker }: { readonly worker: boo
   });
 }
 
-function welcome(context: Context, origin: string, ending = 'Ctrl-C stops everything.\n'): string {
+function welcome(
+  context: Context,
+  origin: string,
+  { title, ending } = { title: 'Runyard is running.', ending: 'Ctrl-C stops everything.\n' },
+): string {
   const { bold, dim, cyan } = context.colours;
   const key = requireApiKey(context);
   return `
-${bold('Runyard is running.')}
+${bold(title)}
 
   ${dim('Service')}    ${cyan(origin)}
   ${dim('Base URL')}   ${cyan(`${origin}/api/v1`)}   ${dim('(RUNYARD_BASE_URL of a client: without /api/v1)')}
