@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { ByteMask } from '@runyard/contract/redaction/mask-bytes';
 
 /** Headers of the sandbox that reach an MCP server, besides those of the protocol (`mcp-…`). */
 const upwards = ['content-type', 'accept', 'user-agent', 'last-event-id'];
@@ -40,5 +41,21 @@ export function headersToServer(
   return sent;
 }
 
-/** Returns the headers of the server's answer for the sandbox. */
-export const headersToSandbox = (headers: IncomingHttpHeaders): Record<string, string> => pick(headers, downwards);
+/** Returns the headers of the server's answer for the sandbox, with their secrets masked. */
+export const headersToSandbox = (headers: IncomingHttpHeaders, mask: ByteMask): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(pick(headers, downwards)).map(([name, value]) => [
+      name,
+      mask.whole(Buffer.from(value, 'latin1')).toString('latin1'),
+    ]),
+  );
+
+/** Names of headers whose values are secrets. Others, such as a version, are words that an answer may need. */
+const secretNames = /auth|cookie|credential|key|pass|secret|signature|token/i;
+
+/** Returns the secrets in configured headers: whole values, and credentials without their scheme (RFC 9110, section 11.4). */
+export function secretsOf(configured: Readonly<Record<string, string>>): string[] {
+  return Object.entries(configured)
+    .filter(([name]) => secretNames.test(name))
+    .flatMap(([, value]) => [value, value.replace(/^[\w-]+ +/, '')]);
+}

@@ -113,6 +113,24 @@ test('adds the headers of the server and passes the protocol on, in both directi
   expect(seen.map((each) => each.method)).toEqual(['POST', 'GET', 'DELETE']);
 });
 
+test('masks the secrets of the headers where an answer repeats them, however it is cut, and keeps other words', async () => {
+  const { url } = await listenAndNote((request, response) => {
+    const { authorization = '', 'x-version': version } = request.headers;
+    const encoded = Buffer.from(`a${authorization}`).toString('base64');
+    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': `of ${authorization}` });
+    const text = JSON.stringify({ authorization, encoded, version });
+    for (const character of text) response.write(character);
+    response.end();
+  });
+  const { send } = await start(at(url, { Authorization: 'Bearer of-the-team-0123', 'X-Version': '2025-06-18' }));
+  const answer = await send();
+  const { authorization, encoded, version } = (await answer.json()) as Record<string, string>;
+  expect(authorization).toMatch(/^\*+$/);
+  expect(Buffer.from(encoded ?? '', 'base64').toString()).not.toContain('of-the-team');
+  expect(version).toBe('2025-06-18');
+  expect(answer.headers.get('mcp-session-id')).not.toContain('of-the-team');
+});
+
 test('streams: a piece arrives before the answer has ended', async () => {
   const released = Promise.withResolvers<void>();
   const url = await listen(async (_, response) => {

@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import { makeAddressRules } from '@runyard/contract/address-rules';
+import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { closedSignal } from '../../bodies/closed-signal.ts';
@@ -12,7 +14,7 @@ import { trackInFlight } from '../in-flight.ts';
 import { runTokenOf } from '../models/credentials.ts';
 import type { GatewayLog } from '../models/gateway.ts';
 import { passOn } from '../models/pass-on.ts';
-import { headersToSandbox, headersToServer } from './mcp-headers.ts';
+import { headersToSandbox, headersToServer, secretsOf } from './mcp-headers.ts';
 import { type McpAnswer, sendToMcpServer } from './mcp-upstream.ts';
 
 export interface McpGatewayDeps {
@@ -64,7 +66,8 @@ const errorBody = (message: string): string =>
 
 /**
  * Registers the MCP gateway: `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to the server of this name in the
- * configuration of the run that the token belongs to. The service adds the headers of the server; they never reach the sandbox.
+ * configuration of the run that the token belongs to. The service adds the headers of the server, and masks their secrets in its answers,
+ * so that they never reach the sandbox.
  */
 export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
   const limits = { ...defaultLimits, ...deps.limits };
@@ -168,10 +171,13 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
       return;
     }
     const { response } = answer;
-    client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers) });
+    // A server may repeat the headers of its request, which must not reach the sandbox.
+    const mask = createByteMask(secretsOf(server.headers));
+    client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
     client.flushHeaders();
     let size = 0;
-    const how = await passOn(response, response, client, { silenceMs: limits.silenceMs, hangUpMs: 0 }, (bytes) => {
+    const masked = Readable.from(mask.stream(response), { objectMode: false });
+    const how = await passOn(response, masked, client, { silenceMs: limits.silenceMs, hangUpMs: 0 }, (bytes) => {
       size += bytes.byteLength;
       if (size > limits.maxAnswerBytes) response.destroy();
     });
