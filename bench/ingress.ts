@@ -93,7 +93,10 @@ try {
   const matches = { action: ['failed'] };
   const unmatchedUrls = await createWebhooks(factories, [{ action: ['succeeded'] }]);
   const startingUrls = await createWebhooks(factories, [matches]);
-  const twentyUrls = await createWebhooks(factories, [matches, ...Array.from({ length: 19 }, (_, n) => ({ number: [n] }))]);
+  const twentyUrls = await createWebhooks(factories, [
+    matches,
+    ...Array.from({ length: 19 }, (_, n) => ({ number: [n] })),
+  ]);
   const load = async (urls: readonly string[], more: Partial<DeliveryLoad> = {}): Promise<MeasuredRound> => {
     // The budget of 60 a minute is not what is measured.
     await client.query(`UPDATE webhooks SET recent = '{}'`);
