@@ -1,5 +1,6 @@
 import { EventPayload } from '@runyard/contract/event-subscriptions';
 import { describe, expect, test } from 'vitest';
+import { insertTeam } from '../../test/executions.ts';
 import { registeredRetention } from '../../test/retention.ts';
 import { openTestSubscriptions, patience } from '../../test/subscriptions.ts';
 import { deleteOldRows } from '../retention/rows.ts';
@@ -111,6 +112,26 @@ describe('a subscription', () => {
     const fast = () => subscriptions.receiver.received.filter(({ path }) => path === '/fast');
     await expect.poll(() => fast().length, patience).toBe(10);
     expect(subscriptions.receiver.waiting).toBe(4);
+  });
+
+  test('does not wait for the backlog of a team whose receivers all hang', async () => {
+    const otherTeam = await insertTeam(subscriptions.database);
+    for (const path of ['/a', '/b', '/c']) await subscriptions.subscribe({ url: subscriptions.receiver.url + path });
+    await Promise.all(Array.from({ length: 5 }, () => subscriptions.newRun()));
+    subscriptions.receiver.behave('hang');
+    const deliverer = await subscriptions.openDeliverer({ atOnce: 4, perTeam: 3, timeoutMs: 60_000 });
+    await deliverer.deliver();
+    // One place is left for other teams.
+    await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(3);
+    await subscriptions.subscribe({ url: `${subscriptions.receiver.url}/other` }, otherTeam);
+    await Promise.all([1, 2].map(() => subscriptions.newRun({ teamId: otherTeam })));
+    await expect.poll(() => subscriptions.receiver.waiting, patience).toBe(4);
+    const ofOthers = () => subscriptions.receiver.received.filter(({ path }) => path.endsWith('/other')).length;
+    expect(ofOthers()).toBe(1);
+    // The places that become free go in turns, although the deliveries of the first team are older.
+    subscriptions.receiver.release(500);
+    await expect.poll(ofOthers, patience).toBe(2);
+    expect(subscriptions.receiver.received.length).toBeLessThanOrEqual(4 + 4);
   });
 
   test('gets its deliveries after a notice came while every place was taken', async () => {

@@ -30,6 +30,8 @@ export interface DelivererLimits {
   readonly atOnce: number;
   /** Concurrent attempts for one subscription. */
   readonly perSubscription: number;
+  /** Concurrent attempts for one team. */
+  readonly perTeam: number;
   readonly timeoutMs: number;
   /** Time for the attempts in progress when the service stops. */
   readonly stopGraceMs: number;
@@ -38,6 +40,7 @@ export interface DelivererLimits {
 export const defaultLimits: DelivererLimits = {
   atOnce: 32,
   perSubscription: 4,
+  perTeam: 24,
   timeoutMs: 10_000,
   stopGraceMs: 1_000,
 };
@@ -133,13 +136,12 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
   const claims = oneAtATime(async () => {
     const atMost = limits.atOnce - underWay.size;
     if (atMost <= 0) return;
-    const counts: Record<string, number> = {};
-    for (const { subscription_id } of underWay.keys()) counts[subscription_id] = (counts[subscription_id] ?? 0) + 1;
-    const { perSubscription } = limits;
+    const { perSubscription, perTeam } = limits;
     const claimed = await claimDeliveries(db, {
       vaultKeyIds: vault.keyIds,
-      underWay: counts,
+      underWay: underWay.keys(),
       perSubscription,
+      perTeam,
       atMost,
     });
     for (const delivery of claimed) {
