@@ -72,6 +72,11 @@ describe.skipIf(problem)(problem ? `with a full disk (skipped: ${problem})` : 'w
     expect(refused.body.detail).toContain('is full');
     expect(Number(refused.retryAfter)).toBeGreaterThan(0);
 
+    // The database may refuse before the service has measured the disk.
+    await eventually('a degraded service', async () =>
+      (await ask('GET', '/readyz')).body.degraded?.includes('is full'),
+    );
+
     // Two leases long: requests of all kinds, each of which is logged.
     while (performance.now() - filledAt < leaseSeconds * 2000) {
       for (const answer of await Promise.all([create(), create(), create()])) {
