@@ -108,6 +108,20 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     expect(await page.locator('#ask-input').isVisible()).toBe(shown !== '');
   });
 
+  test('keeps a plan open while the run is read again', async () => {
+    const execution = await atWork();
+    await service.request('POST', '/harness-support/report-artifact', {
+      key: execution.runToken,
+      body: { artifact_type: 'PLAN', data: { title: 'The plan', content: '# Steps' } },
+    });
+    await open(execution.runId);
+    await page.getByText('The plan').click();
+    await page.getByText('# Steps').waitFor();
+    await ask(execution);
+    await page.getByRole('heading', { name: 'The agent waits for your decision' }).waitFor();
+    expect(await page.getByText('# Steps').isVisible()).toBe(true);
+  });
+
   test('approves once for a double click', async () => {
     const execution = await atWork();
     await ask(execution);

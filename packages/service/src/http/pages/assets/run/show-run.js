@@ -72,7 +72,7 @@ export function showRun(run) {
   if (by('prompt').dataset.run !== run.run_id) showMarkdown(by('prompt'), run.prompt);
   by('prompt').dataset.run = run.run_id;
   showFacts(run);
-  by('artifacts').replaceChildren(...(run.artifacts ?? []).map(artifactItem));
+  showArtifacts(run.artifacts ?? []);
   by('artifacts-section').hidden = (run.artifacts ?? []).length === 0;
   by('parent').hidden = !run.parent_run_id;
   if (run.parent_run_id) by('parent').firstElementChild.href = `/runs/${encodeURIComponent(run.parent_run_id)}`;
@@ -95,6 +95,20 @@ export async function showChildren() {
     }),
     ...(page.has_next_page ? [element('li', { className: 'muted', textContent: 'There are more.' })] : []),
   );
+}
+
+let artifactItems = new Map();
+
+/** Shows the artifacts. The item of one that has not changed stays, because a person may have opened it. */
+function showArtifacts(artifacts) {
+  const items = new Map();
+  for (const artifact of artifacts) {
+    const key = JSON.stringify(artifact);
+    items.set(key, artifactItems.get(key) ?? artifactItem(artifact));
+  }
+  const isSame = items.size === artifactItems.size && [...items.keys()].every((key) => artifactItems.has(key));
+  artifactItems = items;
+  if (!isSame) by('artifacts').replaceChildren(...items.values());
 }
 
 function artifactItem({ artifact_type: type, data }) {
