@@ -1,5 +1,6 @@
 import type { Domain, RowRule } from '../domain.ts';
 import { liveStates } from '../schedules/live-runs.ts';
+import type { FailedRows } from '../store/database/sweep.ts';
 import { cancelPrevious, findCancelling, findStartable, type SettleDeps, startWaiting } from './settle.ts';
 
 /**
@@ -15,18 +16,22 @@ const oldStarts: RowRule = {
 export const automationsDomain = (deps: SettleDeps): Domain => ({
   name: 'automations',
   retention: { rows: [oldStarts] },
-  loops: async () => [
-    {
-      name: 'starting deliveries that waited for the end of a run',
-      everyMs: 1_000,
-      due: [findStartable],
-      work: () => startWaiting(deps),
-    },
-    {
-      name: 'cancelling runs for newer ones of an automation',
-      everyMs: 1_000,
-      due: [findCancelling],
-      work: () => cancelPrevious(deps),
-    },
-  ],
+  loops: async () => {
+    const failedStarts: FailedRows = new Map();
+    const failedCancels: FailedRows = new Map();
+    return [
+      {
+        name: 'starting deliveries that waited for the end of a run',
+        everyMs: 1_000,
+        due: [findStartable],
+        work: (signal) => startWaiting(deps, failedStarts, signal),
+      },
+      {
+        name: 'cancelling runs for newer ones of an automation',
+        everyMs: 1_000,
+        due: [findCancelling],
+        work: (signal) => cancelPrevious(deps, failedCancels, signal),
+      },
+    ];
+  },
 });

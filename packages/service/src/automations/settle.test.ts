@@ -1,8 +1,14 @@
 import type { Factory } from '@runyard/contract/factories';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { at, testAutomations } from '../../test/automations.ts';
 import { openTestService } from '../../test/service.ts';
 import { definedStatements } from '../store/database/statement.ts';
+import { cancelPrevious, startWaiting } from './settle.ts';
+
+const service = await openTestService();
+const { db } = service.deps;
+const factory = (await service.request<Factory>('POST', '/factory', { body: { name: 'Test' } })).body;
+const automations = testAutomations(service, factory.uid);
 
 interface PlanNode {
   readonly 'Rows Removed by Filter'?: number;
@@ -13,10 +19,7 @@ const removed = (node: PlanNode): number =>
   (node['Rows Removed by Filter'] ?? 0) + (node.Plans ?? []).reduce((sum, each) => sum + removed(each), 0);
 
 test('the search for starts that cancel runs, each second, reads no other starts, also after many at once', async () => {
-  const service = await openTestService();
-  const { db } = service.deps;
-  const factory = (await service.request<Factory>('POST', '/factory', { body: { name: 'Test' } })).body;
-  const { uid } = await testAutomations(service, factory.uid).create([at()]);
+  const { uid } = await automations.create([at()]);
   const statement = definedStatements.find(({ name }) => name === 'find_starts_that_cancel_runs');
   const plan = await db.transaction(async (tx) => {
     await tx.query(
@@ -30,4 +33,49 @@ test('the search for starts that cancel runs, each second, reads no other starts
     return row?.['QUERY PLAN'][0].Plan;
   });
   expect(plan && removed(plan)).toBe(0);
+});
+
+describe('one hundred and more starts that stay', () => {
+  test('because the service cannot start them do not delay another automation', async () => {
+    const bad = await automations.create([at()], { overlap: 'queue' });
+    const good = await automations.create([at()], { overlap: 'queue' });
+    for (const [{ uid }, count] of [
+      [bad, 120],
+      [good, 1],
+    ] as const)
+      await db.query(
+        `WITH fire AS (
+           INSERT INTO schedule_fires (schedule_id, due_at, outcome, reason)
+           SELECT s.id, now() + n * interval '1 second', 'waiting', 'waits' FROM schedules s, generate_series(1, $2::int) n WHERE s.automation_uid = $1 RETURNING id)
+         INSERT INTO automation_starts (automation_uid, fire_id, lane) SELECT $1, id, id FROM fire`,
+        [uid, count],
+      );
+    // The API never stores this value, which makes the create throw.
+    await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [bad.uid]);
+    await startWaiting(service.deps);
+    expect((await automations.fires(good.uid)).map(({ outcome }) => outcome)).toEqual(['started']);
+    expect(new Set((await automations.fires(bad.uid)).map(({ outcome }) => outcome))).toEqual(new Set(['waiting']));
+  });
+
+  test('because they cancel a PENDING run do not delay the cancel of others', async () => {
+    const [pending, queued] = [
+      await automations.create([at()], { overlap: 'cancel_previous' }),
+      await automations.create([at()], { overlap: 'cancel_previous' }),
+    ];
+    await automations.fireNow(pending.uid);
+    await db.query(`UPDATE runs SET state = 'PENDING' WHERE metadata ->> 'automation_id' = $1`, [pending.uid]);
+    await db.query(
+      `INSERT INTO automation_starts (automation_uid, webhook_uid, delivery_id, run_id, cancels_previous)
+       SELECT $1, 'W', gen_random_uuid(), gen_random_uuid(), true FROM generate_series(1, 120)`,
+      [pending.uid],
+    );
+    await automations.fireNow(queued.uid);
+    await automations.fireNow(queued.uid);
+    await cancelPrevious(service.deps);
+    const states = await db.query(
+      `SELECT state FROM runs WHERE metadata ->> 'automation_id' = $1 ORDER BY created_at, id`,
+      [queued.uid],
+    );
+    expect(states).toEqual([{ state: 'CANCELLED' }, { state: 'QUEUED' }]);
+  });
 });

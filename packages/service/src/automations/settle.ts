@@ -7,8 +7,8 @@ import type { SubmitDeps } from '../runs/submit/submit.ts';
 import { readScheduleOfFire } from '../schedules/of-automation.ts';
 import { type SettledFire, settleFire } from '../schedules/settle.ts';
 import type { Database, Queryable } from '../store/database/database.ts';
-import { eachAlone } from '../store/database/each-alone.ts';
 import { defineStatement, nullable, type RowOf, text, uuid } from '../store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../store/database/sweep.ts';
 import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { noteLaterOutcome } from '../webhooks/log/note-later.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
@@ -20,16 +20,26 @@ export interface SettleDeps extends SubmitDeps {
   readonly db: Database;
 }
 
-/** Starts that one round reads. */
-const perRound = 100;
+/** Starts that one query reads. */
+const pageSize = 100;
 
-/** Finds waiting starts in lanes without a live run. A later change of the policy does not make them wait longer. */
+/** SQL of a page of waiting starts in lanes without a live run. A later change of the policy does not make them wait longer. */
+const startable = (behind: string): string => `
+    SELECT s.id, s.automation_uid FROM automation_starts s JOIN automations a ON a.uid = s.automation_uid
+    WHERE ${behind} s.run_id IS NULL
+      AND (NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT ${liveIn('s.automation_uid', 's.lane')}))
+    ORDER BY s.id LIMIT ${pageSize}`;
+
+/** Finds waiting starts in lanes without a live run. */
 export const findStartable = defineStatement({
   name: 'find_startable_starts_of_automations',
-  text: `
-    SELECT s.id, s.automation_uid FROM automation_starts s JOIN automations a ON a.uid = s.automation_uid
-    WHERE s.run_id IS NULL AND (NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT ${liveIn('s.automation_uid', 's.lane')}))
-    ORDER BY s.id LIMIT ${perRound}`,
+  text: startable(''),
+  row: { id: uuid, automation_uid: text() },
+});
+
+const findNextStartable = defineStatement({
+  name: 'find_next_startable_starts_of_automations',
+  text: startable('s.id > $1 AND'),
   row: { id: uuid, automation_uid: text() },
 });
 
@@ -66,18 +76,29 @@ const giveUp = defineStatement({
   row: { id: uuid },
 });
 
-/** Starts waiting deliveries and fires: the oldest of each lane without a live run. */
-export async function startWaiting(deps: SettleDeps): Promise<void> {
-  const start = ({ id, automation_uid: uid }: OfAutomation & { readonly id: string }) =>
-    deps.db.transaction((tx) => startOne(deps, tx, uid, id));
-  await eachAlone(await deps.db.query(findStartable), start, logFailure(deps));
+/** Starts waiting deliveries and fires: the oldest of each lane without a live run. `failed`: those that failed in earlier rounds. */
+export async function startWaiting(
+  deps: SettleDeps,
+  failed: FailedRows = new Map(),
+  signal?: AbortSignal,
+): Promise<void> {
+  await sweepPages({
+    firstPage: () => deps.db.query(findStartable),
+    pageAfter: (id) => deps.db.query(findNextStartable, [id]),
+    pageSize,
+    idOf: ({ id }) => id,
+    work: ({ id, automation_uid: uid }) => deps.db.transaction((tx) => startOne(deps, tx, uid, id)),
+    onFailure: logFailure(deps),
+    failed,
+    signal,
+  });
 }
 
 interface OfAutomation {
   readonly automation_uid: string;
 }
 
-/** Returns the function that logs a failure of one automation. The next round tries it again. */
+/** Returns the function that logs a failure of one automation. A later round tries it again. */
 const logFailure =
   (deps: SettleDeps) =>
   ({ automation_uid: uid }: OfAutomation, error: unknown): void =>
@@ -148,7 +169,13 @@ async function eventOf(
 /** Finds starts whose runs replace older ones. */
 export const findCancelling = defineStatement({
   name: 'find_starts_that_cancel_runs',
-  text: `SELECT id, automation_uid, lane FROM automation_starts WHERE cancels_previous ORDER BY id LIMIT ${perRound}`,
+  text: `SELECT id, automation_uid, lane FROM automation_starts WHERE cancels_previous ORDER BY id LIMIT ${pageSize}`,
+  row: { id: uuid, automation_uid: text(), lane: nullable(text()) },
+});
+
+const findNextCancelling = defineStatement({
+  name: 'find_next_starts_that_cancel_runs',
+  text: `SELECT id, automation_uid, lane FROM automation_starts WHERE cancels_previous AND id > $1 ORDER BY id LIMIT ${pageSize}`,
   row: { id: uuid, automation_uid: text(), lane: nullable(text()) },
 });
 
@@ -159,7 +186,11 @@ const endCancelling = defineStatement({
 });
 
 /** Cancels live runs that a newer run replaces. Each process does this; cancelling twice changes nothing. */
-export async function cancelPrevious(deps: SettleDeps): Promise<void> {
+export async function cancelPrevious(
+  deps: SettleDeps,
+  failed: FailedRows = new Map(),
+  signal?: AbortSignal,
+): Promise<void> {
   const cancel = async ({ id, automation_uid: uid, lane }: RowOf<typeof findCancelling>) => {
     let isPending = false;
     for (const runId of await readLiveRunsBefore(deps.db, uid, lane, id))
@@ -167,5 +198,14 @@ export async function cancelPrevious(deps: SettleDeps): Promise<void> {
     // The next round tries a PENDING run again.
     if (!isPending) await deps.db.query(endCancelling, [id]);
   };
-  await eachAlone(await deps.db.query(findCancelling), cancel, logFailure(deps));
+  await sweepPages({
+    firstPage: () => deps.db.query(findCancelling),
+    pageAfter: (id) => deps.db.query(findNextCancelling, [id]),
+    pageSize,
+    idOf: ({ id }) => id,
+    work: cancel,
+    onFailure: logFailure(deps),
+    failed,
+    signal,
+  });
 }

@@ -5,24 +5,34 @@
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { insertRuns, type RunBatch } from '../runs/submit/insert-runs.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { eachAlone } from '../store/database/each-alone.ts';
 import { boolean, defineStatement, integer, type RowOf, uuid, uuids } from '../store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../store/database/sweep.ts';
 import { type ScheduleDeps, spawner } from './fire.ts';
 import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
 import { maxSpawnFailures, pausedBecause, skipWaitingFires } from './record.ts';
 import { liveLimitOf, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
-/** Schedules that one round reads. */
-const perRound = 100;
+/** Schedules that one query reads. */
+const pageSize = 100;
 
-/** Finds schedules with a waiting fire that may start. A later change of the policy does not make it wait longer. */
-export const findStartable = defineStatement({
-  name: 'find_schedules_with_startable_fire',
-  text: `
+/** SQL of a page of schedules with a waiting fire that may start. A later change of the policy does not make it wait longer. */
+const startable = (behind: string): string => `
     SELECT s.id FROM (SELECT DISTINCT schedule_id FROM schedule_fires WHERE outcome = 'waiting') f
     JOIN schedules s ON s.id = f.schedule_id
-    WHERE s.automation_uid IS NULL AND s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL) OR ${liveRunsOf('s.id')} < coalesce(s.max_live_runs, 1))
-    ORDER BY s.last_ran_at NULLS FIRST LIMIT ${perRound}`,
+    WHERE ${behind} s.automation_uid IS NULL AND s.enabled
+      AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL) OR ${liveRunsOf('s.id')} < coalesce(s.max_live_runs, 1))
+    ORDER BY s.id LIMIT ${pageSize}`;
+
+/** Finds schedules with a waiting fire that may start. */
+export const findStartable = defineStatement({
+  name: 'find_schedules_with_startable_fire',
+  text: startable(''),
+  row: { id: uuid },
+});
+
+const findNextStartable = defineStatement({
+  name: 'find_next_schedules_with_startable_fire',
+  text: startable('s.id > $1 AND'),
   row: { id: uuid },
 });
 
@@ -72,18 +82,28 @@ export async function settleFire(tx: Queryable, fireId: string, fire: SettledFir
   return settled?.enabled === false ? settled.id : null;
 }
 
-/** Starts the oldest waiting fire of each schedule that has room for a run. Returns how many schedules had room. */
-export async function startWaitingFires(deps: ScheduleDeps): Promise<number> {
-  const found = await deps.db.query(findStartable);
-  await eachAlone(
-    found,
-    ({ id }) => startOldest(deps, id),
-    ({ id }, error) => logFailure(deps, id, error),
-  );
-  return found.length;
+/**
+ * Starts the oldest waiting fire of each schedule that has room for a run. Returns how many schedules had room. `failed`: the schedules
+ * that failed in earlier rounds.
+ */
+export async function startWaitingFires(
+  deps: ScheduleDeps,
+  failed: FailedRows = new Map(),
+  signal?: AbortSignal,
+): Promise<number> {
+  return await sweepPages({
+    firstPage: () => deps.db.query(findStartable),
+    pageAfter: (id) => deps.db.query(findNextStartable, [id]),
+    pageSize,
+    idOf: ({ id }) => id,
+    work: ({ id }) => startOldest(deps, id),
+    onFailure: ({ id }, error) => logFailure(deps, id, error),
+    failed,
+    signal,
+  });
 }
 
-/** Logs a failure of one schedule. The next round tries it again. */
+/** Logs a failure of one schedule. A later round tries it again. */
 function logFailure({ log }: ScheduleDeps, scheduleId: string, error: unknown): void {
   log.error({ err: error, schedule: scheduleId }, 'the overlap policy of a schedule is applied again later');
 }
@@ -109,14 +129,25 @@ async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void
   });
 }
 
+/** SQL of a page of schedules with fires whose runs replace older ones. */
+const cancelling = (behind: string): string => `
+    SELECT f.schedule_id, array_agg(f.id) AS fires, max(coalesce(s.max_live_runs, 1)) AS keep, bool_or(s.overlap = 'cancel_previous') AS cancels
+    FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id
+    WHERE ${behind} f.cancels_previous GROUP BY f.schedule_id ORDER BY f.schedule_id LIMIT ${pageSize}`;
+
+const cancellingRow = { schedule_id: uuid, fires: uuids, keep: integer, cancels: boolean };
+
 /** Finds schedules with fires whose runs replace older ones. */
 export const findCancelling = defineStatement({
   name: 'find_fires_that_cancel_runs',
-  text: `
-    SELECT f.schedule_id, array_agg(f.id) AS fires, max(coalesce(s.max_live_runs, 1)) AS keep, bool_or(s.overlap = 'cancel_previous') AS cancels
-    FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id
-    WHERE f.cancels_previous GROUP BY f.schedule_id LIMIT ${perRound}`,
-  row: { schedule_id: uuid, fires: uuids, keep: integer, cancels: boolean },
+  text: cancelling(''),
+  row: cancellingRow,
+});
+
+const findNextCancelling = defineStatement({
+  name: 'find_next_fires_that_cancel_runs',
+  text: cancelling('f.schedule_id > $1 AND'),
+  row: cancellingRow,
 });
 
 const endCancelling = defineStatement({
@@ -129,7 +160,11 @@ const endCancelling = defineStatement({
  * Cancels the oldest live runs of schedules that a newer run replaces. The next round tries a PENDING run again. Each process does
  * this; cancelling twice changes nothing.
  */
-export async function cancelPreviousRuns(deps: ScheduleDeps): Promise<void> {
+export async function cancelPreviousRuns(
+  deps: ScheduleDeps,
+  failed: FailedRows = new Map(),
+  signal?: AbortSignal,
+): Promise<void> {
   const cancel = async ({ schedule_id: scheduleId, fires, keep, cancels }: RowOf<typeof findCancelling>) => {
     // If the policy has changed, live runs continue.
     const excess = cancels ? await readLiveRunsAbove(deps.db, scheduleId, keep) : [];
@@ -137,7 +172,14 @@ export async function cancelPreviousRuns(deps: ScheduleDeps): Promise<void> {
     for (const runId of excess) isPending = (await cancelRun(deps.executionDeps, runId)) === 'pending' || isPending;
     if (!isPending) await deps.db.query(endCancelling, [fires]);
   };
-  await eachAlone(await deps.db.query(findCancelling), cancel, (row, error) =>
-    logFailure(deps, row.schedule_id, error),
-  );
+  await sweepPages({
+    firstPage: () => deps.db.query(findCancelling),
+    pageAfter: (id) => deps.db.query(findNextCancelling, [id]),
+    pageSize,
+    idOf: (row) => row.schedule_id,
+    work: cancel,
+    onFailure: (row, error) => logFailure(deps, row.schedule_id, error),
+    failed,
+    signal,
+  });
 }

@@ -1,0 +1,59 @@
+import { backoffMs } from '@runyard/contract/backoff';
+import { eachAlone } from './each-alone.ts';
+
+/** Waits between two tries of a row whose work fails, in milliseconds. */
+const retry = { firstMs: 1_000, longestMs: 60_000 };
+
+interface Failed {
+  readonly failures: number;
+  /** By the clock of `performance.now()`. */
+  readonly notBefore: number;
+}
+
+/** The rows of a sweep whose last try failed, by their ids. It lives as long as the loop of the sweep. */
+export type FailedRows = Map<string, Failed>;
+
+/** Reading and work of one round of a sweep. */
+export interface Sweep<Row> {
+  readonly firstPage: () => Promise<readonly Row[]>;
+  /** Returns the rows behind this id, in the order of their ids. */
+  readonly pageAfter: (id: string) => Promise<readonly Row[]>;
+  /** A page with fewer rows is the last one. */
+  readonly pageSize: number;
+  readonly idOf: (row: Row) => string;
+  readonly work: (row: Row) => Promise<unknown>;
+  readonly onFailure: (row: Row, error: unknown) => void;
+  readonly failed: FailedRows;
+  /** Ends the round before its next page. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Does the work of one round for all rows, page by page, so that rows which stay do not hide the rows behind them. A row whose work
+ * fails is tried again in a later round, after a wait that doubles. Returns the number of rows found. Throws `StoreUnavailable`.
+ */
+export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
+  const { pageSize, idOf, failed, signal } = sweep;
+  const found = new Set<string>();
+  const work = async (row: Row) => {
+    await sweep.work(row);
+    failed.delete(idOf(row));
+  };
+  const onFailure = (row: Row, error: unknown) => {
+    const failures = (failed.get(idOf(row))?.failures ?? 0) + 1;
+    failed.set(idOf(row), { failures, notBefore: performance.now() + backoffMs(retry, failures) });
+    sweep.onFailure(row, error);
+  };
+  let page = await sweep.firstPage();
+  while (page.length > 0) {
+    for (const row of page) found.add(idOf(row));
+    const due = page.filter((row) => (failed.get(idOf(row))?.notBefore ?? 0) <= performance.now());
+    await eachAlone(due, work, onFailure);
+    const last = page.length < pageSize ? undefined : page.at(-1);
+    if (signal?.aborted) return found.size;
+    page = last === undefined ? [] : await sweep.pageAfter(idOf(last));
+  }
+  // A row that is not found any more was handled by another process, or deleted.
+  for (const id of failed.keys()) if (!found.has(id)) failed.delete(id);
+  return found.size;
+}
