@@ -4,13 +4,13 @@ import type { FailedRows } from '../store/database/sweep.ts';
 import { cancelPrevious, findCancelling, findStartable, type SettleDeps, startWaiting } from './settle.ts';
 
 /**
- * Old rows of `automation_starts` whose runs have ended. Nothing needs them any more: the log of the webhook also names
+ * Old rows of `automation_starts` whose runs have ended; those that still wait for a run stay. Nothing needs them any more: the log of the webhook also names
  * the runs.
  */
 const oldStarts: RowRule = {
   table: 'automation_starts',
   isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
-    AND NOT EXISTS (SELECT FROM runs r WHERE r.id = automation_starts.run_id AND r.state IN ${liveStates})`,
+    AND run_id IS NOT NULL AND NOT EXISTS (SELECT FROM runs r WHERE r.id = automation_starts.run_id AND r.state IN ${liveStates})`,
 };
 
 export const automationsDomain = (deps: SettleDeps): Domain => ({

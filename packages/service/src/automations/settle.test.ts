@@ -2,7 +2,9 @@ import type { Factory } from '@runyard/contract/factories';
 import { describe, expect, test } from 'vitest';
 import { at, testAutomations } from '../../test/automations.ts';
 import { openTestService } from '../../test/service.ts';
+import { deleteOldRows } from '../retention/rows.ts';
 import { definedStatements } from '../store/database/statement.ts';
+import { automationsDomain } from './domain.ts';
 import { cancelPrevious, startWaiting } from './settle.ts';
 
 const service = await openTestService();
@@ -78,4 +80,19 @@ describe('one hundred and more starts that stay', () => {
     );
     expect(states).toEqual([{ state: 'CANCELLED' }, { state: 'QUEUED' }]);
   });
+});
+
+test('the deletion of old starts keeps those that still wait', async () => {
+  const { uid } = await automations.create([at()], { overlap: 'queue' });
+  await automations.fireNow(uid);
+  await automations.fireNow(uid);
+  await db.query(
+    `UPDATE automation_starts SET id = ('00000000-0000-7' || right(id::text, 21))::uuid WHERE automation_uid = $1`,
+    [uid],
+  );
+  const [live] = (await automations.fires(uid)).slice(-1);
+  for (const rule of automationsDomain(service.deps).retention?.rows ?? []) await deleteOldRows(db, rule);
+  await db.query(`UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1`, [live?.run_id]);
+  await startWaiting(service.deps);
+  expect((await automations.fires(uid)).map(({ outcome }) => outcome)).toEqual(['started', 'started']);
 });

@@ -41,10 +41,11 @@ const readPageOfAutomation = defineStatement({
 
 type FireRow = RowOf<typeof readPage> & { readonly trigger_name?: string };
 
-/** Fires of more than 30 days ago. The ids sort by time, so the primary key finds them. */
+/** Fires of more than 30 days ago, without those that still wait. The ids sort by time, so the primary key finds them. */
 export const oldFires: RowRule = {
   table: 'schedule_fires',
-  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`,
+  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+    AND outcome <> 'waiting'`,
 };
 
 const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';

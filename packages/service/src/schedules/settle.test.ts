@@ -1,7 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
 import { testSchedules } from '../../test/schedules.ts';
 import { openTestService } from '../../test/service.ts';
+import { deleteOldRows } from '../retention/rows.ts';
 import { fireDueSchedules } from './fire.ts';
+import { oldFires } from './history.ts';
 import { cancelPreviousRuns, startWaitingFires } from './settle.ts';
 
 const service = await openTestService();
@@ -48,4 +50,20 @@ test('one hundred and more schedules whose runs are PENDING do not delay the can
     [queued],
   );
   expect(cancelled).toEqual({ count: 10 });
+});
+
+test('the deletion of the old history keeps fires that still wait', async () => {
+  const ids = await withPolicy('queue', 1);
+  await db.query(
+    `INSERT INTO schedule_fires (id, schedule_id, due_at, outcome, reason)
+     SELECT new_id::uuid, $1, due_at::timestamptz, outcome, 'waits'
+     FROM (VALUES ('00000000-0000-7000-8000-000000000001', '2020-01-01Z', 'skipped'),
+       ('00000000-0000-7000-8000-000000000002', '2020-01-02Z', 'waiting')) AS old (new_id, due_at, outcome)`,
+    ids,
+  );
+  await deleteOldRows(db, oldFires);
+  await startWaitingFires(deps);
+  expect(await db.query('SELECT outcome FROM schedule_fires WHERE schedule_id = $1', ids)).toEqual([
+    { outcome: 'started' },
+  ]);
 });
