@@ -4,7 +4,10 @@ import { join } from 'node:path';
 /** Empties a folder, because half a workspace is worse than none. */
 export async function clearFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700).catch(() => {});
-  for (const name of await readdir(folder).catch(() => [])) {
-    await rm(join(folder, name), { recursive: true, force: true }).catch(() => {});
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+    const path = join(folder, entry.name);
+    // An archive can contain folders without write permission, and `rm` cannot empty these unless it runs as root.
+    if (entry.isDirectory()) await clearFolder(path);
+    await rm(path, { recursive: true, force: true }).catch(() => {});
   }
 }

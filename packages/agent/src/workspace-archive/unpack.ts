@@ -67,5 +67,7 @@ async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: Unpack
     if (code !== 0) throw new Error(`tar ended with ${code}: ${errorOutput.trim()}`);
   } finally {
     child.kill('SIGKILL');
+    // The caller may empty the folder, in which nothing may write then.
+    await closed.catch(() => undefined);
   }
 }
