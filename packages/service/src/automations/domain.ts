@@ -4,8 +4,8 @@ import type { FailedRows } from '../store/database/sweep.ts';
 import { cancelPrevious, findCancelling, findStartable, type SettleDeps, startWaiting } from './settle.ts';
 
 /**
- * Old rows of `automation_starts` whose runs have ended; those that still wait for a run stay. Nothing needs them any more: the log of the webhook also names
- * the runs.
+ * Old rows of `automation_starts` whose runs have ended; those that still wait for a run stay. Nothing needs the others any more: the log
+ * of the webhook also names the runs.
  */
 const oldStarts: RowRule = {
   table: 'automation_starts',

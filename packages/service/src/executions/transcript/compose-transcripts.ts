@@ -1,11 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { backoffMs } from '@runyard/contract/backoff';
 import type { Logger } from 'pino';
 import { deleteTranscriptChunks, readTranscriptChunks } from '../../conversations/transcript-chunks.ts';
 import type { BlobStore } from '../../store/blobs/blobs.ts';
 import type { Database } from '../../store/database/database.ts';
-import { eachAlone } from '../../store/database/each-alone.ts';
 import { defineStatement, integer, uuid } from '../../store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../../store/database/sweep.ts';
 
 interface TranscriptComposerDeps {
   readonly db: Database;
@@ -50,31 +49,21 @@ const retry = { firstMs: 2_000, longestMs: 600_000 };
  * one, loses nothing and stores nothing twice. A transcript that cannot be composed does not delay the others, and is tried again later.
  */
 export function makeTranscriptComposer({ db, blobs, log }: TranscriptComposerDeps): () => Promise<void> {
-  const failed = new Map<string, { readonly failures: number; readonly notBefore: number }>();
-
-  const onFailure = (id: string, error: unknown): void => {
-    const failures = (failed.get(id)?.failures ?? 0) + 1;
-    failed.set(id, { failures, notBefore: performance.now() + backoffMs(retry, failures) });
-    // After a single failure, another process was probably faster.
-    if (failures > 1) log.error({ err: error, execution_id: id, failures }, 'a transcript cannot be composed');
-  };
-
+  const failed: FailedRows = new Map();
   return async () => {
-    const found = new Set<string>();
-    let page = await db.query(findComposable);
-    while (page.length > 0) {
-      for (const { id } of page) found.add(id);
-      const due = page.filter(({ id }) => (failed.get(id)?.notBefore ?? 0) <= performance.now());
-      await eachAlone(
-        due,
-        (row) => compose(db, blobs, row),
-        ({ id }, error) => onFailure(id, error),
-      );
-      const last = page.length < pageSize ? undefined : page.at(-1);
-      page = last === undefined ? [] : await db.query(findNextComposable, [last.id]);
-    }
-    // What is not found any more was composed later, or deleted.
-    for (const id of failed.keys()) if (!found.has(id)) failed.delete(id);
+    await sweepPages({
+      firstPage: () => db.query(findComposable),
+      pageAfter: (id) => db.query(findNextComposable, [id]),
+      pageSize,
+      idOf: ({ id }) => id,
+      work: (row) => compose(db, blobs, row),
+      onFailure: ({ id }, error, failures) => {
+        // After a single failure, another process was probably faster.
+        if (failures > 1) log.error({ err: error, execution_id: id, failures }, 'a transcript cannot be composed');
+      },
+      failed,
+      retry,
+    });
   };
 }
 

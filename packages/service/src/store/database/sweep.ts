@@ -2,7 +2,7 @@ import { backoffMs } from '@runyard/contract/backoff';
 import { eachAlone } from './each-alone.ts';
 
 /** Waits between two tries of a row whose work fails, in milliseconds. */
-const retry = { firstMs: 1_000, longestMs: 60_000 };
+const defaultRetry = { firstMs: 1_000, longestMs: 60_000 };
 
 interface Failed {
   readonly failures: number;
@@ -22,8 +22,11 @@ export interface Sweep<Row> {
   readonly pageSize: number;
   readonly idOf: (row: Row) => string;
   readonly work: (row: Row) => Promise<unknown>;
-  readonly onFailure: (row: Row, error: unknown) => void;
+  /** `failures`: how often it has failed in this process. */
+  readonly onFailure: (row: Row, error: unknown, failures: number) => void;
   readonly failed: FailedRows;
+  /** Waits between two tries of a row, which double. Default: from 1 s to 60 s. */
+  readonly retry?: { readonly firstMs: number; readonly longestMs: number };
   /** Ends the round before its next page. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -33,7 +36,7 @@ export interface Sweep<Row> {
  * fails is tried again in a later round, after a wait that doubles. Returns the number of rows found. Throws `StoreUnavailable`.
  */
 export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
-  const { pageSize, idOf, failed, signal } = sweep;
+  const { pageSize, idOf, failed, signal, retry = defaultRetry } = sweep;
   const found = new Set<string>();
   const work = async (row: Row) => {
     await sweep.work(row);
@@ -42,7 +45,7 @@ export async function sweepPages<Row>(sweep: Sweep<Row>): Promise<number> {
   const onFailure = (row: Row, error: unknown) => {
     const failures = (failed.get(idOf(row))?.failures ?? 0) + 1;
     failed.set(idOf(row), { failures, notBefore: performance.now() + backoffMs(retry, failures) });
-    sweep.onFailure(row, error);
+    sweep.onFailure(row, error, failures);
   };
   let page = await sweep.firstPage();
   while (page.length > 0) {
