@@ -19,9 +19,10 @@ export interface ImportOptions {
 }
 
 /**
- * Fills an empty database from an export, all or nothing: after any error no row of it stays, and no blob that was not there before. An export of an older Runyard
- * goes into a database without tables, which is migrated to the export's version, filled, and then migrated to the present one. Throws
- * if a table has rows, and if the file is damaged, cut off, or of a newer Runyard.
+ * Fills an empty database from an export, all or nothing: after an error in the file no row of it stays, and no blob that was not there
+ * before. An export of an older Runyard goes into a database without tables, which is migrated to the export's version, filled, and then
+ * migrated to the present one; if that fails, the next start of the service tries it again. Throws if a table has rows, and if the file
+ * is damaged, cut off, or of a newer Runyard.
  */
 export async function importDatabase({
   db,
