@@ -135,12 +135,17 @@ test('a team is charged exactly the cost of its answers while processes are kill
   let limit = 10_000;
   const setLimit = () => service.request('PATCH', '/budget', { body: { monthly_limit_usd: limit } });
   await setLimit();
+  // The worker of these runs exists only as a row. Without a living process behind it from the first moment, the runs would go to another
+  // worker.
+  await db.query(`
+    CREATE FUNCTION keep_alive() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO service_instances (id, seen_at) VALUES (NEW.service_instance_id, now() + interval '1 hour') ON CONFLICT DO NOTHING;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER keep_alive BEFORE INSERT ON worker_connections FOR EACH ROW EXECUTE FUNCTION keep_alive()`);
   const runs = await Promise.all(
     Array.from({ length: runCount }, () => service.startExecution({ config: { model_id: opus } })),
-  );
-  // The worker of these runs exists only as a row. Without a living process behind it, the runs would go to another worker.
-  await db.query(
-    `INSERT INTO service_instances (id, seen_at) SELECT service_instance_id, now() + interval '1 hour' FROM worker_connections`,
   );
   const spent = () => sumOf('SELECT sum(spent_usd) FROM team_spend');
   let whole = 0;
