@@ -50,6 +50,13 @@ describe('the lines of a permission request', () => {
     expect(lines('rm x', { command: 'rm x', cwd: '/etc' }, true)).toEqual([head, '  {"cwd":"/etc"}']);
   });
 
+  test('say where the rest is if the action is too long for a terminal', () => {
+    const all = '  (bin/runyard runs get RUN shows all)';
+    const [, , json = '', ...after] = lines('rm x', { command: 'rm x', note: 'n'.repeat(3_000), cwd: '/etc' });
+    expect([json.endsWith('…'), after]).toEqual([true, [all]]);
+    expect(lines('Run it', { command: 'rm x\n'.repeat(40) }).at(-1)).toBe(all);
+  });
+
   test('have no characters that reorder the text', () => {
     expect(lines('Run ls', { command: 'ls \u202egnp.x', note: '\u2066' }).join()).not.toMatch(/[\u202e\u2066]/);
   });

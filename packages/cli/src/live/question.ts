@@ -8,6 +8,7 @@ import { linesAround } from './long-text.ts';
 const longest = 30;
 /** Characters of the members of an action besides its command. */
 const longestInput = 2_000;
+const showsAll = '(bin/runyard runs get RUN shows all)';
 
 /**
  * Returns the request in full, or says how much of it is cut, so that a person knows what they approve. `isCommandShown`: the lines above
@@ -21,10 +22,7 @@ export function questionLines(
     asked.kind === 'question'
       ? 'asks'
       : `asks for permission to use ${harmlessLine(asked.action?.name ?? 'something', 60)}`;
-  const lines = harmless(asked.title).trimEnd();
-  const excerpt = isCommandShown ? [] : linesAround(lines, longest);
-  if (!isCommandShown && lines.split('\n').length > longest) excerpt.push('(bin/runyard runs get RUN shows all)');
-  const below = [...excerpt, ...unshownInput(asked, isCommandShown)];
+  const below = [...(isCommandShown ? [] : excerptOf(asked.title)), ...unshownInput(asked, isCommandShown)];
   return [
     below.length > 0 ? `${what}:` : what,
     ...below.map((line) => `  ${line}`),
@@ -38,15 +36,24 @@ export function questionLines(
 function unshownInput({ title, action }: Pick<BlockedOn, 'title' | 'action'>, isCommandShown: boolean): string[] {
   const input = action?.input;
   if (input === undefined || input === null) return [];
-  if (typeof input !== 'object' || Array.isArray(input)) return [harmlessLine(harmlessJson(input), longestInput)];
+  if (typeof input !== 'object' || Array.isArray(input)) return jsonOf(input);
   const { command, ...others } = input as Readonly<Record<string, unknown>>;
   const isCommand = typeof command === 'string';
   const isShown = isCommandShown || !isCommand || title.replace(/[`'"\s]+$/, '').endsWith(command.trimEnd());
   const rest = isCommand ? others : input;
-  return [
-    ...(isShown ? [] : linesAround(harmless(command).trimEnd(), longest)),
-    ...(Object.keys(rest).length > 0 ? [harmlessLine(harmlessJson(rest), longestInput)] : []),
-  ];
+  return [...(isShown ? [] : excerptOf(command)), ...(Object.keys(rest).length > 0 ? jsonOf(rest) : [])];
+}
+
+/** Returns the first and the last lines of a text, and how to see all of it if some are left out. */
+function excerptOf(text: string): string[] {
+  const lines = harmless(text).trimEnd();
+  return [...linesAround(lines, longest), ...(lines.split('\n').length > longest ? [showsAll] : [])];
+}
+
+/** Returns the JSON on one line, and how to see all of it if it is cut. */
+function jsonOf(value: unknown): string[] {
+  const json = harmlessJson(value);
+  return [harmlessLine(json, longestInput), ...(json.length > longestInput ? [showsAll] : [])];
 }
 
 /** Returns the request on one line, not yet made harmless. The status message of a run that is not BLOCKED is about its failed setup. */
