@@ -1,77 +1,20 @@
 /** The buttons of a run's page, and hostile text in it, in a real browser. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Assignment } from '../packages/service/src/executions/queue/assign.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { appendTimelineEvent } from '../packages/service/src/executions/timeline/append.ts';
-import { startTestService, type TestService } from '../packages/service/test/service.ts';
-import { noBrowser, useBrowser } from './support/browser.ts';
+import type { TestService } from '../packages/service/test/service.ts';
+import { noBrowser } from './support/browser.ts';
+import { shell, useRunPage } from './support/run-page.ts';
 
 describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  const { browser, report, open, atWork, ask, inbox, posts, ...current } = useRunPage();
+  const picture = (name: string) => browser().picture(name);
   let service: TestService;
   let page: Page;
-  const browser = useBrowser();
-  const picture = (name: string) => browser().picture(name);
-
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  afterAll(() => service.close());
   beforeEach(() => {
-    ({ page } = browser());
+    service = current.service();
+    page = current.page();
   });
-
-  const sent = new Map<string, number>();
-  const report = async ({ runToken }: Assignment, ...events: Record<string, unknown>[]) => {
-    const first = (sent.get(runToken) ?? 0) + 1;
-    sent.set(runToken, first - 1 + events.length);
-    const body = {
-      events: events.map((event, index) => ({ seq: first + index, occurred_at: new Date().toISOString(), ...event })),
-    };
-    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body });
-    expect(answer.status, answer.text).toBe(200);
-  };
-  const open = async (runId: string) => {
-    await page.goto(`${service.baseUrl}/runs/${runId}`);
-    await page.getByLabel('API key').fill(service.key);
-    await page.getByRole('button', { name: 'Open', exact: true }).click();
-    await page.locator('#view').waitFor();
-  };
-  const atWork = async (prompt = 'Tidy up', body: Record<string, unknown> = {}) => {
-    const execution = await service.startExecution({ prompt, ...body });
-    await report(
-      execution,
-      { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-      { type: 'turn_started', step_id: 's', prompt },
-    );
-    return execution;
-  };
-  const input = { command: 'rm -rf build' };
-  const shell = { action_id: 'a', category: 'command', name: 'shell', input };
-  const ask = async (execution: Assignment) => {
-    const action = { id: 'a', name: 'shell', category: 'command', input };
-    await report(
-      execution,
-      { type: 'action', step_id: 's', ...shell },
-      {
-        type: 'blocked',
-        step_id: 's',
-        request: { request_id: 'q', kind: 'permission', title: 'Run rm -rf build', action },
-      },
-    );
-  };
-  const inbox = async ({ runToken }: Assignment) =>
-    (
-      await service.request<{ items: Record<string, unknown>[] }>('GET', '/harness-support/inbox?wait_ms=5000', {
-        key: runToken,
-      })
-    ).body.items;
-  const posts = (part: string) => {
-    const seen: (string | undefined)[] = [];
-    page.on('request', (request) => {
-      if (request.method() === 'POST' && request.url().includes(part)) seen.push(request.headers()['idempotency-key']);
-    });
-    return seen;
-  };
 
   test('denies with a reason, and shows that the action waits', async () => {
     const execution = await atWork();
