@@ -131,7 +131,6 @@ describe('a subscription', () => {
     // The places that become free go in turns, although the deliveries of the first team are older.
     subscriptions.receiver.release(500);
     await expect.poll(ofOthers, patience).toBe(2);
-    expect(subscriptions.receiver.received.length).toBeLessThanOrEqual(4 + 4);
   });
 
   test('gets its deliveries after a notice came while every place was taken', async () => {

@@ -25,7 +25,7 @@ interface Sent {
 export async function inTransaction<T>(client: pg.PoolClient, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const last: Sent[] = [];
   let begun: Promise<unknown> | undefined;
-  /** What the next statement waits for: the answer to BEGIN, once a statement was added that may not run without it. */
+  /** The answer to BEGIN, for which all statements wait from the first one on that may not run without it. Absent: there was none yet. */
   let ready: Promise<unknown> | undefined;
   let refusal: unknown;
   const beginOnce = () => {
