@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mountImage, probeImages, unmountBelow, unmountImage } from './disk-image.ts';
-import { idleShell } from './mount-shell.ts';
+import { idleShells } from './mount-shell.ts';
 
 let top: string;
 beforeEach(async () => {
@@ -69,7 +69,7 @@ describe.skipIf(!support.ok)('a disk of a sandbox', () => {
     const isMounted = async () => (await stat(folder)).dev !== (await stat(top)).dev;
     for (const delayMs of [0, 1, 2, 3]) {
       const change = async (work: Promise<unknown>): Promise<void> => {
-        const shell = idleShell();
+        const shell = idleShells().at(-1);
         // A shell that runs a command is no longer idle, so this is the process that may be in the middle of it.
         const killed = delay(delayMs).then(() => shell !== undefined && endQuietly(shell));
         await Promise.all([work, killed]);

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { idleShell, runInShell } from './mount-shell.ts';
+import { idleShells, runInShell } from './mount-shell.ts';
 
 let top: string;
 beforeEach(async () => {
@@ -28,15 +28,15 @@ async function numberIn(file: string): Promise<number> {
 describe('the shell for mounts', () => {
   test('stays for the next command, and passes words unchanged', async () => {
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
-    const first = idleShell();
-    expect(first).toBeDefined();
+    const waiting = idleShells();
+    expect(waiting).not.toEqual([]);
     const odd = 'a \'b\' "c" $HOME `d` \\ ;e\nf*';
     expect(await runInShell(['sh', '-c', 'printf %s "$1"; exit 3', 'sh', odd])).toEqual({
       type: 'failed',
       status: 3,
       output: odd,
     });
-    expect(idleShell()).toBe(first);
+    expect(idleShells()).toEqual(waiting);
   });
 
   test('gives each command an empty input and no variables of ours', async () => {
@@ -51,11 +51,11 @@ describe('the shell for mounts', () => {
 
   test('is replaced when it was killed while it waited', async () => {
     await runInShell(['true']);
-    const killed = idleShell() as number;
-    process.kill(killed, 'SIGKILL');
-    await expect.poll(() => idleShell()).toBeUndefined();
+    const killed = idleShells();
+    for (const shell of killed) process.kill(shell, 'SIGKILL');
+    await expect.poll(() => idleShells()).toEqual([]);
     expect(await runInShell(['true'])).toEqual({ type: 'done' });
-    expect(idleShell()).not.toBe(killed);
+    expect(killed).not.toContain(idleShells()[0]);
   });
 
   test('reports a lost command only when its processes have ended', async () => {
@@ -96,9 +96,9 @@ describe('the shell for mounts', () => {
     expect(result).toMatchObject({ type: 'failed', status: 4 });
   });
 
-  test('runs commands beside each other and keeps one shell', async () => {
+  test('runs commands beside each other and keeps two shells', async () => {
     const results = await Promise.all(['1', '2', '3'].map((status) => runInShell(['sh', '-c', `exit ${status}`])));
     expect(results).toMatchObject([{ status: 1 }, { status: 2 }, { status: 3 }]);
-    expect(idleShell()).toBeDefined();
+    expect(idleShells()).toHaveLength(2);
   });
 });

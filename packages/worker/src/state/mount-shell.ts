@@ -1,5 +1,5 @@
 /**
- * Runs `mount` and `umount` in a shell that stays. Each start of a program copies the page tables of its parent, which takes a Node process
+ * Runs `mount` and `umount` in shells that stay. Each start of a program copies the page tables of its parent, which takes a Node process
  * much longer than a shell, and holds up everything else that the Node process does.
  */
 import { spawn } from 'node:child_process';
@@ -27,24 +27,32 @@ const longestCommandMs = 30_000;
 /** Longest output of a command. */
 const mostOutput = 64 * 1024;
 
-/** The shell that waits for the next command. A command that comes while another one runs gets a shell of its own. */
-let idle: Shell | undefined;
+/** Shells that wait for commands. While one sandbox's disk is mounted, that of another one is often unmounted: hence two. */
+const idle: Shell[] = [];
+const mostIdle = 2;
 
 /** Runs a command with an empty input. Kills it after `longestMs`; the result is `lost` then. */
 export async function runInShell(
   command: readonly string[],
   longestMs: number = longestCommandMs,
 ): Promise<CommandResult> {
-  const shell = idle === undefined || idle.hasEnded() ? startShell() : idle;
-  idle = undefined;
+  const shell = takeIdle() ?? startShell();
   const result = await shell.run(command, longestMs);
-  if (idle === undefined && !shell.hasEnded()) idle = shell;
+  if (idle.length < mostIdle && !shell.hasEnded()) idle.push(shell);
   else shell.end();
   return result;
 }
 
-/** Returns the process of the shell that waits; undefined: none waits. */
-export const idleShell = (): number | undefined => (idle?.hasEnded() ? undefined : idle?.pid);
+function takeIdle(): Shell | undefined {
+  for (;;) {
+    const shell = idle.pop();
+    if (shell?.hasEnded() !== true) return shell;
+  }
+}
+
+/** Returns the processes of the shells that wait. */
+export const idleShells = (): number[] =>
+  idle.flatMap(({ pid, hasEnded }) => (pid === undefined || hasEnded() ? [] : [pid]));
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
