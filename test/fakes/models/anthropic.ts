@@ -93,7 +93,7 @@ function stream(reply: FakeReply): string[] {
     );
   }
   for (const call of reply.toolCalls) {
-    const pieces = ['', ...piecesOf(JSON.stringify(call.input), 9)];
+    const pieces = ['', ...piecesOf(call.inputText ?? JSON.stringify(call.input), 9)];
     block(
       { type: 'tool_use', id: call.id, name: call.name, input: {} },
       pieces.map((partial_json) => ({ type: 'input_json_delta', partial_json })),

@@ -12,6 +12,8 @@ export interface FakeUsage {
 export interface FakeToolCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
+  /** Text that is streamed in place of the input, which need not be JSON. Only in the protocol of Anthropic. */
+  readonly inputText?: string;
   /** Default: made from the position in the conversation. */
   readonly id?: string;
 }
@@ -76,7 +78,7 @@ export interface FakeReply {
   readonly model: string;
   readonly thinking: string;
   readonly text: readonly string[];
-  readonly toolCalls: readonly Required<FakeToolCall>[];
+  readonly toolCalls: readonly (FakeToolCall & { readonly id: string })[];
   readonly usage: FakeUsage;
   /** Chat completions only: the caller asked for usage in the stream. */
   readonly includeUsage: boolean;

@@ -13,18 +13,20 @@ describe('the loop', () => {
           { name: 'shell', input: { command: 3 } },
           { name: 'teleport', input: {} },
           { name: 'shell', input: { command: 'echo ok' } },
+          { name: 'write', input: {}, inputText: '{"path": "a", "content": "cut o' },
         ],
       },
       { text: ['understood'] },
     ]);
     const { turn, texts, spoken } = engine();
     expect((await turn('Hi.')).verdict.success).toBe(true);
-    expect(results(spoken)).toEqual(['failed', 'failed', 'completed']);
+    expect(results(spoken)).toEqual(['failed', 'failed', 'completed', 'failed']);
     const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
-    expect(told).toHaveLength(3);
-    expect(told[0]).toContain('Invalid input');
+    expect(told).toHaveLength(4);
+    expect(told[0]).toContain('The input of shell is not accepted: command must be a string, not a number.');
     expect(told[1]).toContain('teleport');
     expect(told[2]).toContain('ok');
+    expect(told[3]).toContain('The input of write is not a JSON object. It may have been cut off.');
     expect(texts).toEqual(['understood']);
   });
 

@@ -3,6 +3,7 @@ import { firstPart } from '@runyard/contract/shorten';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
+import { inputFault } from './tools/input-fault.ts';
 import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
 import { builtinTools } from './tools/tool-list.ts';
 
@@ -26,7 +27,8 @@ export async function runToolCall(
     rawInput: call.input,
   });
   if (!valid) {
-    const outcome = failedWith(firstPart(call.invalid ?? `there is no tool ${call.toolName}`, 4_000));
+    const reason = (tool && inputFault(tool, call.input)) ?? call.invalid ?? `there is no tool ${call.toolName}`;
+    const outcome = failedWith(firstPart(reason, 4_000));
     await voice.update(textResult(toolCallId, outcome));
     return outcome;
   }

@@ -1,0 +1,16 @@
+import { plainMessage } from '@runyard/contract/plain-message';
+import type { BuiltinTool } from './tool.ts';
+
+/**
+ * Returns why a tool does not accept this input, in plain English for the model and for people who read the conversation. Undefined: the
+ * schema here accepts it, or the tool belongs to an MCP server, which has a schema of its own. Where the
+ * model wrote text that is not JSON, the input is that text.
+ */
+export function inputFault({ name, schema, inputSchema }: BuiltinTool, input: unknown): string | undefined {
+  if (typeof input === 'string') return `The input of ${name} is not a JSON object. It may have been cut off.`;
+  if (inputSchema !== undefined) return undefined;
+  const checked = schema.safeParse(input, { error: plainMessage });
+  if (checked.success) return undefined;
+  const faults = checked.error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'it'} ${message}`);
+  return `The input of ${name} is not accepted: ${faults.join('; ')}.`;
+}
