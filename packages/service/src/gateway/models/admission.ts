@@ -24,8 +24,8 @@ export interface CheckedModelRequest {
   readonly kind: 'generate' | 'count';
   readonly target: ModelTarget;
   readonly bytes: number;
-  /** Returns an estimate of the tokens of the prompt from its text. */
-  promptTokens(): number;
+  /** Estimate of the tokens of the prompt from its text. */
+  readonly promptTokens: number;
   /** Aborts when the client leaves or the service stops. */
   readonly signal: AbortSignal;
   /** Returns false where the run has ended since the request was checked. */

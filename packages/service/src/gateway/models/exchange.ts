@@ -11,7 +11,7 @@ import { hasFirstByte } from './first-byte.ts';
 import { passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
 import type { UpstreamResult, Upstreams } from './upstream.ts';
-import { estimatedTokens, usedAtLeast } from './usage/at-least.ts';
+import { usedAtLeast } from './usage/at-least.ts';
 import { noTokens } from './usage/counts.ts';
 import { openMeter } from './usage/meter.ts';
 
@@ -22,6 +22,8 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly body: SentBody;
+  /** Estimate from the text of the request. */
+  readonly promptTokens: number;
   /** True: another model can take the request, so a failure of the provider is returned instead of answered. */
   readonly mayMove?: boolean;
   /** Headers that every answer of the service has. */
@@ -74,8 +76,6 @@ export async function exchange(
   client.once('close', leave);
   // A client that disconnected before sends no `close` event any more.
   if (client.destroyed) leave();
-  // Write the body now, because it is released when it is sent.
-  const requestTokens = endpoint.kind === 'generate' ? estimatedTokens(sent.body.parts) : 0;
   try {
     const result = await upstreams.send(
       {
@@ -134,7 +134,7 @@ export async function exchange(
       case 'cut':
         return { status: 502, tokens, fault: 'the provider broke off', health: 'fails' };
       case 'aborted':
-        return { status: 499, tokens: meter ? usedAtLeast(tokens, requestTokens, meter.passedTokens()) : tokens };
+        return { status: 499, tokens: meter ? usedAtLeast(tokens, sent.promptTokens, meter.passedTokens()) : tokens };
     }
   } finally {
     client.off('close', leave);

@@ -20,7 +20,7 @@ import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
 import { type ModelRouting, routeRequest } from './route-request.ts';
 import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
-import { estimatedTokens } from './usage/at-least.ts';
+import { estimateTokens } from './usage/at-least.ts';
 
 export interface GatewayLog {
   info(fields: object, message: string): void;
@@ -186,6 +186,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const first = targets[0] ?? candidates.told;
       const checked = await checkRequest(endpoint, first, received.bytes, names);
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
+      const promptTokens = endpoint.kind === 'generate' ? await estimateTokens(checked.body) : 0;
       // The execution may have ended or been assigned to another worker while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
       const gone = closedSignal(reply.raw);
@@ -196,7 +197,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           kind: endpoint.kind,
           target,
           bytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
-          promptTokens: () => estimatedTokens(parts),
+          promptTokens,
           signal: AbortSignal.any([gone, inFlight.signal]),
           isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
         });
@@ -220,6 +221,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         request: request.raw,
         query,
         body,
+        promptTokens,
         ownHeaders,
       };
       const work = routeRequest(

@@ -47,6 +47,8 @@ export interface RoutedRequest {
   readonly request: IncomingMessage;
   readonly query: URLSearchParams;
   readonly body: SentBody;
+  /** Estimate from the text of the request. */
+  readonly promptTokens: number;
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
@@ -78,10 +80,10 @@ export async function routeRequest(
     }
     const mayMove = index < targets.length - 1;
     const started = performance.now();
-    const { request, query, ownHeaders } = sent;
+    const { request, query, promptTokens, ownHeaders } = sent;
     const result = await exchange(
       deps.upstreams,
-      { endpoint, target, request, query, body, ownHeaders, mayMove },
+      { endpoint, target, request, query, body, promptTokens, ownHeaders, mayMove },
       client,
       signal,
     );

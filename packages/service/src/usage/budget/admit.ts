@@ -15,8 +15,8 @@ export interface BudgetedRequest {
   readonly requestId: string;
   readonly target: ModelTarget;
   readonly bytes: number;
-  /** Returns an estimate of the tokens of the prompt from its text. */
-  promptTokens(): number;
+  /** Estimate of the tokens of the prompt from its text. */
+  readonly promptTokens: number;
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
   /** Returns false if the run has ended since the request came. */
@@ -119,7 +119,7 @@ const storable = ({ runId, executionId, teamId, modelId, ancestorIds, creator, e
 async function tryAdmit(
   { db, serviceInstanceId }: AdmissionDeps,
   holder: RunTokenHolder,
-  { requestId, target, bytes, promptTokens: countPrompt }: BudgetedRequest,
+  { requestId, target, bytes, promptTokens }: BudgetedRequest,
 ): Promise<BudgetDecision> {
   const limits = await readLimits(db, holder);
   if (!limits) return { kind: 'admit' };
@@ -131,7 +131,6 @@ async function tryAdmit(
     const state = await lockBudgets(tx, holder, limits);
     const decision = decide(state.budgets, { mostUsd, runHasOpenRequest: state.runHasOpenRequest });
     if (decision.kind !== 'admit') return decision;
-    const promptTokens = countPrompt();
     const tokens = { input: promptTokens, output: 0, cacheRead: 0, cacheWrite: 0, cacheWriteLong: 0 };
     const known: KnownUsage = {
       holder: storable({ ...holder, modelId: target.id }),
