@@ -22,7 +22,7 @@ try {
   const { db } = test.deps;
   const { statement, row } = await takeDownInsert();
   const part = new RegExp(
-    `, \\w+ AS \\(\\s*INSERT INTO event_deliveries[^;]*?pg_notify\\('${deliveryChannel}', ''\\)\\)`,
+    `, \\w+ AS \\(\\s*INSERT INTO event_deliveries[^;]*?pg_notify\\('${deliveryChannel}', ''\\)\\s*\\)`,
   );
   const without = { name: 'insert_runs_alone', text: statement.text.replace(part, '') };
   if (without.text === statement.text) throw new Error('the part that enqueues was not found');
