@@ -15,7 +15,6 @@ import { chooseAccount } from '../packages/service/src/store/embedded/account.ts
 import { copyPlaces, locateBinaries, prepareBinaries } from '../packages/service/src/store/embedded/binaries.ts';
 import { ensureCluster } from '../packages/service/src/store/embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
-import { createTestDatabase } from '../packages/service/test/database.ts';
 import { killHard } from '../test/support/system.ts';
 import { processesBelow, pssBelow } from './processes.ts';
 import { median, report } from './report.ts';
@@ -139,13 +138,6 @@ try {
   try {
     await delay(restMs);
     idleMb = pssBelow(data);
-    process.env.TEST_DATABASE_URL = server.url;
-    await (await createTestDatabase()).drop();
-    for (let n = 0; n < rounds; n += 1) {
-      const made = Promise.withResolvers<Awaited<ReturnType<typeof createTestDatabase>>>();
-      note('test database', await timed(async () => made.resolve(await createTestDatabase())));
-      await (await made.promise).drop();
-    }
   } finally {
     await server.stop();
   }
@@ -168,6 +160,5 @@ report(
     row('start after kill -9 of service and guard', 'kill -9 of the service and the guard'),
     row('start after kill -9 of everything', 'kill -9 of everything'),
     row('kill -9 of the postmaster, to the next acknowledged row', 'kill -9 of the postmaster'),
-    row('a migrated database for a test, from the template', 'test database'),
   ],
 );
