@@ -36,6 +36,14 @@ test('says how many bytes are missing, at every cut', () => {
   }
 });
 
+test('is read a few times only, however small its records are', () => {
+  const whole = clientHello({ names: ['example.com'], extensions: [[21, Buffer.alloc(5_000)]], recordBytes: 1 });
+  let reading = readClientHello(whole.subarray(0, 1));
+  for (let times = 1; reading.kind === 'incomplete' && times < 100; times++)
+    reading = readClientHello(whole.subarray(0, reading.needs));
+  expect(reading).toMatchObject({ kind: 'hello', name: 'example.com' });
+});
+
 test.each([0xfe0d, 0xfe0a, 0xffce])('sees the hidden name of extension %i', (type) => {
   const hello = clientHello({ names: ['example.com'], extensions: [[type, Buffer.alloc(8)]] });
   expect(readClientHello(hello)).toMatchObject({ hasEch: true });

@@ -20,27 +20,38 @@ const hiddenNames = new Set([0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xf
 
 const malformed = { kind: 'malformed' } as const;
 
-/** Reads the ClientHello at the beginning of `bytes`, over the borders of records. */
+/**
+ * Reads the ClientHello at the beginning of `bytes`, over the borders of records. `needs` counts all bytes that are certainly missing: a
+ * client that sends records of one byte would otherwise make the proxy read the beginning again for each of them.
+ */
 export function readClientHello(bytes: Buffer): HelloReading {
   const parts: Buffer[] = [];
   let length = 0;
+  /** Length of the whole message; at first, of the part that tells its length. */
+  let total = 4;
+  let isTotalKnown = false;
   let at = 0;
   while (at <= maxRecordBytes) {
     const wrong = at === 0 ? ({ kind: 'not_tls' } as const) : malformed;
     if (bytes.length > at && bytes[at] !== handshakeRecord) return wrong;
     if (bytes.length > at + 1 && bytes[at + 1] !== 3) return wrong;
-    if (bytes.length < at + 5) return { kind: 'incomplete', needs: at + 5 };
+    const missing = total - length;
+    if (bytes.length < at + 5) return { kind: 'incomplete', needs: at + 5 + missing };
     const size = bytes.readUInt16BE(at + 3);
     if (size === 0 || size > maxHelloBytes) return malformed;
-    if (bytes.length < at + 5 + size) return { kind: 'incomplete', needs: at + 5 + size };
+    if (bytes.length < at + 5 + size)
+      return { kind: 'incomplete', needs: at + 5 + (size < missing ? 5 + missing : size) };
     parts.push(bytes.subarray(at + 5, at + 5 + size));
     length += size;
     at += 5 + size;
-    if (length < 4) continue;
-    const message = Buffer.concat(parts);
-    const total = 4 + message.readUIntBE(1, 3);
-    if (message[0] !== clientHello || total > maxHelloBytes || length > total) return malformed;
-    if (length === total) return readHello(message.subarray(4));
+    if (!isTotalKnown && length >= 4) {
+      const head = Buffer.concat(parts);
+      total += head.readUIntBE(1, 3);
+      isTotalKnown = true;
+      if (head[0] !== clientHello || total > maxHelloBytes) return malformed;
+    }
+    if (length > total) return malformed;
+    if (isTotalKnown && length === total) return readHello(Buffer.concat(parts).subarray(4));
   }
   return malformed;
 }
