@@ -130,6 +130,7 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
     await mkdir(bare, { recursive: true });
     await git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
     await git(bare, 'config', 'http.receivepack', 'true');
+    await git(bare, 'config', 'receive.advertisePushOptions', 'true');
     await git(bare, 'config', 'uploadpack.allowFilter', String(options.leavesOutFiles !== false));
     return bare;
   };

@@ -155,6 +155,7 @@ export async function admitPush(
     return await refuseAll(why, why);
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
+  if (!(await endsInPack(read.head, peeked.read))) return await refuseAll('behind the list of refs there is no pack');
   // A single flush packet: git asks whether it may push, before it sends a large pack.
   if (commands.length === 0) return forward(async () => {});
 
@@ -164,7 +165,8 @@ export async function admitPush(
     : { kind: 'branch', name: null };
   if (branch.kind !== 'branch') return await refuseAll(inWords(branch.message));
   const commits = await commitsOf(read.head, peeked.read);
-  const push: Push = { repository, commands, protectedBranches, defaultBranch: branch.name, commits };
+  const { hasOptions } = read.head;
+  const push: Push = { repository, commands, hasOptions, protectedBranches, defaultBranch: branch.name, commits };
   try {
     const begun = await pushes.begin(session, push);
     if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));
@@ -174,6 +176,15 @@ export async function admitPush(
     if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');
     throw error;
   }
+}
+
+/**
+ * Returns whether a pack follows the commands, or nothing. Code hosts find capabilities in texts in which the gateway finds none, and would
+ * read other bytes as options of the push.
+ */
+async function endsInPack({ packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
+  const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);
+  return start === '' || start === 'PACK';
 }
 
 /** Returns the commits of a push. Only the rules for existing branches need them. */

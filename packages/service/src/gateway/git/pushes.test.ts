@@ -1,4 +1,5 @@
 /** Pushes through the real service, with the real git: rules, record and audit log. */
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -151,6 +152,12 @@ describe('a push', () => {
   it.each([
     ['a tag', ['tag', 'v1'], ['push', 'origin', 'v1'], 'runs push branches only'],
     ['a deletion', ['tag', 'v2'], ['push', 'origin', '--delete', 'theirs'], 'runs delete no branches'],
+    [
+      'options for the code host',
+      ['tag', 'v5'],
+      ['push', '-o', 'merge_request.create', 'origin', 'HEAD:optional'],
+      '-o',
+    ],
     ['a ref of pull requests', ['tag', 'v3'], ['push', 'origin', 'HEAD:refs/pull/1/head'], 'runs push branches only'],
     [
       'more branches than a push can have',
@@ -185,6 +192,31 @@ describe('a push', () => {
     expect((await git('push', 'origin', 'HEAD:late')).code).not.toBe(0);
     expect(await branchAt('late')).toBe('');
   });
+
+  it.each(['x\tpush-options', 'push-options=1'])(
+    'whose options follow a capability that is written as %j is refused',
+    async (capability) => {
+      const { runToken } = await startRun();
+      const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`;
+      const command = `${'0'.repeat(40)} ${first} refs/heads/hidden\0report-status ${capability}`;
+      const empty = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
+      const body = Buffer.concat([
+        Buffer.from(`${line(command)}0000${line('merge_request.auto_merge')}0000`),
+        empty,
+        createHash('sha1').update(empty).digest(),
+      ]);
+      const answer = await fetch(`${siteUrl}/git-receive-pack`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${runToken}`,
+          'content-type': 'application/x-git-receive-pack-request',
+        },
+        body,
+      });
+      expect(await answer.text()).toContain('behind the list of refs there is no pack');
+      expect(await branchAt('hidden')).toBe('');
+    },
+  );
 
   it('with a body in chunks or compressed is read like any other', async () => {
     const { git, commit } = await clone();

@@ -4,7 +4,13 @@ import { decidePush, matchesPattern } from './decide.ts';
 const none = '0'.repeat(40);
 const a = 'a'.repeat(40);
 const b = 'b'.repeat(40);
-const facts = { protectedBranches: ['HEAD'], defaultBranch: 'main', own: new Map(), commits: new Map() };
+const facts = {
+  hasOptions: false,
+  protectedBranches: ['HEAD'],
+  defaultBranch: 'main',
+  own: new Map(),
+  commits: new Map(),
+};
 
 describe('a pattern of branches', () => {
   it.each([
@@ -63,6 +69,7 @@ describe('the decision about a push', () => {
       'delete no branches',
     ],
     ['a tag', { from: none, to: a, ref: 'refs/tags/v1' }, {}, 'branches only'],
+    ['options for the code host', { from: none, to: a, ref: 'refs/heads/x' }, { hasOptions: true }, 'push without -o'],
     ['heads without a slash', { from: none, to: a, ref: 'refs/headsmain' }, {}, 'branches only'],
   ])('on %s', (_name, command, changes, expected) => {
     const reason = decidePush({ ...facts, ...changes, commands: [command] }).get(command.ref);

@@ -5,6 +5,8 @@ import { isNone, type PushCommand } from './read-commands.ts';
 /** The facts from which a push is decided. */
 export interface PushFacts {
   readonly commands: readonly PushCommand[];
+  /** True: the push has options for the code host. */
+  readonly hasOptions: boolean;
   /** Patterns of protected branches; `HEAD`: the default branch. */
   readonly protectedBranches: readonly string[];
   /** Null: the repository has none yet. */
@@ -46,15 +48,20 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return at <= text.length - last.length;
 }
 
+/** GitLab merges a branch by an option (`merge_request.auto_merge`); Gitea and Forgejo make a repository public (`repo.private=false`). */
+const optionsRefused = 'push options can merge branches and change the repository: push without -o';
+
 /** Decides the refs of a push. An empty result: all of it may be forwarded; else nothing of it. */
 export function decidePush(facts: PushFacts): Refusals {
-  const { commands } = facts;
+  const { commands, hasOptions } = facts;
   const refused = new Map<string, string>();
   for (const command of commands) {
     const reason =
       commands.length > maxBranchesOfPush
         ? `a push can update at most ${maxBranchesOfPush} branches`
-        : reasonAgainst(command, facts);
+        : hasOptions
+          ? optionsRefused
+          : reasonAgainst(command, facts);
     if (reason !== undefined) refused.set(command.ref, reason);
   }
   if (refused.size === 0) return refused;

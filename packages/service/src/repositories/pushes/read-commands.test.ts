@@ -22,6 +22,7 @@ describe('the beginning of a push', () => {
           { from: b, to: a, ref: 'refs/heads/c' },
         ],
         capabilities: ['report-status', 'side-band-64k', 'agent=git/2'],
+        hasOptions: false,
         packAt: Buffer.byteLength(text),
       },
     });
@@ -29,7 +30,7 @@ describe('the beginning of a push', () => {
 
   it('ends after the push options', () => {
     const text = `${line(`${a} ${b} refs/heads/c\0push-options`)}0000${line('ci.skip')}0000`;
-    expect(read(text, 'PACK')).toMatchObject({ kind: 'head', head: { packAt: text.length } });
+    expect(read(text, 'PACK')).toMatchObject({ kind: 'head', head: { hasOptions: true, packAt: text.length } });
     expect(read(text.slice(0, -4))).toMatchObject({ kind: 'more' });
   });
 

@@ -13,6 +13,8 @@ export interface PushHead {
   /** Empty: git asks with a lone flush whether it may push. */
   readonly commands: readonly PushCommand[];
   readonly capabilities: readonly string[];
+  /** True: git sends the code host options besides the commands (`git push -o`). */
+  readonly hasOptions: boolean;
   /** Where the pack begins, bytes. */
   readonly packAt: number;
 }
@@ -72,13 +74,15 @@ export function readPushHead(bytes: Buffer): ReadHead {
     if (commands.some((each) => each.ref === ref)) return bad(`${ref} is named twice`);
     commands.push({ from, to, ref });
   }
+  let hasOptions = false;
   if (capabilities.includes('push-options')) {
     for (let count = 0; ; count += 1) {
       const line = next();
       if (line === 'more') return { kind: 'more', capabilities };
       if (line === 'bad' || count > maxLines) return bad('the list of push options is not of git');
       if (line === null) break;
+      hasOptions = true;
     }
   }
-  return { kind: 'head', head: { commands, capabilities, packAt: at } };
+  return { kind: 'head', head: { commands, capabilities, hasOptions, packAt: at } };
 }
