@@ -59,6 +59,8 @@ export interface FakeGitHost {
   commitTree(owner: string, repo: string, makeTree: (objects: FakeObjects) => Promise<string>): Promise<void>;
   /** Makes a branch one commit without parents that has only these files, as after a forced push. Returns the commit. */
   replace(owner: string, repo: string, content: ReplacedContent): Promise<string>;
+  /** Makes `alias` another name of a branch (`git symbolic-ref`). */
+  alias(owner: string, repo: string, alias: string, branch: string): Promise<void>;
   /** Content of a file on a branch, by default `main`. */
   read(owner: string, repo: string, path: string, branch?: string): Promise<string>;
   /** From now on requests to `from` (`owner/repo`) are redirected with 301, to `to` on this host or to an absolute URL. */
@@ -202,6 +204,8 @@ export async function startFakeGitHost(options: FakeGitHostOptions = {}): Promis
       });
       await git(bare, 'update-ref', 'refs/heads/main', await feed('', 'commit-tree', tree, '-m', 'fake'));
     },
+    alias: async (owner, repo, alias, branch) =>
+      void (await git(join(root, owner, `${repo}.git`), 'symbolic-ref', `refs/heads/${alias}`, `refs/heads/${branch}`)),
     read: (owner, repo, path, branch = 'main') => git(join(root, owner, `${repo}.git`), 'show', `${branch}:${path}`),
     redirect: (from, to) => void redirects.set(from, to),
     close: async () => {

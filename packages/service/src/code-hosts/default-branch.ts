@@ -3,46 +3,61 @@ import { basicAuthorization, type UsableCredential } from './credential.ts';
 import { lineText, NotGit, readPktLines } from './pkt-line.ts';
 import { askForRefs, refusalOf } from './refs.ts';
 
-/**
- * `name` null: the repository has no default branch yet. `refused`: the credential gives no access to it. The messages
- * are sentences.
- */
-export type DefaultBranch =
-  | { readonly kind: 'branch'; readonly name: string | null }
-  | { readonly kind: 'refused' | 'unavailable'; readonly message: string };
+/** `refused`: the credential gives no access to the repository. The messages are sentences. */
+export interface Unanswered {
+  readonly kind: 'refused' | 'unavailable';
+  readonly message: string;
+}
 
-interface Question {
+/** `name` null: the repository has no default branch yet. */
+export type DefaultBranch = { readonly kind: 'branch'; readonly name: string | null } | Unanswered;
+
+export interface AboutRepository {
   readonly repository: Repository;
   readonly clone: URL;
   readonly chosen: UsableCredential;
   readonly signal: AbortSignal;
 }
 
+/** `signal` ends with the time for all requests of a question. */
+type RefsAnswer = { readonly kind: 'answer'; readonly bytes: Buffer; readonly base: URL; readonly signal: AbortSignal };
+
 const limitMs = 10_000;
 /** The first line of the list of branches. */
 const headBytes = 8 * 1024;
 
-/** Asks the code host for the default branch of a repository. */
-export async function readDefaultBranch({ repository, clone, chosen, signal }: Question): Promise<DefaultBranch> {
-  const failed = (message: string): DefaultBranch => ({ kind: 'unavailable', message });
+/** Asks the code host for the refs of a repository. `base` is the clone URL at which the host has it. */
+export async function askAbout(
+  { repository, clone, chosen, signal }: AboutRepository,
+  protocol: 1 | 2,
+  maxBytes: number,
+): Promise<RefsAnswer | Unanswered> {
+  const failed = (message: string) => ({ kind: 'unavailable', message }) as const;
   const authorization = chosen.kind === 'credential' ? basicAuthorization(chosen.credential) : undefined;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-  const question = { protocol: 1, authorization, signal: limited, maxBytes: headBytes } as const;
+  const question = { protocol, authorization, signal: limited, maxBytes } as const;
   const asked = await askForRefs(clone, question).catch(() => null);
   const name = `${repository.owner}/${repository.repo}`;
   if (asked === null) return failed(`The code host did not answer for ${name} in time, or cannot be reached.`);
   const { status, bytes } = asked.answer;
-  if (status !== 200) {
-    const refused = refusalOf(status, chosen, repository);
-    return refused === null
-      ? failed(`The code host answered ${status} for ${name}.`)
-      : { kind: 'refused', message: refused };
-  }
-  const found = defaultBranchOf(bytes);
+  if (status === 200) return { kind: 'answer', bytes, base: asked.base, signal: limited };
+  const refused = refusalOf(status, chosen, repository);
+  return refused === null
+    ? failed(`The code host answered ${status} for ${name}.`)
+    : { kind: 'refused', message: refused };
+}
+
+/** Asks the code host for the default branch of a repository. */
+export async function readDefaultBranch(about: AboutRepository): Promise<DefaultBranch> {
+  const asked = await askAbout(about, 1, headBytes);
+  if (asked.kind !== 'answer') return asked;
+  const found = defaultBranchOf(asked.bytes);
+  const { owner, repo } = about.repository;
   return found === undefined
-    ? failed(
-        `The code host does not name the default branch of ${name}. Name the protected_branches of the environment instead of HEAD.`,
-      )
+    ? {
+        kind: 'unavailable',
+        message: `The code host does not name the default branch of ${owner}/${repo}. Name the protected_branches of the environment instead of HEAD.`,
+      }
     : { kind: 'branch', name: found };
 }
 

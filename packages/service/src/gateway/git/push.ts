@@ -5,7 +5,6 @@ import type { Repository } from '@runyard/contract/environments';
 import { TooManyChanges } from '../../access/audit/record.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import type { UsableCredential } from '../../code-hosts/credential.ts';
-import { type DefaultBranch, readDefaultBranch } from '../../code-hosts/default-branch.ts';
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { type Commits, readLeadingCommits } from '../../repositories/pushes/leading-commits.ts';
@@ -13,6 +12,7 @@ import { isNone, type PushHead } from '../../repositories/pushes/read-commands.t
 import type { BegunPush, Push } from '../../repositories/pushes/record.ts';
 import { type HostReport, watchReport, writeReport } from '../../repositories/pushes/report-status.ts';
 import { decoded } from '../decoded.ts';
+import { readBranchesOfPush } from './branches-of-push.ts';
 import { peekable } from './peekable.ts';
 import { readHead } from './read-head.ts';
 
@@ -160,13 +160,13 @@ export async function admitPush(
   if (commands.length === 0) return forward(async () => {});
 
   const protectedBranches = await pushes.protectedBranchesOf(executionId);
-  const branch: DefaultBranch = protectedBranches.includes('HEAD')
-    ? await readDefaultBranch({ repository, clone: pushed.base, chosen: pushed.chosen, signal })
-    : { kind: 'branch', name: null };
-  if (branch.kind !== 'branch') return await refuseAll(inWords(branch.message));
+  const about = { repository, clone: pushed.base, chosen: pushed.chosen, signal };
+  const branches = await readBranchesOfPush(about, protectedBranches, commands);
+  if (branches.kind !== 'branches') return await refuseAll(inWords(branches.message));
+  const { defaultBranch, aliases } = branches;
   const commits = await commitsOf(read.head, peeked.read);
   const { hasOptions } = read.head;
-  const push: Push = { repository, commands, hasOptions, protectedBranches, defaultBranch: branch.name, commits };
+  const push: Push = { repository, commands, hasOptions, protectedBranches, defaultBranch, aliases, commits };
   try {
     const begun = await pushes.begin(session, push);
     if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));

@@ -185,6 +185,20 @@ describe('a push', () => {
     expect(invalid.text).toContain('config.protected_branches.0');
   });
 
+  it.each([
+    ['the default branch', {}, 'master'],
+    ['a branch that a pattern protects', { protected_branches: ['ma*n'] }, 'trunk'],
+  ])('to another name of %s is refused', async (_name, config, alias) => {
+    await host.alias('acme', 'site', alias, 'main');
+    const { git, commit } = await clone(config);
+    await commit('alias');
+    expect((await git('push', 'origin', `HEAD:${alias}`)).text).toContain(
+      `${alias} is another name of main, which is protected`,
+    );
+    expect(await branchAt('main')).toBe(first);
+    expect(await git('push', 'origin', `HEAD:${alias}2`)).toMatchObject({ code: 0 });
+  });
+
   it('of a run that has ended is refused', async () => {
     const { runId, git, commit } = await clone();
     await commit('late');

@@ -8,6 +8,7 @@ const facts = {
   hasOptions: false,
   protectedBranches: ['HEAD'],
   defaultBranch: 'main',
+  aliases: new Map(),
   own: new Map(),
   commits: new Map(),
 };
@@ -45,6 +46,18 @@ describe('the decision about a push', () => {
       'a repository without branches',
       { from: none, to: a, ref: 'refs/heads/main' },
       { defaultBranch: null },
+      undefined,
+    ],
+    [
+      'another name of the default branch',
+      { from: a, to: b, ref: 'refs/heads/x' },
+      { aliases: new Map([['x', 'main']]), own: new Map([['x', a]]) },
+      'another name of main, which is protected',
+    ],
+    [
+      'another name of a branch that is not protected',
+      { from: a, to: b, ref: 'refs/heads/x' },
+      { aliases: new Map([['x', 'y']]), commits: new Map([[b, [a]]]) },
       undefined,
     ],
     ['an empty list', { from: none, to: a, ref: 'refs/heads/main' }, { protectedBranches: [] }, undefined],

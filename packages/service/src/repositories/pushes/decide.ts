@@ -11,6 +11,8 @@ export interface PushFacts {
   readonly protectedBranches: readonly string[];
   /** Null: the repository has none yet. */
   readonly defaultBranch: string | null;
+  /** Branch that is only another name → the branch behind it. */
+  readonly aliases: ReadonlyMap<string, string>;
   /** Branches that this run created, with the last commit that it pushed to each. */
   readonly own: ReadonlyMap<string, string>;
   /** Commits that the push brings. */
@@ -21,6 +23,7 @@ export interface PushFacts {
 export type Refusals = ReadonlyMap<string, string>;
 
 const heads = 'refs/heads/';
+const instead = 'push to another branch and open a pull request';
 
 /** Returns the short name of a branch; undefined: the ref is no branch. */
 export const branchOf = (ref: string): string | undefined =>
@@ -74,15 +77,25 @@ function reasonAgainst({ ref, from, to }: PushCommand, facts: PushFacts): string
   const branch = branchOf(ref);
   if (branch === undefined) return 'runs push branches only, no tags or other refs';
   if (isNone(to)) return 'runs delete no branches';
-  const { protectedBranches, defaultBranch, own, commits } = facts;
+  const { own, commits, aliases } = facts;
+  const protection = protectionOf(branch, facts);
+  if (protection !== undefined) return protection;
+  const behind = aliases.get(branch);
+  if (behind !== undefined && protectionOf(behind, facts) !== undefined)
+    return `${branch} is another name of ${behind}, which is protected: ${instead}`;
+  if (isNone(from) || own.get(branch) === from || descendsFrom(commits, to, from)) return undefined;
+  return 'it may drop commits that this run did not make: put your work on top of the branch as it is now, or push to a new branch';
+}
+
+/** Returns why a run pushes nothing to the branch of this name; undefined: it is not protected. */
+function protectionOf(branch: string, { protectedBranches, defaultBranch }: PushFacts): string | undefined {
   for (const pattern of protectedBranches) {
     const isDefault = pattern === 'HEAD';
     const name = isDefault ? defaultBranch : pattern;
     if (name === null || !(isDefault ? folded(name) === folded(branch) : matchesPattern(name, branch))) continue;
     return pattern === '*'
       ? 'the environment allows no pushes'
-      : `${branch} is protected${isDefault ? ' as the default branch' : ''}: push to another branch and open a pull request`;
+      : `${branch} is protected${isDefault ? ' as the default branch' : ''}: ${instead}`;
   }
-  if (isNone(from) || own.get(branch) === from || descendsFrom(commits, to, from)) return undefined;
-  return 'it may drop commits that this run did not make: put your work on top of the branch as it is now, or push to a new branch';
+  return undefined;
 }

@@ -1,0 +1,71 @@
+import { askCodeHost } from './ask.ts';
+import { basicAuthorization } from './credential.ts';
+import { type AboutRepository, askAbout, type Unanswered } from './default-branch.ts';
+import { lineText, NotGit, readPktLines, writePktLines } from './pkt-line.ts';
+import { withPath } from './url.ts';
+
+/** `aliases`: branch that is only another name (a symbolic ref) → the branch behind it. */
+export type Aliases = { readonly kind: 'aliases'; readonly aliases: ReadonlyMap<string, string> } | Unanswered;
+
+const maxCapabilityBytes = 64 * 1024;
+/** The host lists all branches whose names begin with one of the names: about 10,000 of them. */
+const maxListBytes = 1024 * 1024;
+
+/**
+ * Asks the code host which of these branches are other names of a branch. A host that does not speak version 2 of git's protocol cannot
+ * tell: the answer has no aliases then.
+ */
+export async function readAliases(about: AboutRepository, branches: readonly string[]): Promise<Aliases> {
+  const name = `${about.repository.owner}/${about.repository.repo}`;
+  const failed = (how: string): Aliases => ({ kind: 'unavailable', message: `The code host ${how} for ${name}.` });
+  const asked = await askAbout(about, 2, maxCapabilityBytes);
+  if (asked.kind !== 'answer') return asked;
+  if (!speaksVersion2(asked.bytes)) return { kind: 'aliases', aliases: new Map() };
+  const prefixes = branches.map((branch) => `ref-prefix refs/heads/${branch}`);
+  const body = writePktLines(['command=ls-refs', 'delimiter', 'symrefs', ...prefixes, 'flush']);
+  const answer = await askCodeHost({
+    url: withPath(asked.base, '/git-upload-pack'),
+    method: 'POST',
+    headers: {
+      'git-protocol': 'version=2',
+      'content-type': 'application/x-git-upload-pack-request',
+      'content-length': String(body.length),
+      accept: 'application/x-git-upload-pack-result',
+      ...(about.chosen.kind === 'credential' && { authorization: basicAuthorization(about.chosen.credential) }),
+    },
+    body,
+    signal: asked.signal,
+    maxBytes: maxListBytes,
+  }).catch(() => null);
+  if (answer === null) return failed('did not list the branches in time');
+  if (answer.status !== 200) return failed(`answered ${answer.status}`);
+  if (answer.isCut) return failed('lists too many branches that begin with the name of a pushed one');
+  try {
+    return { kind: 'aliases', aliases: aliasesOf(answer.bytes) };
+  } catch (error) {
+    if (error instanceof NotGit) return failed('gave a list of branches that is not of git');
+    throw error;
+  }
+}
+
+function speaksVersion2(capabilities: Buffer): boolean {
+  try {
+    for (const line of readPktLines(capabilities))
+      if (typeof line !== 'string' && lineText(line) === 'version 2') return true;
+  } catch (error) {
+    if (!(error instanceof NotGit)) throw error;
+  }
+  return false;
+}
+
+/** Reads the answer to `ls-refs` (gitprotocol-v2): lines `ID REF symref-target:REF`. */
+function aliasesOf(list: Buffer): ReadonlyMap<string, string> {
+  const aliases = new Map<string, string>();
+  for (const line of readPktLines(list)) {
+    if (typeof line === 'string') continue;
+    const [, alias, target] =
+      /^\S+ refs\/heads\/(\S+)(?: \S+)*? symref-target:refs\/heads\/(\S+)/.exec(lineText(line)) ?? [];
+    if (alias !== undefined && target !== undefined) aliases.set(alias, target);
+  }
+  return aliases;
+}
