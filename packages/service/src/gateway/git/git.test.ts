@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { type ClientRequest, request } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -260,6 +260,23 @@ describe('the git gateway', () => {
     });
     expect(response.status).toBe(502);
     expect(await response.text()).toBe('The code host could not be reached (ECONNREFUSED).\n');
+  });
+
+  it('refuses more requests of a run at once than it has places, and takes the next one when one ends', async () => {
+    const api = (asked: IncomingMessage, response: ServerResponse) => {
+      if (asked.method === 'POST') return false;
+      response.writeHead(200).write('0000');
+      return true;
+    };
+    await start({ api }, { maxInFlight: 2 });
+    const send = () =>
+      fetch(`${siteUrl()}/info/refs?service=git-upload-pack`, { headers: { authorization: `Bearer ${token}` } });
+    const [first] = await Promise.all([send(), send()]);
+    const refused = await send();
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '2']);
+    expect(host.requests).toHaveLength(2);
+    await first?.body?.cancel();
+    await expect.poll(async () => (await send()).status).toBe(200);
   });
 
   it('gives back the room of a push whose client left while its credential was looked up', async () => {

@@ -3,6 +3,8 @@ import { maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { closedSignal } from '../../bodies/closed-signal.ts';
+import { makePlaces } from '../../bodies/places.ts';
+import { busyRetrySeconds } from '../../bodies/request-bodies.ts';
 import type { ChosenCredential, UsableCredential } from '../../code-hosts/credential.ts';
 import { codeHostUrl } from '../../code-hosts/url.ts';
 import { gitGatewayPath } from '../../environments/git-path.ts';
@@ -28,6 +30,8 @@ export interface GitGatewayDeps {
   readonly log: GatewayLog;
   /** Largest push. Default: 2 GB. */
   readonly maxPushBytes?: number;
+  /** Requests of one execution that this process has at once. Default: 32. */
+  readonly maxInFlight?: number;
   /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
 }
@@ -54,6 +58,7 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
 export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
   const codeHost = openCodeHost();
   const inFlight = trackInFlight();
+  const places = makePlaces(deps.maxInFlight ?? 32);
   app.addHook('preClose', async () => {
     await inFlight.drain(deps.drainMs ?? 5_000);
     codeHost.close();
@@ -73,6 +78,14 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       reply.header('www-authenticate', 'Basic realm="runyard", charset="UTF-8"');
       return tell(reply, 401, 'A valid run token is needed.');
     }
+    const leave = places.enter(holder.executionId);
+    if (leave === undefined) {
+      reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
+      return tell(reply, 429, 'Too many git requests of this run are in flight. Send it again later.');
+    }
+    // The answer closes when it was sent or its client is gone, however the request ends.
+    reply.raw.once('close', leave);
+    if (reply.raw.destroyed) leave();
     const [path = '', query = ''] = (request.raw.url ?? '').split('?');
     const wanted = gitRequestOf(request.method, path, new URLSearchParams(query));
     if (wanted === undefined) return tell(reply, 404, 'The gateway speaks smart HTTP only: clone, fetch and push.');
