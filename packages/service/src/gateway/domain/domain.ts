@@ -105,6 +105,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
         pushes: {
           protectedBranchesOf: (executionId) => readProtectedBranches(db, executionId),
           begin: (session, push) => beginPush(deps.executionDeps, session, push),
+          isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
           end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),
         },
         bodies,

@@ -140,7 +140,8 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
       signal,
       ...(credential && { credential }),
     });
-    if (push && answer.kind === 'failed' && answer.status === 413) return refuse(await push.tooLarge());
+    const stopped = answer.kind === 'failed' ? await push?.stopped(answer.status === 413) : undefined;
+    if (stopped !== undefined) return refuse(stopped);
     if (answer.kind === 'answer' && answer.response.statusCode === 401 && chosen.kind === 'credential')
       chosen.refused();
     const fault = faultOf(answer, wanted, credential !== undefined);

@@ -1,11 +1,11 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 
 /** A body whose first bytes can be read before the body as a whole. */
 export interface Peekable {
   /** Returns the bytes from the start on: at least `bytes` of them, or fewer if the body ends before. */
   read(bytes: number): Promise<Buffer>;
   /** Returns the whole body, the bytes that were read included. Called once, at last. */
-  all(): Readable;
+  all(): AsyncIterable<Buffer>;
   /** Reads up to `bytes` more and drops them. If the body has still more, destroys it. */
   discard(bytes: number): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function peekable(body: Readable): Peekable {
       parts = [whole];
       return whole;
     },
-    all: () => Readable.from(everything(), { objectMode: false }),
+    all: everything,
     discard: async (bytes) => {
       parts = [];
       let left = bytes;

@@ -1,6 +1,6 @@
 /** Reads the beginning of a push before any byte is forwarded, and decides whether the push is allowed. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type Readable, Transform } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import type { Repository } from '@runyard/contract/environments';
 import { TooManyChanges } from '../../access/audit/record.ts';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
@@ -15,6 +15,7 @@ import { decoded } from '../decoded.ts';
 import { readBranchesOfPush } from './branches-of-push.ts';
 import { peekable } from './peekable.ts';
 import { readHead } from './read-head.ts';
+import { RunOver, whileAtWork } from './while-at-work.ts';
 
 /** The rules and the record of pushes. */
 export interface PushRecord {
@@ -22,6 +23,8 @@ export interface PushRecord {
   protectedBranchesOf(executionId: string): Promise<readonly string[]>;
   /** Decides a push and records it. Throws `AttemptOver`, `TooManyChanges`. */
   begin(session: RunSession, push: Push): Promise<BegunPush>;
+  /** Returns false if the run has ended or is stopping. */
+  isAtWork(session: RunSession): Promise<boolean>;
   /** Records the answer of the code host. */
   end(session: RunSession, push: Push, numbers: readonly number[], report: HostReport | null): Promise<void>;
 }
@@ -57,8 +60,8 @@ export interface ForwardedPush {
   watch(answer: Readable): Readable;
   /** Records that git gave no answer. `reason`: why the code host did nothing; absent: it may have applied the push. */
   failed(reason?: string): Promise<void>;
-  /** Records that the push was stopped at the limit, and returns the answer to git. */
-  tooLarge(): Promise<AnsweredPush>;
+  /** If the push was stopped, at the limit or because its run is over, records that and returns the answer to git. */
+  stopped(isTooLarge: boolean): Promise<AnsweredPush | undefined>;
 }
 
 /** Bytes of the pack in which the commits are looked for. */
@@ -93,6 +96,8 @@ const plain = (status: number, message: string): AnsweredPush => ({
   body: `${message}\n`,
   why: message,
 });
+
+const runOver = 'the run has ended or is stopping';
 
 /** At least this many bytes of a refused push are read, because git reads the answer only after it has sent everything. */
 const leastDiscardedBytes = 64 * 1024 * 1024;
@@ -136,16 +141,25 @@ export async function admitPush(
     const headers = body.changed || size === undefined ? others : { ...others, 'content-length': size };
     const rejected = (why: string) => new Map(commands.map(({ ref }) => [ref, why]));
     place.releaseBytes();
+    const rest = peeked.all();
+    const pieces = commands.length === 0 ? rest : whileAtWork(rest, () => pushes.isAtWork(session));
+    let isRunOver = false;
+    const sent = Readable.from(pieces, { objectMode: false }).once('error', (error) => {
+      isRunOver = error instanceof RunOver;
+    });
     return {
       kind: 'forward',
       headers,
-      body: peeked.all(),
+      body: sent,
       watch: (answer) => withReport(answer, capabilities, record),
       failed: (reason) => record(reason === undefined ? null : rejected(reason)),
-      tooLarge: async () => {
-        await record(rejected(tooLarge));
+      stopped: async (isTooLarge) => {
+        const why = isTooLarge ? tooLarge : isRunOver ? runOver : undefined;
+        if (why === undefined) return undefined;
+        // A push with bytes behind its pack may have reached the code host whole before the run was over.
+        await record(isTooLarge ? rejected(why) : null);
         await discard();
-        return answerOf(capabilities, rejected(tooLarge), tooLarge, tooLarge);
+        return answerOf(capabilities, rejected(why), why, why);
       },
     };
   };
@@ -172,7 +186,7 @@ export async function admitPush(
     if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));
     return forward((report) => pushes.end(session, push, begun.numbers, report));
   } catch (error) {
-    if (error instanceof AttemptOver) return await refuseAll('the run has ended or is stopping');
+    if (error instanceof AttemptOver) return await refuseAll(runOver);
     if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');
     throw error;
   }

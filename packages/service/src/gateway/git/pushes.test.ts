@@ -1,8 +1,11 @@
 /** Pushes through the real service, with the real git: rules, record and audit log. */
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
@@ -30,6 +33,9 @@ async function startRun(config: object = {}) {
 }
 
 const siteUrl = service.baseUrl + gatewayPathOf({ owner: 'acme', repo: 'site' });
+
+const emptyHead = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
+const emptyPack = Buffer.concat([emptyHead, createHash('sha1').update(emptyHead).digest()]);
 
 const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
 
@@ -207,17 +213,35 @@ describe('a push', () => {
     expect(await branchAt('late')).toBe('');
   });
 
+  it('whose last part comes after the end of its run changes nothing', async () => {
+    const { runId, runToken, events } = await clone();
+    const line = `${'0'.repeat(40)} ${first} refs/heads/too-late\0report-status`;
+    const command = Buffer.from(`${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`);
+    const push = request(`${siteUrl}/git-receive-pack`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${runToken}`, 'content-type': 'application/x-git-receive-pack-request' },
+    });
+    const answered = once(push, 'response') as Promise<[IncomingMessage]>;
+    push.write(Buffer.concat([command, emptyPack.subarray(0, 12)]));
+    const count = () => service.deps.db.query('SELECT FROM pushed_branches WHERE run_id = $1', [runId]);
+    await expect.poll(async () => (await count()).length).toBe(1);
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    push.end(emptyPack.subarray(12));
+    const [answer] = await answered;
+    expect(await text(answer)).toContain('the run has ended or is stopping');
+    expect(await events()).toMatchObject([{ branches: [{ branch: 'too-late', result: 'unknown' }] }]);
+    expect(await branchAt('too-late')).toBe('');
+  });
+
   it.each(['x\tpush-options', 'push-options=1'])(
     'whose options follow a capability that is written as %j is refused',
     async (capability) => {
       const { runToken } = await startRun();
       const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`;
       const command = `${'0'.repeat(40)} ${first} refs/heads/hidden\0report-status ${capability}`;
-      const empty = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
       const body = Buffer.concat([
         Buffer.from(`${line(command)}0000${line('merge_request.auto_merge')}0000`),
-        empty,
-        createHash('sha1').update(empty).digest(),
+        emptyPack,
       ]);
       const answer = await fetch(`${siteUrl}/git-receive-pack`, {
         method: 'POST',
