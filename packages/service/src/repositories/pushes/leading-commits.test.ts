@@ -78,6 +78,30 @@ describe('the commits of a pack', () => {
     }
   });
 
+  it('stop at a delta of a hundred thousand instructions', () => {
+    const headerOf = (type: number, size: number) =>
+      Buffer.from([
+        0x80 | (type << 4) | (size & 15),
+        0x80 | ((size >> 4) & 127),
+        0x80 | ((size >> 11) & 127),
+        size >> 18,
+      ]);
+    const varint = (size: number) => Buffer.from([0x80 | (size & 127), 0x80 | ((size >> 7) & 127), size >> 14]);
+    const commit = Buffer.from(`tree ${'a'.repeat(40)}\n\nwords`);
+    const first = Buffer.concat([headerOf(1, commit.length), deflateSync(commit)]);
+    const second = (copies: number) => {
+      // Each copies the first byte of the base.
+      const delta = Buffer.concat([varint(commit.length), varint(copies), Buffer.alloc(2 * copies, '9001', 'hex')]);
+      return Buffer.concat([headerOf(6, delta.length), Buffer.from([first.length]), deflateSync(delta)]);
+    };
+    const read = (copies: number) =>
+      readLeadingCommits(Buffer.concat([Buffer.from('PACK\0\0\0\x02\0\0\0\x02', 'latin1'), first, second(copies)]), 40);
+    expect(read(1_000).commits.size).toBe(2);
+    expect(second(101_000).length).toBeLessThan(1_000);
+    expect(read(101_000)).toMatchObject({ isCut: false });
+    expect(read(101_000).commits.size).toBe(1);
+  });
+
   it('stop at an object that grows beyond its size, and at all commits together', () => {
     const header = Buffer.from([0x50, 0x41, 0x43, 0x4b, 0, 0, 0, 2, 0, 0, 0x10, 0]);
     const bomb = deflateSync(Buffer.alloc(50_000_000));

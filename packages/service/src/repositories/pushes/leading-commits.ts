@@ -18,6 +18,8 @@ const maxCommitBytes = 256 * 1024;
 const maxCommits = 5_000;
 /** Largest size of all commits together, because a few bytes of a delta can make a large one. */
 const maxTotalBytes = 8 * 1024 * 1024;
+/** Instructions of all deltas together. git needs a few for a commit; a compressed delta of a few bytes can have a hundred thousand. */
+const maxInstructions = 100_000;
 const types = { commit: 1, ofsDelta: 6, refDelta: 7 } as const;
 
 class Cut extends Error {}
@@ -36,6 +38,7 @@ export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommi
   const count = Math.min(pack.readUInt32BE(8), maxCommits);
   let at = 12;
   let total = 0;
+  const instructions = { left: maxInstructions };
   const byte = (): number => {
     const value = pack[at];
     if (value === undefined) throw new Cut();
@@ -69,7 +72,7 @@ export function readLeadingCommits(pack: Buffer, idLength: number): LeadingCommi
       if ((type !== types.commit && base === undefined) || size > maxCommitBytes) return done(false);
       const inflated = inflate(pack.subarray(at), size);
       at += inflated.consumed;
-      const content = base === undefined ? inflated.content : applyDelta(base, inflated.content);
+      const content = base === undefined ? inflated.content : applyDelta(base, inflated.content, instructions);
       if (content === undefined) return done(false);
       total += content.length;
       if (total > maxTotalBytes) return done(false);
@@ -102,8 +105,8 @@ function inflate(bytes: Buffer, size: number): { content: Buffer; consumed: numb
   }
 }
 
-/** Returns the object that results from a delta and its base; undefined: the delta does not fit the base. */
-function applyDelta(base: Buffer, delta: Buffer): Buffer | undefined {
+/** Returns the object that results from a delta and its base; undefined: the delta does not fit the base, or no instructions are left. */
+function applyDelta(base: Buffer, delta: Buffer, instructions: { left: number }): Buffer | undefined {
   let at = 0;
   const size = (): number => {
     let value = 0;
@@ -120,6 +123,8 @@ function applyDelta(base: Buffer, delta: Buffer): Buffer | undefined {
   const parts: Buffer[] = [];
   let made = 0;
   while (at < delta.length) {
+    instructions.left -= 1;
+    if (instructions.left < 0) return undefined;
     const op = delta[at++] ?? 0;
     let part: Buffer;
     if (op & 0x80) {
