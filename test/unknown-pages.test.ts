@@ -1,4 +1,4 @@
-/** Addresses under /runs and /errors that do not exist, for browsers and for API clients. */
+/** Addresses that do not exist, for browsers and for API clients. */
 import { expect, test } from 'vitest';
 import { openTestService } from '../packages/service/test/service.ts';
 
@@ -19,7 +19,48 @@ test.each(unknown)('shows a page with the next step at %s', async (path) => {
   expect(text).not.toContain('<script');
 });
 
-test.each([...unknown, '/errors/none'])(
+const unknownElsewhere = [
+  '/run',
+  '/login?next=//evil.example',
+  '/docs/',
+  '/%3Cscript%3E',
+  '/apiary',
+  `/errors/${'a'.repeat(600)}`,
+];
+
+test.each(unknownElsewhere)('shows a page that repeats nothing of the address at %s', async (path) => {
+  const { status, type, text, answer } = await get(path, browserAccept);
+  expect([status, type]).toEqual([404, 'text/html; charset=utf-8']);
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(text).toContain('No such page');
+  expect(text).not.toMatch(/<script|evil|aaaa/);
+  const head = await fetch(service.baseUrl + path, { method: 'HEAD', headers: { accept: browserAccept } });
+  expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([404, type, '']);
+});
+
+const ofPrograms = [
+  '/api',
+  '/api/v1/none',
+  '/API/v1/none',
+  '//api/v1/none',
+  '/webhooks/none',
+  '/api/v1/agent/runs/none',
+];
+
+test.each(ofPrograms)('sends a problem document also to clients that ask for HTML at %s', async (path) => {
+  const { status, type } = await get(path, browserAccept);
+  expect([401, 404]).toContain(status);
+  expect(type).toMatch(/^application\/problem\+json/);
+});
+
+test('refuses other methods with a problem document', async () => {
+  const headers = { accept: browserAccept };
+  await service.problem(404, 'POST', `${service.baseUrl}/none`, { key: null, headers });
+  await service.problem(405, 'POST', `${service.baseUrl}/docs`, { key: null, headers });
+});
+
+test.each([...unknown, ...unknownElsewhere, '/errors/none'])(
   'sends a problem document to clients that do not ask for HTML at %s',
   async (path) => {
     await service.problem(404, 'GET', service.baseUrl + path, { key: null, headers: { accept: '*/*' } });

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { makeRateLimits } from '../access/rate-limits/rate-limits.ts';
 import type { Domain } from '../domain.ts';
 import { registerIngress } from './ingress/webhooks.ts';
+import { showNotFound } from './pages/not-found-page.ts';
 import { makeAuthorizer } from './server/authorize.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
@@ -14,7 +15,8 @@ export async function buildApp(
   timeouts: ClientTimeouts = defaultTimeouts,
 ): Promise<FastifyInstance> {
   const { db, keys, bodies, settings } = deps;
-  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
+  const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings));
+  const app = makeApp(deps, { authorizer, bodies, timeouts, showNotFound });
   registerHealthRoutes(
     app,
     domains.flatMap(({ readiness }) => readiness ?? []),

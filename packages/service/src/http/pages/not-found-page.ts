@@ -13,10 +13,25 @@ const hints = {
     title: 'No such error',
     body: html`<p class="lead">No error has this name. <a href="/errors">All errors</a> are in one list.</p>`,
   },
+  page: {
+    title: 'No such page',
+    body: html`<p class="lead">There is nothing at this address. A run's page is <code>/runs/</code> and the whole id of the run; <code>bin/runyard open RUN</code> opens it.</p>`,
+  },
 } as const;
 
 /** Returns whether the client is a browser that shows a page. API clients send another type or `*`+`/*`. */
 const acceptsHtml = ({ headers }: FastifyRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
+
+/** Paths of programs. Some HTTP libraries ask for HTML by default, Java's for one, and expect a problem document all the same. */
+const programPath = /^\/+(?:api|webhooks)(?:[/?]|$)/i;
+
+/** Returns true if it has sent a page with status 404, because a browser asked for an address that does not exist. */
+export function showNotFound(request: FastifyRequest, reply: FastifyReply): boolean {
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead || !acceptsHtml(request) || programPath.test(request.url)) return false;
+  sendNotFound(request, reply, 'page');
+  return true;
+}
 
 /** Sends a page that says what to do, with status 404. @throws Refusal for a client that does not ask for HTML */
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply, what: keyof typeof hints): FastifyReply {

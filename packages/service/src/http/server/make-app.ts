@@ -56,8 +56,11 @@ const noCompiler = () => () => {
   throw new Error('the schema of a route belongs into the contract, not into fastify');
 };
 
+/** Answers a request for an address that does not exist with a page for people. Returns false, and sends nothing, for other clients. */
+type ShowNotFound = (request: FastifyRequest, reply: FastifyReply) => boolean;
+
 /** Makes the server, with its limits and without routes. */
-function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts): FastifyInstance {
+function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: ShowNotFound): FastifyInstance {
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -81,6 +84,7 @@ function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts): FastifyInstanc
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
       const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
+      if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return;
       sendRefusal(refusal, request, reply, deps.baseUrl());
     },
   });
@@ -100,15 +104,23 @@ function answerExceptions(app: FastifyInstance, baseUrl: () => string): void {
   });
 }
 
+interface AppOptions {
+  readonly authorizer: Authorizer;
+  readonly bodies: BodyBudget;
+  readonly timeouts: ClientTimeouts;
+  /** Absent: browsers get problem documents too. */
+  readonly showNotFound?: ShowNotFound;
+}
+
 /**
  * Makes an app to which routes can be added: it checks headers, reads JSON bodies within the budget `bodies`, logs requests,
  * and answers refusals, exceptions and unknown paths with problem documents.
  */
 export function makeApp(
   deps: ServiceDeps,
-  { authorizer, bodies, timeouts }: { authorizer: Authorizer; bodies: BodyBudget; timeouts: ClientTimeouts },
+  { authorizer, bodies, timeouts, showNotFound = () => false }: AppOptions,
 ): FastifyInstance {
-  const app = makeServer(deps, timeouts);
+  const app = makeServer(deps, timeouts, showNotFound);
   const refuseWhileFull: RefuseWhileFull = async () => {
     const problem = deps.freeSpace.problem();
     if (problem !== null)
@@ -125,7 +137,11 @@ export function makeApp(
     setCommonHeaders(request, reply);
     refuseByHeaders(request);
     // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
-    if (request.is404) throw methods.refusalOf(request);
+    if (request.is404) {
+      const refusal = methods.refusalOf(request);
+      if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return reply;
+      throw refusal;
+    }
     // An empty body has no type: wget --post-data= and curl --data '' call it a form.
     if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
   });
