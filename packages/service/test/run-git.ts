@@ -4,9 +4,9 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Runs git with a run token, in an environment of its own. Returns exit code and output. */
+/** Runs git in an environment of its own, with a run token or, if that is null, without one. Returns exit code and output. */
 export async function runGit(
-  { runToken, home, cwd = home }: { readonly runToken: string; readonly home: string; readonly cwd?: string },
+  { runToken, home, cwd = home }: { readonly runToken: string | null; readonly home: string; readonly cwd?: string },
   args: readonly string[],
 ): Promise<{ code: number; text: string }> {
   const env = {
@@ -18,7 +18,7 @@ export async function runGit(
     GIT_AUTHOR_EMAIL: 'a@example.invalid',
     GIT_COMMITTER_NAME: 'a',
     GIT_COMMITTER_EMAIL: 'a@example.invalid',
-    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_COUNT: runToken === null ? '0' : '1',
     GIT_CONFIG_KEY_0: 'http.extraHeader',
     GIT_CONFIG_VALUE_0: `Authorization: Bearer ${runToken}`,
   };

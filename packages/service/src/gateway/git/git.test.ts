@@ -1,14 +1,13 @@
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeGitHost, type FakeGitHostOptions, startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
+import { runGit } from '../../../test/run-git.ts';
 import { defaultBodyLimits, makeBodyBudget } from '../../bodies/body-budget.ts';
 import { gatewayPathOf } from '../../environments/git-path.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -16,7 +15,6 @@ import { decidePush } from '../../repositories/pushes/decide.ts';
 import { type GitGatewayDeps, registerGitGateway } from './git.ts';
 import type { PushRecord } from './push.ts';
 
-const run = promisify(execFile);
 const token = 'run-token-0123456789abcdef';
 
 let folder: string;
@@ -85,34 +83,8 @@ const stored =
   (username: string, password: string): GitGatewayDeps['credentialFor'] =>
   async () => ({ kind: 'credential', id: 'c', credential: { username, password }, refused: () => {} });
 
-/** Runs git as an agent does: the token is in the environment, as bearer. */
-async function git(
-  args: string[],
-  cwd = folder,
-  bearer: string | null = token,
-): Promise<{ code: number; text: string }> {
-  const env = {
-    PATH: process.env.PATH ?? '',
-    HOME: folder,
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_CONFIG_SYSTEM: '/dev/null',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_AUTHOR_NAME: 'a',
-    GIT_AUTHOR_EMAIL: 'a@example.invalid',
-    GIT_COMMITTER_NAME: 'a',
-    GIT_COMMITTER_EMAIL: 'a@example.invalid',
-    GIT_CONFIG_COUNT: bearer === null ? '0' : '1',
-    GIT_CONFIG_KEY_0: 'http.extraHeader',
-    GIT_CONFIG_VALUE_0: `Authorization: Bearer ${bearer}`,
-  };
-  try {
-    const { stdout, stderr } = await run('git', args, { cwd, env });
-    return { code: 0, text: stdout + stderr };
-  } catch (error) {
-    const failed = error as { code: number; stdout: string; stderr: string };
-    return { code: failed.code, text: failed.stdout + failed.stderr };
-  }
-}
+const git = (args: string[], cwd = folder, bearer: string | null = token) =>
+  runGit({ runToken: bearer, home: folder, cwd }, args);
 
 const siteUrl = () => `${url}${gatewayPathOf({ owner: 'acme', repo: 'site' })}`;
 const clone = () => git(['clone', '--quiet', siteUrl(), 'site']);

@@ -99,7 +99,10 @@ const plain = (status: number, message: string): AnsweredPush => ({
 
 const runOver = 'the run has ended or is stopping';
 
-/** At least this many bytes of a refused push are read, because git reads the answer only after it has sent everything. */
+/**
+ * At least this many bytes of a refused push are read, because git reads the answer only after it has sent everything. Of a compressed
+ * one not more, because 2 MB can be 2 GB.
+ */
 const leastDiscardedBytes = 64 * 1024 * 1024;
 
 /**
@@ -123,7 +126,7 @@ export async function admitPush(
   const read = await readHead(peeked);
   const { capabilities } = read.kind === 'head' ? read.head : read;
   const commands = read.kind === 'head' ? read.head.commands : [];
-  const discard = () => peeked.discard(Math.max(limit, leastDiscardedBytes));
+  const discard = () => peeked.discard(body.changed ? leastDiscardedBytes : Math.max(limit, leastDiscardedBytes));
   const refuse = async (refusals: Iterable<readonly [string, string]>, why: string, unpack?: string) => {
     place.releaseBytes();
     await discard();
@@ -193,12 +196,12 @@ export async function admitPush(
 }
 
 /**
- * Returns whether a pack follows the commands, or nothing. Code hosts find capabilities in texts in which the gateway finds none, and would
- * read other bytes as options of the push.
+ * Returns whether a pack follows the commands, or nothing, and nothing follows a lone flush. Code hosts find capabilities in texts in
+ * which the gateway finds none, and would read other bytes as options of the push.
  */
-async function endsInPack({ packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
+async function endsInPack({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
   const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);
-  return start === '' || start === 'PACK';
+  return start === '' || (start === 'PACK' && commands.length > 0);
 }
 
 /** Returns the commits of a push. Only the rules for existing branches need them. */

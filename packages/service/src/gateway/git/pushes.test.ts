@@ -1,69 +1,9 @@
 /** Pushes through the real service, with the real git: rules, record and audit log. */
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type IncomingMessage, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, it } from 'vitest';
-import { startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
-import { runGit } from '../../../test/run-git.ts';
-import { openTestService } from '../../../test/service.ts';
-import { gatewayPathOf } from '../../environments/git-path.ts';
+import { describe, expect, it } from 'vitest';
+import { openPushes } from '../../../test/pushes.ts';
 import { giveUpUnanswered } from '../../repositories/pushes/unanswered.ts';
 
-const host = await startFakeGitHost();
-const folder = await mkdtemp(path.join(tmpdir(), 'pushes-'));
-const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-afterAll(async () => {
-  await host.close();
-  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-});
-const first = await host.commit('acme', 'site', { 'README.md': 'first' });
-
-async function startRun(config: object = {}) {
-  const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
-    body: { config: { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }], ...config } },
-  });
-  expect(environment.status, environment.text).toBe(201);
-  const runId = await service.newRun({ config: { environment_id: environment.body.uid } });
-  return await service.claimRun(runId);
-}
-
-const siteUrl = service.baseUrl + gatewayPathOf({ owner: 'acme', repo: 'site' });
-
-const emptyHead = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
-const emptyPack = Buffer.concat([emptyHead, createHash('sha1').update(emptyHead).digest()]);
-
-const git = (runToken: string, cwd: string, ...args: string[]) => runGit({ runToken, home: folder, cwd }, args);
-
-/** Starts a run and clones the repository as the run would. */
-async function clone(config: object = {}) {
-  const started = await startRun(config);
-  const work = await mkdtemp(path.join(folder, 'work-'));
-  const inWork = (...args: string[]) => git(started.runToken, work, ...args);
-  expect(await inWork('clone', '--quiet', siteUrl, '.')).toEqual({ code: 0, text: '' });
-  const commit = async (content: string, ...args: string[]) => {
-    await writeFile(path.join(work, 'README.md'), content);
-    expect((await inWork('commit', '--quiet', '--all', '--message', content, ...args)).code).toBe(0);
-    return (await inWork('rev-parse', 'HEAD')).text.trim();
-  };
-  const events = async () => {
-    const { body } = await service.request<{ events: { event_type: string; payload: unknown }[] }>(
-      'GET',
-      `/agent/runs/${started.runId}/timeline`,
-    );
-    return body.events.filter(({ event_type }) => event_type === 'git_push').map(({ payload }) => payload);
-  };
-  return { ...started, work, git: inWork, commit, events };
-}
-
-const branchAt = async (branch: string): Promise<string> =>
-  (
-    await git('none', folder, 'ls-remote', host.template.replace('{owner}/{repo}', 'acme/site'), `refs/heads/${branch}`)
-  ).text.split('\t')[0] ?? '';
+const { host, service, first, clone, branchAt } = await openPushes();
 
 describe('a push', () => {
   it('to a branch of its own is forwarded, and is in the timeline and in the audit log', async () => {
@@ -211,77 +151,5 @@ describe('a push', () => {
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     expect((await git('push', 'origin', 'HEAD:late')).code).not.toBe(0);
     expect(await branchAt('late')).toBe('');
-  });
-
-  it('whose last part comes after the end of its run changes nothing', async () => {
-    const { runId, runToken, events } = await clone();
-    const line = `${'0'.repeat(40)} ${first} refs/heads/too-late\0report-status`;
-    const command = Buffer.from(`${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`);
-    const push = request(`${siteUrl}/git-receive-pack`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${runToken}`, 'content-type': 'application/x-git-receive-pack-request' },
-    });
-    const answered = once(push, 'response') as Promise<[IncomingMessage]>;
-    push.write(Buffer.concat([command, emptyPack.subarray(0, 12)]));
-    const count = () => service.deps.db.query('SELECT FROM pushed_branches WHERE run_id = $1', [runId]);
-    await expect.poll(async () => (await count()).length).toBe(1);
-    await service.request('POST', `/agent/runs/${runId}/cancel`);
-    push.end(emptyPack.subarray(12));
-    const [answer] = await answered;
-    expect(await text(answer)).toContain('the run has ended or is stopping');
-    expect(await events()).toMatchObject([{ branches: [{ branch: 'too-late', result: 'unknown' }] }]);
-    expect(await branchAt('too-late')).toBe('');
-  });
-
-  it.each(['x\tpush-options', 'push-options=1'])(
-    'whose options follow a capability that is written as %j is refused',
-    async (capability) => {
-      const { runToken } = await startRun();
-      const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`;
-      const command = `${'0'.repeat(40)} ${first} refs/heads/hidden\0report-status ${capability}`;
-      const body = Buffer.concat([
-        Buffer.from(`${line(command)}0000${line('merge_request.auto_merge')}0000`),
-        emptyPack,
-      ]);
-      const answer = await fetch(`${siteUrl}/git-receive-pack`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${runToken}`,
-          'content-type': 'application/x-git-receive-pack-request',
-        },
-        body,
-      });
-      expect(await answer.text()).toContain('behind the list of refs there is no pack');
-      expect(await branchAt('hidden')).toBe('');
-    },
-  );
-
-  it('with a body in chunks or compressed is read like any other', async () => {
-    const { git, commit } = await clone();
-    await commit('chunks');
-    const chunked = await git('-c', 'http.postBuffer=1', 'push', '--quiet', 'origin', 'HEAD:chunks');
-    expect(chunked).toMatchObject({ code: 0 });
-    const { runToken } = await startRun();
-    const zeros = '0'.repeat(40);
-    const line = `${first} ${zeros} refs/heads/main\0 report-status`;
-    const body = `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`;
-    const send = (bytes: Buffer, headers: Record<string, string>) =>
-      fetch(`${siteUrl}/git-receive-pack`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${runToken}`,
-          'content-type': 'application/x-git-receive-pack-request',
-          ...headers,
-        },
-        body: bytes,
-      });
-    const compressed = await send(gzipSync(body), { 'content-encoding': 'gzip' });
-    expect(await compressed.text()).toContain('ng refs/heads/main runs delete no branches');
-    const unknown = await send(Buffer.from(body), { 'content-encoding': 'lzma' });
-    expect(unknown.status).toBe(415);
-    const signed = await send(Buffer.from('0011push-cert\0 a\n0000'), {});
-    expect(signed.status).toBe(403);
-    expect(await signed.text()).toContain('push with --no-signed');
-    expect(await branchAt('main')).toBe(first);
   });
 });
