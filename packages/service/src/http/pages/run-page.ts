@@ -68,11 +68,11 @@ export const runPage = (): string =>
 <noscript><p>This page needs JavaScript. <code>bin/runyard logs</code> shows the same in a terminal.</p></noscript>
 ${keyForm}
 ${missing}
+<p id="problem" class="problem" role="alert"></p>
 <div id="view" hidden>
 <p id="parent" class="eyebrow" hidden><a>The run that started this one</a></p>
 <p class="eyebrow"><span id="state" class="state"></span> <span id="live" class="muted"></span></p>
 <h1 id="title" tabindex="-1"></h1>
-<p id="problem" class="problem" role="alert"></p>
 <p id="message" class="message" hidden></p>
 ${question}
 ${controls}

@@ -5,11 +5,12 @@ const nameName = 'runyard.name';
 export const runId = location.pathname.split('/').at(-1);
 const api = '/api/v1';
 
-/** The service refused a request; `message` is the detail of its problem document. */
+/** The service refused a request; `message` is the detail of its problem document, `retryAfterMs` the time of its Retry-After, else 0. */
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, retryAfterMs) {
     super(message);
     this.status = status;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -36,6 +37,7 @@ async function send(path, options) {
   throw new Refused(
     response.status,
     problem.detail ?? problem.title ?? `The service answered HTTP ${response.status}.`,
+    (Number(response.headers.get('retry-after')) || 0) * 1000,
   );
 }
 

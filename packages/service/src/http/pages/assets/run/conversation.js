@@ -138,11 +138,15 @@ export function applyAgentEvent(event) {
   }
 }
 
+/** Returns whether the block is a request to a person. Notices are blocks of this type too: harnesses choose their names and data. */
+const isRequest = ({ type, name, data }) =>
+  type === 'event' && (name === 'permission' || name === 'question') && typeof data?.request?.title === 'string';
+
 function showBlock(role, block) {
   if (block.type === 'text') say(role, block.text);
   else if (block.type === 'action') beginAction(block.id, block.name, block.input);
   else if (block.type === 'action_result') endAction(block.action_id, block);
-  else if (block.type === 'event' && block.data?.request?.request_id !== undefined) {
+  else if (isRequest(block)) {
     const { request, ...decided } = block.data;
     if (decided.by !== 'policy') askAbout(request);
     showDecision({ ...decided, title: request.title, action_id: request.action?.id ?? request.action_id });

@@ -3,6 +3,7 @@ import { call, Refused, read, runId } from './api.js';
 import { showControls } from './controls.js';
 import { applyAgentEvent, clearStory, setModel, showSteps } from './conversation.js';
 import { by } from './elements.js';
+import { insist, mayPass } from './insist.js';
 import { isTerminal, isWaiting, showAgent, showChildren, showRun, showState } from './show-run.js';
 import { showTimelineEvent } from './timeline.js';
 
@@ -21,36 +22,51 @@ const waitOrWake = (ms) =>
   });
 
 let reasonTimer;
+let reads = 0;
+let shownRead = 0;
 
-/** Reads and shows the run and its buttons. Repeats this while the run waits, because the reason changes without an event. */
+/**
+ * Reads and shows the run and its buttons. Repeats this while the run waits, because the reason changes without an event. Does not show
+ * the answer to a read that began before the one whose answer is shown: several reads may be under way.
+ */
 export async function refreshRun() {
+  reads += 1;
+  const number = reads;
   const run = await read(`/agent/runs/${runId}`);
+  if (number < shownRead) return run;
+  shownRead = number;
   showRun(run);
   showControls(run);
   clearTimeout(reasonTimer);
-  if (isWaiting(run.state)) reasonTimer = setTimeout(() => refreshRun().catch(() => undefined), pollMs);
+  if (isWaiting(run.state)) reasonTimer = setTimeout(() => insist(refreshRun).catch(() => undefined), pollMs);
   return run;
 }
 
 /** Reads the run again after an action in this page, and follows it again if it had ended. */
 export async function refreshAfterAction() {
-  await refreshRun();
+  await insist(refreshRun);
   wake();
 }
 
-let isRefreshPlanned = false;
-/** Reads the run once for events that arrive together. */
-function refreshSoon() {
-  if (isRefreshPlanned) return;
-  isRefreshPlanned = true;
-  setTimeout(() => {
-    isRefreshPlanned = false;
-    refreshRun()
-      .then(showChildren)
-      .catch((error) => {
-        by('problem').textContent = error.message;
-      });
-  }, 100);
+let isRefreshDue = false;
+let isRefreshing = false;
+
+/** Reads the run once for events that arrive together, and again for those that arrive meanwhile. */
+async function refreshSoon() {
+  isRefreshDue = true;
+  if (isRefreshing) return;
+  isRefreshing = true;
+  try {
+    while (isRefreshDue) {
+      await wait(100);
+      isRefreshDue = false;
+      await insist(() => refreshRun().then(showChildren));
+    }
+  } catch (error) {
+    by('problem').textContent = error.message;
+  } finally {
+    isRefreshing = false;
+  }
 }
 
 function applyTimelineEvent(event) {
@@ -71,9 +87,34 @@ function applyLiveEvent(event) {
   }
 }
 
-/** Reads server-sent events with fetch, because EventSource cannot send the key. Reports the id of each event that was shown. */
+/** Resolves when the page is in view. */
+async function inView() {
+  while (document.hidden)
+    await new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }));
+}
+
+/**
+ * Reads server-sent events with fetch, because EventSource cannot send the key. Reports the id of each event that was shown. Returns
+ * whether it ended because the page is no longer in view: browsers open six connections to a service that speaks HTTP/1.1, for all tabs
+ * together, and streams in hidden tabs would leave none for a further tab, or for a button.
+ */
 async function follow(lastId, onBytes, onId) {
-  const response = await call(`/agent/runs/${runId}/events`, { headers: lastId ? { 'last-event-id': lastId } : {} });
+  const view = new AbortController();
+  const leave = () => document.hidden && view.abort();
+  document.addEventListener('visibilitychange', leave);
+  try {
+    await readStream(lastId, onBytes, onId, view.signal);
+  } catch (error) {
+    if (!view.signal.aborted) throw error;
+  } finally {
+    document.removeEventListener('visibilitychange', leave);
+  }
+  return view.signal.aborted;
+}
+
+async function readStream(lastId, onBytes, onId, signal) {
+  const headers = lastId ? { 'last-event-id': lastId } : {};
+  const response = await call(`/agent/runs/${runId}/events`, { headers, signal });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
@@ -97,22 +138,26 @@ async function follow(lastId, onBytes, onId) {
   }
 }
 
+/** Returns run, timeline and conversation, and shows the run and the runs that it started. */
+const readAll = () =>
+  Promise.all([
+    refreshRun(),
+    read(`/agent/runs/${runId}/timeline`),
+    read(`/agent/runs/${runId}/conversation`).catch((error) => {
+      if (error.status === 404) return { steps: [] };
+      throw error;
+    }),
+    showChildren(),
+  ]);
+
 /** Reads everything again every few seconds until the run has ended. */
 async function poll() {
   by('live').textContent = 'updated every few seconds';
   for (;;) {
-    const [run, timeline, conversation] = await Promise.all([
-      refreshRun(),
-      read(`/agent/runs/${runId}/timeline`),
-      read(`/agent/runs/${runId}/conversation`).catch((error) => {
-        if (error.status === 404) return { steps: [] };
-        throw error;
-      }),
-    ]);
+    const [run, timeline, conversation] = await insist(readAll);
     clearStory();
     timeline.events.forEach(applyTimelineEvent);
     showSteps(conversation.steps);
-    await showChildren();
     if (isTerminal(run.state)) return run;
     await waitOrWake(pollMs);
   }
@@ -126,7 +171,7 @@ async function untilChanged(seen, ended) {
   let now = ended;
   while (now.updated_at === seen.updated_at) {
     await waitOrWake(now.status_message?.session_debug_until ? pollMs : endedPollMs);
-    if (!document.hidden) now = await refreshRun();
+    if (!document.hidden) now = await insist(refreshRun);
   }
 }
 
@@ -135,13 +180,14 @@ export async function watch() {
   let lastId = '';
   let silent = 0;
   for (;;) {
-    const run = await refreshRun();
-    await showChildren();
+    await inView();
+    const run = await insist(refreshRun);
+    await insist(showChildren);
     let hasBytes = false;
     by('live').textContent = isTerminal(run.state) ? '' : 'live';
     by('view').dataset.live = isTerminal(run.state) ? '' : 'true';
     try {
-      await follow(
+      const isHidden = await follow(
         lastId,
         () => {
           hasBytes = true;
@@ -150,16 +196,18 @@ export async function watch() {
           lastId = id;
         },
       );
+      if (isHidden) continue;
     } catch (error) {
+      by('live').textContent = '';
       if (error instanceof Refused && error.status === 410) {
         lastId = '';
         clearStory();
         continue;
       }
-      if (error instanceof Refused && error.status !== 404 && error.status < 500) throw error;
+      if (!mayPass(error) && error.status !== 404) throw error;
     }
     silent = hasBytes ? 0 : silent + 1;
-    const after = await refreshRun();
+    const after = await insist(refreshRun);
     const ended = silent >= 2 ? await poll() : after;
     by('live').textContent = '';
     if (isTerminal(ended.state) && (hasBytes || silent >= 2)) await untilChanged(hasBytes ? run : ended, ended);

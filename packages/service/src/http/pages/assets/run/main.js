@@ -4,10 +4,11 @@ import { connectControls } from './controls.js';
 import { clearStory } from './conversation.js';
 import { by } from './elements.js';
 import { refreshAfterAction, refreshRun, watch } from './follow.js';
+import { insist } from './insist.js';
 
 const parts = ['key-form', 'missing', 'view'];
 
-/** Shows one part of the page. */
+/** Shows one part of the page; undefined: none. */
 function show(part) {
   for (const each of parts) by(each).hidden = each !== part;
   by('forget').hidden = !hasKey();
@@ -32,11 +33,11 @@ function showMissing() {
 }
 
 async function open() {
-  by('key-form').hidden = true;
+  show(undefined);
   by('problem').textContent = '';
   try {
     clearStory();
-    await refreshRun();
+    await insist(refreshRun);
     show('view');
     by('title').focus({ preventScroll: true });
     await watch();
@@ -48,7 +49,6 @@ async function open() {
           : 'The session has ended. Run "runyard open" again, or enter a key.',
       );
     if (error instanceof Refused && error.status === 404) return showMissing();
-    show('view');
     by('problem').textContent = `${error.message} Reload the page to try again.`;
   }
 }
