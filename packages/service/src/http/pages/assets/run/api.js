@@ -14,6 +14,13 @@ export class Refused extends Error {
   }
 }
 
+/** The service was not reached, or its answer broke off. */
+export class Unreached extends Error {
+  constructor(cause) {
+    super(`The service could not be reached (${cause.message}).`, { cause });
+  }
+}
+
 export const hasKey = () => sessionStorage.getItem(keyName) !== null;
 
 /** Keeps the key in this tab. `name`: the person who signed in by a link. */
@@ -31,7 +38,9 @@ export function dropKey() {
 }
 
 async function send(path, options) {
-  const response = await fetch(api + path, options);
+  const response = await fetch(api + path, options).catch((error) => {
+    throw options.signal?.aborted ? error : new Unreached(error);
+  });
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
   throw new Refused(
@@ -41,14 +50,20 @@ async function send(path, options) {
   );
 }
 
-/** Sends a request with the key of this tab. @throws Refused */
+/** Sends a request with the key of this tab. @throws Refused, Unreached, or the reason of the signal in the options */
 export const call = (path, options = {}) =>
   send(path, {
     ...options,
     headers: { authorization: `Bearer ${sessionStorage.getItem(keyName)}`, ...options.headers },
   });
 
-export const read = async (path) => (await call(path)).json();
+/** Returns the JSON of an answer. @throws Refused, Unreached */
+export async function read(path) {
+  const response = await call(path);
+  return await response.json().catch((error) => {
+    throw new Unreached(error);
+  });
+}
 
 /** Exchanges the one-time code of a link for the key of a browser session. */
 export async function exchangeCode(code) {

@@ -48,6 +48,8 @@ export async function refreshAfterAction() {
   wake();
 }
 
+/** A read that takes longer does not hold up the next one. */
+const slowReadMs = 5_000;
 let isRefreshDue = false;
 let isRefreshing = false;
 
@@ -56,17 +58,15 @@ async function refreshSoon() {
   isRefreshDue = true;
   if (isRefreshing) return;
   isRefreshing = true;
-  try {
-    while (isRefreshDue) {
-      await wait(100);
-      isRefreshDue = false;
-      await insist(() => refreshRun().then(showChildren));
-    }
-  } catch (error) {
-    by('problem').textContent = error.message;
-  } finally {
-    isRefreshing = false;
+  while (isRefreshDue) {
+    await wait(100);
+    isRefreshDue = false;
+    const refreshed = insist(() => refreshRun().then(showChildren)).catch((error) => {
+      by('problem').textContent = error.message;
+    });
+    await Promise.race([refreshed, wait(slowReadMs)]);
   }
+  isRefreshing = false;
 }
 
 function applyTimelineEvent(event) {
@@ -204,7 +204,7 @@ export async function watch() {
         clearStory();
         continue;
       }
-      if (!mayPass(error) && error.status !== 404) throw error;
+      if (error instanceof Refused && error.status !== 404 && !mayPass(error)) throw error;
     }
     silent = hasBytes ? 0 : silent + 1;
     const after = await insist(refreshRun);

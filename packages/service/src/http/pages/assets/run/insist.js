@@ -1,12 +1,13 @@
 /** Sends requests again that a busy, restarting or unreachable service did not answer. */
-import { Refused } from './api.js';
+import { Refused, Unreached } from './api.js';
 import { by } from './elements.js';
 
 const firstWaitMs = 1_000;
 const longestWaitMs = 15_000;
 
 /** Returns whether the same request may succeed later: the service was not reached, is busy or does not work now. */
-export const mayPass = (error) => !(error instanceof Refused) || error.status === 429 || error.status >= 500;
+export const mayPass = (error) =>
+  error instanceof Unreached || (error instanceof Refused && (error.status === 429 || error.status >= 500));
 
 /** Readers of a service that has restarted do not all come back in the same moment. */
 const waitAfter = (tries, { retryAfterMs = 0 }) =>
@@ -22,8 +23,7 @@ export async function insist(work) {
       return result;
     } catch (error) {
       if (!mayPass(error)) throw error;
-      const reason = error instanceof Refused ? error.message : `The service could not be reached (${error.message}).`;
-      said = `${reason} It is tried again.`;
+      said = `${error.message} It is tried again.`;
       by('problem').textContent = said;
       await new Promise((resolve) => setTimeout(resolve, waitAfter(tries, error)));
     }
