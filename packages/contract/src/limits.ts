@@ -92,6 +92,8 @@ export const maxPushedBranches = 500;
 export const maxRefusedPushesShown = 20;
 /** Bytes of one push. */
 export const maxPushBytes = 2 * 1024 * 1024 * 1024;
+/** Clones, fetches and pushes of an execution that one process of the service has at once. */
+export const maxGitRequestsAtOnce = 32;
 /** Pull requests that a run may open. */
 export const maxPullRequestsOfRun = 20;
 /** Guests of an environment. */

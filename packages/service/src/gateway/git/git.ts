@@ -1,5 +1,5 @@
 import type { Repository } from '@runyard/contract/environments';
-import { maxPushBytes } from '@runyard/contract/limits';
+import { maxGitRequestsAtOnce, maxPushBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../bodies/body-budget.ts';
 import { closedSignal } from '../../bodies/closed-signal.ts';
@@ -30,7 +30,7 @@ export interface GitGatewayDeps {
   readonly log: GatewayLog;
   /** Largest push. Default: 2 GB. */
   readonly maxPushBytes?: number;
-  /** Requests of one execution that this process has at once. Default: 32. */
+  /** Requests of one execution that this process has at once. Default: `maxGitRequestsAtOnce`. */
   readonly maxInFlight?: number;
   /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
   readonly drainMs?: number;
@@ -58,7 +58,7 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
 export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
   const codeHost = openCodeHost();
   const inFlight = trackInFlight();
-  const places = makePlaces(deps.maxInFlight ?? 32);
+  const places = makePlaces(deps.maxInFlight ?? maxGitRequestsAtOnce);
   app.addHook('preClose', async () => {
     await inFlight.drain(deps.drainMs ?? 5_000);
     codeHost.close();
