@@ -24,8 +24,14 @@ describe('the lines of a permission request', () => {
   const head = 'asks for permission to use shell:';
 
   test.each([
-    ['a title that ends with the command', 'Run `rm x`', { command: 'rm x' }, [head, '  Run `rm x`']],
+    ['a title that is the command in quotation marks', 'Run `rm x`', { command: 'rm x' }, [head, '  Run `rm x`']],
     ['a title that names another command', 'Run ls', { command: 'rm x' }, [head, '  Run ls', '  rm x']],
+    [
+      'a title that ends with the command, after another one',
+      'Run echo rm x',
+      { command: 'rm x' },
+      [head, '  Run echo rm x', '  rm x'],
+    ],
     [
       'a title that only begins with the command',
       'rm x or not',

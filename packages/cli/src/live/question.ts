@@ -31,7 +31,7 @@ export function questionLines(
 }
 
 /**
- * Returns the parts of the action that nothing shows yet: a command that is not above and does not end the title, and all other members.
+ * Returns the parts of the action that nothing shows yet: a command that is not above and is not the title, and all other members.
  */
 function unshownInput({ title, action }: Pick<BlockedOn, 'title' | 'action'>, isCommandShown: boolean): string[] {
   const input = action?.input;
@@ -39,10 +39,14 @@ function unshownInput({ title, action }: Pick<BlockedOn, 'title' | 'action'>, is
   if (typeof input !== 'object' || Array.isArray(input)) return jsonOf(input);
   const { command, ...others } = input as Readonly<Record<string, unknown>>;
   const isCommand = typeof command === 'string';
-  const isShown = isCommandShown || !isCommand || title.replace(/[`'"\s]+$/, '').endsWith(command.trimEnd());
+  const isShown = isCommandShown || !isCommand || isTitleOf(command, title);
   const rest = isCommand ? others : input;
   return [...(isShown ? [] : excerptOf(command)), ...(Object.keys(rest).length > 0 ? jsonOf(rest) : [])];
 }
+
+/** Returns whether the title is the command and nothing else, perhaps behind "Run" and in quotation marks. */
+const isTitleOf = (command: string, title: string): boolean =>
+  [title, title.replace(/^run /i, '')].some((text) => text.trim().replace(/^([`'"])(.*)\1$/s, '$2') === command.trim());
 
 /** Returns the first and the last lines of a text, and how to see all of it if some are left out. */
 function excerptOf(text: string): string[] {

@@ -18,6 +18,7 @@ const missing = html`<section id="missing" aria-labelledby="missing-heading" hid
 
 const question = html`<section id="ask" class="ask" aria-labelledby="ask-heading" hidden>
 <h2 id="ask-heading"></h2>
+<p id="ask-tool" class="muted" hidden></p>
 <p id="ask-title" class="asked"></p>
 <pre id="ask-input" hidden></pre>
 <ul id="ask-options"></ul>

@@ -2,14 +2,20 @@
 import { post, Refused, runId } from './api.js';
 import { announce, by, element } from './elements.js';
 import { isTerminal, shownRun } from './show-run.js';
+import { visible } from './visible.js';
 
 const path = `/agent/runs/${encodeURIComponent(runId)}`;
 /** A PENDING run cannot be cancelled until a worker has claimed it. */
 const cancelPatienceMs = 30_000;
 const retryMs = 1000;
+/** The buttons of a new question work after this time: the second click of a double click was meant for the question before. */
+const readMs = 600;
 
 let onActed = () => undefined;
 let askedId;
+let readableAt = 0;
+/** Areas whose buttons act now. */
+const acting = new Set();
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const messageHints = {
@@ -32,19 +38,18 @@ export function showControls(run) {
   showQuestion(asked);
 }
 
-/** Characters that reorder the text around them, or that nobody sees. A person would approve something else than what runs. */
-const deceptive = /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-const visible = (text) =>
-  text.replace(deceptive, (char) => `[U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
+/** Returns whether the title is the command and nothing else, perhaps behind "Run" and in quotation marks. */
+const isTitleOf = (command, title) =>
+  [title, title.replace(/^run /i, '')].some((text) => text.trim().replace(/^([`'"])(.*)\1$/s, '$2') === command.trim());
 
-/** Returns the parts of the action that its title does not show: a command that does not end the title, and all other members. */
+/** Returns the parts of the action that its title does not show: a command that is not the title, and all other members. */
 function unshownInput({ title, action }) {
   const input = action?.input;
   if (input === undefined || input === null) return '';
   if (typeof input !== 'object' || Array.isArray(input)) return JSON.stringify(input, null, 2);
   const { command, ...others } = input;
   const rest = typeof command === 'string' ? others : input;
-  const isShown = typeof command !== 'string' || title.replace(/[`'"\s]+$/, '').endsWith(command.trimEnd());
+  const isShown = typeof command !== 'string' || isTitleOf(command, title);
   const parts = [isShown ? '' : command, Object.keys(rest).length > 0 ? JSON.stringify(rest, null, 2) : ''];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -56,6 +61,9 @@ function showQuestion(asked) {
   if (!asked) return;
   const isPermission = asked.kind === 'permission';
   by('ask-heading').textContent = isPermission ? 'The agent waits for your decision' : 'The agent asks you';
+  const tool = isPermission && asked.action ? `Tool: ${visible(asked.action.name)}` : '';
+  by('ask-tool').hidden = tool === '';
+  by('ask-tool').textContent = tool;
   by('ask-title').textContent = visible(asked.title);
   const input = unshownInput(asked);
   by('ask-input').hidden = input === '';
@@ -68,18 +76,27 @@ function showQuestion(asked) {
   by('ask-problem').textContent = '';
   by('ask-options').replaceChildren(
     ...(isPermission ? [] : (asked.options ?? [])).map((option) => {
-      const button = element('button', { type: 'button', textContent: option });
+      const button = element('button', { type: 'button', textContent: visible(option) });
       button.addEventListener('click', () => respond({ message: option }));
       return element('li', {}, button);
     }),
   );
-  announce(`${by('ask-heading').textContent}: ${asked.title}`);
+  readableAt = performance.now() + readMs;
+  setButtons('ask');
+  setTimeout(() => setButtons('ask'), readMs + 50);
+  announce([by('ask-heading').textContent, tool, visible(asked.title)].filter((part) => part !== '').join(': '));
 }
 
-/** Runs `act` with the buttons of `area` disabled, so that a double click acts once, and shows a refusal in `problem`. */
-async function acting(area, problem, act, done) {
-  const buttons = [...by(area).querySelectorAll('button')];
-  for (const button of buttons) button.disabled = true;
+function setButtons(area) {
+  const isDisabled = acting.has(area) || (area === 'ask' && performance.now() < readableAt);
+  for (const button of by(area).querySelectorAll('button')) button.disabled = isDisabled;
+}
+
+/** Does `act` with the buttons of `area` disabled, so that a double click acts once, and shows a refusal in `problem`. */
+async function doInArea(area, problem, act, done) {
+  if (acting.has(area)) return;
+  acting.add(area);
+  setButtons(area);
   by(problem).textContent = '';
   try {
     await act();
@@ -90,13 +107,14 @@ async function acting(area, problem, act, done) {
       error instanceof Refused ? error.message : `The service could not be reached (${error.message}). Try again.`;
     if (error instanceof Refused) await onActed().catch(() => undefined);
   } finally {
-    for (const button of buttons) button.disabled = false;
+    acting.delete(area);
+    setButtons(area);
   }
 }
 
 function respond(answer) {
   const { blocked_on: asked } = shownRun();
-  if (!asked) return;
+  if (!asked || performance.now() < readableAt) return;
   const note = answer.message ?? by('ask-text').value.trim();
   if (!answer.decision && note === '') {
     by('ask-problem').textContent = 'Write an answer first.';
@@ -106,7 +124,7 @@ function respond(answer) {
   // The id makes sure that the answer belongs to the question that is shown here, not to a later one.
   const body = { ...answer, request_id: asked.request_id, ...(note === '' ? {} : { message: note }) };
   const done = { approve: 'Approved.', deny: 'Denied.' }[answer.decision] ?? 'Answered.';
-  acting('ask', 'ask-problem', () => post(`${path}/followups`, body), done);
+  doInArea('ask', 'ask-problem', () => post(`${path}/followups`, body), done);
 }
 
 function send() {
@@ -122,7 +140,7 @@ function send() {
     by('send-done').textContent = 'Sent.';
   };
   by('send-done').textContent = '';
-  acting('send-form', 'send-problem', deliver, 'The message was sent.');
+  doInArea('send-form', 'send-problem', deliver, 'The message was sent.');
 }
 
 async function cancelWithPatience() {
@@ -163,12 +181,12 @@ export function connectControls(acted) {
     by('send-done').textContent = '';
   });
   by('interrupt').addEventListener('click', () =>
-    acting('controls', 'control-problem', () => post(`${path}/interrupt`), 'The agent was told to stop its turn.'),
+    doInArea('controls', 'control-problem', () => post(`${path}/interrupt`), 'The agent was told to stop its turn.'),
   );
   by('cancel').addEventListener('click', () => by('cancel-dialog').showModal());
   by('cancel-dialog').addEventListener('close', () => {
     if (by('cancel-dialog').returnValue === 'cancel')
-      acting('controls', 'control-problem', cancelWithPatience, 'The run is cancelled.');
+      doInArea('controls', 'control-problem', cancelWithPatience, 'The run is cancelled.');
     by('cancel-dialog').returnValue = '';
   });
 }

@@ -2,6 +2,7 @@
 import { by, element } from './elements.js';
 import { showMarkdown } from './markdown.js';
 import { durationText } from './timeline.js';
+import { visible } from './visible.js';
 
 const texts = new Map();
 const actions = new Map();
@@ -54,14 +55,14 @@ function beginAction(id, name, input) {
   const known = actions.get(id);
   if (known) {
     // A call is reported again when more of its input is known.
-    known.name.textContent = name;
-    known.input.textContent = inputText(input) ?? '';
+    known.name.textContent = visible(name);
+    known.input.textContent = visible(inputText(input) ?? '');
     return;
   }
   const outcome = element('span', { className: 'outcome' });
   const output = element('pre', { hidden: true });
-  const title = element('strong', { textContent: name });
-  const code = element('code', { textContent: inputText(input) ?? '' });
+  const title = element('strong', { textContent: visible(name) });
+  const code = element('code', { textContent: visible(inputText(input) ?? '') });
   const summary = element('summary', {}, title, ' ', code, ' ', outcome);
   const details = element('details', { className: 'act', open: true }, summary, output);
   const action = { details, outcome, output, name: title, input: code };

@@ -3,6 +3,7 @@ import { read, runId } from './api.js';
 import { announce, by, element } from './elements.js';
 import { showMarkdown } from './markdown.js';
 import { durationText, isoMilliseconds } from './timeline.js';
+import { visible } from './visible.js';
 
 const terminal = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 export const isTerminal = (state) => terminal.includes(state);
@@ -90,7 +91,7 @@ export async function showChildren() {
       const state = element('span', { className: 'state', textContent: run.state });
       state.dataset.state = run.state;
       // Opens the link in this tab, because another tab does not have the key.
-      const link = element('a', { href: `/runs/${encodeURIComponent(run.run_id)}`, textContent: run.title });
+      const link = element('a', { href: `/runs/${encodeURIComponent(run.run_id)}`, textContent: visible(run.title) });
       return element('li', {}, link, ' ', state);
     }),
     ...(page.has_next_page ? [element('li', { className: 'muted', textContent: 'There are more.' })] : []),
@@ -113,7 +114,7 @@ function showArtifacts(artifacts) {
 
 function artifactItem({ artifact_type: type, data }) {
   const note = element('span', { className: 'muted', textContent: ` ${type.toLowerCase().replaceAll('_', ' ')}` });
-  const name = data.title || data.filename || data.url || data.description || type;
+  const name = visible(data.title || data.filename || data.url || data.description || type);
   const size = data.size_bytes === undefined ? '' : `, ${data.size_bytes.toLocaleString()} bytes`;
   note.append(size);
   if (type === 'FILE' || type === 'SCREENSHOT') {
