@@ -1,6 +1,6 @@
 /** The table of all limits, from the constants and settings that define them. `docs/limits.md` is generated from it. */
-
-import { sourcePolling } from './factory-sources.ts';
+import { factoryLimits } from './factory-limits.ts';
+import { invalid, type Limit, setting, size, tooLarge } from './limit-rows.ts';
 import {
   maxAllowedHosts,
   maxArtifactBytes,
@@ -11,11 +11,6 @@ import {
   maxBranchesOfPush,
   maxChangesPerDay,
   maxCodeHostCredentials,
-  maxDefinitionBytes,
-  maxDefinitionFileBytes,
-  maxDefinitionFiles,
-  maxDefinitionYamlBytes,
-  maxDefinitionYamlTotalBytes,
   maxDeniedShown,
   maxDisabledModels,
   maxEgressBytes,
@@ -23,12 +18,6 @@ import {
   maxEnvironmentGuests,
   maxEnvironments,
   maxEnvironmentVisitors,
-  maxFactories,
-  maxFactoryAgents,
-  maxFactoryAutomations,
-  maxFactoryRepositories,
-  maxFactoryRunners,
-  maxFactoryWebhooks,
   maxGitRequestsAtOnce,
   maxIdentities,
   maxInvitations,
@@ -69,39 +58,11 @@ import {
   maxSnapshotFiles,
   maxSubscriptions,
   maxTeamsOfPerson,
-  maxTriggers,
   maxWaitingFires,
   maxWaitingFollowups,
-  maxWebhookBytes,
-  maxWebhookDeliveriesPerMinute,
   maxWorkerConnections,
 } from './limits.ts';
-import { maxComparisons } from './payload-filter/evaluate.ts';
-import { maxFilterKeys, maxFilterLevels, maxFilterTextLength, maxFilterValues } from './payload-filter/plan.ts';
 import { serviceSettings } from './settings/service.ts';
-
-/** A row of the table. */
-interface Limit {
-  readonly of: string;
-  readonly most: string;
-  /** The effect above the limit. */
-  readonly above: string;
-}
-
-type Megabytes = {
-  [N in keyof typeof serviceSettings]: N extends `${string}_MB` ? N : never;
-}[keyof typeof serviceSettings];
-
-const setting = (name: Megabytes): string => `\`${name}\` (${serviceSettings[name].default} MB)`;
-
-function size(bytes: number): string {
-  const mb = bytes / 1024 / 1024;
-  return mb >= 1 ? `${mb} MB` : `${bytes / 1024} KB`;
-}
-
-const invalid = '400';
-const tooLarge = '413';
-const definitionFault = 'a fault of the definition';
 
 /** In the order of the page. */
 export const limits: readonly Limit[] = [
@@ -261,46 +222,5 @@ export const limits: readonly Limit[] = [
     above: '429; the worker tries again',
   },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
-  {
-    of: 'definition files of a factory',
-    most: `${maxDefinitionFiles}, ${size(maxDefinitionFileBytes)} each, ${size(maxDefinitionBytes)} together`,
-    above: definitionFault,
-  },
-  {
-    of: 'looks at the repository that a factory takes its definition from',
-    most: `one in ${sourcePolling.least} seconds, and in 5 seconds where pushes are reported`,
-    above: `${invalid}; further pushes wait`,
-  },
-  {
-    of: 'YAML in the definition files of a factory',
-    most: `${size(maxDefinitionYamlBytes)} in a file, ${size(maxDefinitionYamlTotalBytes)} together`,
-    above: definitionFault,
-  },
-  {
-    of: 'what a factory defines',
-    most: `${maxFactoryAgents} agents, ${maxFactoryAutomations} automations, ${maxFactoryWebhooks} webhooks, ${maxFactoryRunners} runners, ${maxFactoryRepositories} repositories`,
-    above: definitionFault,
-  },
-  { of: 'triggers of an automation', most: `${maxTriggers}`, above: definitionFault },
-  {
-    of: 'payload filter',
-    most: `${maxFilterLevels} levels, ${maxFilterKeys} keys, ${maxFilterValues} values in a list, ${maxFilterTextLength} characters in a key or value`,
-    above: definitionFault,
-  },
-  {
-    of: 'comparisons of a payload filter with one body',
-    most: `${maxComparisons}`,
-    above: 'the body does not match, and the explanation says so',
-  },
-  { of: 'factories of a team', most: `${maxFactories}`, above: '409' },
-  { of: 'automations of a factory', most: `${maxFactoryAutomations}`, above: '409' },
-  { of: 'webhooks of a factory', most: `${maxFactoryWebhooks}`, above: '409' },
-  { of: 'body of a delivery to a webhook', most: size(maxWebhookBytes), above: tooLarge },
-  { of: 'deliveries to a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
-  { of: 'failed authentications at a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
-  {
-    of: 'stored payloads of a webhook',
-    most: setting('RUNYARD_WEBHOOK_PAYLOADS_MB'),
-    above: 'the oldest ones are deleted, but never the latest 50; their deliveries stay in the log',
-  },
+  ...factoryLimits,
 ];
