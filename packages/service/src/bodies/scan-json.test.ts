@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { turnsDuring } from '../../test/turns.ts';
 import { scanJson } from './scan-json.ts';
 
 const bounds = { maxValues: 1000, maxDepth: 100 };
@@ -83,15 +84,8 @@ describe('scanning JSON', () => {
 
   test('lets other work have its turn in a large text, wherever its slices end', async () => {
     const text = JSON.stringify({ a: Array(400_000).fill('é"\\🎉 and more of the same text') });
-    let turns = 0;
-    let isDone = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isDone) setImmediate(count);
-    };
-    setImmediate(count);
-    expect((await scan(text, { maxValues: 1_000_000 })).kind).toBe('json');
-    isDone = true;
-    expect(turns).toBeGreaterThan(text.length / 1024 / 1024);
+    const scanned = scan(text, { maxValues: 1_000_000 });
+    expect(await turnsDuring(scanned)).toBeGreaterThan(text.length / 1024 / 1024);
+    expect((await scanned).kind).toBe('json');
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { turnsDuring } from '../../../../test/turns.ts';
 import { estimateTokens } from './at-least.ts';
 
 const estimate = (...parts: string[]) => estimateTokens(parts.map((part) => Buffer.from(part)));
@@ -21,15 +22,8 @@ describe('the estimate of a prompt', () => {
 
   test('lets other work have its turn, also where words are almost as long as images', async () => {
     const text = `${'x'.repeat(999)} `.repeat(8_000);
-    let turns = 0;
-    let isDone = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isDone) setImmediate(count);
-    };
-    setImmediate(count);
-    expect(await estimate(text)).toBe(text.length / 4);
-    isDone = true;
-    expect(turns).toBeGreaterThan(text.length / 1024 / 1024);
+    const estimated = estimate(text);
+    expect(await turnsDuring(estimated)).toBeGreaterThan(text.length / 1024 / 1024);
+    expect(await estimated).toBe(text.length / 4);
   });
 });

@@ -1,0 +1,15 @@
+/** Test support: shows whether a long computation lets other work run. */
+
+/** Returns how often other work had its turn until `work` resolved. */
+export async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isDone = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  await work;
+  isDone = true;
+  return turns;
+}
