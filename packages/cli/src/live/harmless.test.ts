@@ -16,6 +16,7 @@ test.each([
   ['a full reset', `${esc}cafter`, 'after'],
   ['bell, backspace and delete', 'a\u0007b\u0008c\u007fd', 'abcd'],
   ['reordering of text', 'a\u202eb\u2066c', 'abc'],
+  ['a character that draws nothing', 'a\u00adb\u200bc\u{e0041}d\u3164e', 'abcde'],
   ['a sequence that a newline cuts off', `${esc}[31\nafter`, '\nafter'],
   ['a string that never ends, up to the next line', `${esc}]0;title\nafter`, '\nafter'],
 ])('%s is removed', (_, text, clean) => {
@@ -23,7 +24,7 @@ test.each([
 });
 
 test('keeps text, tabs, newlines and letters of all scripts', () => {
-  const text = 'tab\tline\nÄ → 漢字 👩‍💻 é\n';
+  const text = 'tab\tline\nÄ → 漢字 👩‍💻 ⚠️ می\u200cخواهم \u0601 é ⠀⠂\n';
   expect(harmless(text)).toBe(text);
 });
 
@@ -78,7 +79,7 @@ test('makes a title one harmless line of limited length', () => {
 });
 
 test('JSON for a terminal escapes every control and reordering character and reads back the same', () => {
-  const value = { text: `${esc}[31m\u009b2J\u202e\u007f"\\` };
+  const value = { text: `${esc}[31m\u009b2J\u202e\u007f\u00ad\u{e0041}"\\` };
   const json = harmlessJson(value);
   expect(json).toMatch(/^[\x20-\x7e]+$/);
   expect(JSON.parse(json)).toEqual(value);

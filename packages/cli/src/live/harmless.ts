@@ -14,8 +14,17 @@ export interface Cleaner {
   clean(piece: string): string;
 }
 
-/** Characters that reorder the text around them on the screen (CVE-2021-42574), and separators at which some terminals break lines. */
-const deceptive = /[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/;
+/**
+ * Characters that reorder the text around them on the screen (CVE-2021-42574) or that draw nothing, and separators at which some terminals
+ * break lines. Joiners and variation selectors stay, because scripts and emoji need them.
+ */
+const deceptive = /(?![\u200c\u200d]|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}]/u;
+const escapedInJson = new RegExp(`[\u007f-\u009f]|${deceptive.source}`, 'gu');
+const escapeOf = (char: string): string =>
+  char
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 
 /** Longest string command (OSC, DCS, APC, PM, SOS). Of a longer one, the rest is shown as text. */
 const longestString = 4096;
@@ -109,8 +118,5 @@ export function harmlessLine(text: string, max = 200): string {
 
 /** Returns JSON that is harmless on a terminal: JSON itself escapes only U+0000 to U+001F. On one line without `indent`. */
 export function harmlessJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replace(
-    /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return JSON.stringify(value, null, indent).replace(escapedInJson, escapeOf);
 }
