@@ -23,7 +23,7 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     await ask(execution);
     await page.getByRole('heading', { name: 'The agent waits for your decision' }).waitFor();
     await page.locator('.act', { hasText: 'waits for your decision' }).waitFor();
-    expect(await page.locator('#announcer').textContent()).toContain('Run rm -rf build');
+    expect(await page.locator('#ask-announcer').textContent()).toContain('Run rm -rf build');
     expect(await page.getByRole('button', { name: 'Interrupt' }).isVisible()).toBe(false);
     expect(await page.getByLabel('Message to the agent').isVisible()).toBe(false);
     await picture('run-blocked');
@@ -91,7 +91,7 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
     });
     await page.getByLabel('Message to the agent').fill('Also run the tests.');
     await page.getByRole('button', { name: 'Send' }).click();
-    await page.getByText('The service could not be reached').waitFor();
+    await page.getByText(/^The service could not be reached \([^()]+\)\. Try again\.$/).waitFor();
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByText('Sent.', { exact: true }).waitFor();
     expect(seen).toHaveLength(2);

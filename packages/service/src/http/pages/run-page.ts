@@ -65,6 +65,7 @@ export const runPage = (): string =>
     modules: ['/assets/run/main.js'],
     body: html`<header class="bar"><p class="brand">Runyard</p><p class="session"><span id="signed-in" class="muted"></span> <button id="forget" type="button" hidden>Forget key</button></p></header>
 <p id="announcer" class="heard" role="status"></p>
+<p id="ask-announcer" class="heard" role="status"></p>
 <main class="run" id="run">
 <noscript><p>This page needs JavaScript. <code>bin/runyard logs</code> shows the same in a terminal.</p></noscript>
 ${keyForm}

@@ -81,7 +81,7 @@ const randomId = () =>
 
 const unanswered = new Map();
 
-/** Posts `body`. Repeating the same request before an answer came is the same operation to the service. @throws Refused */
+/** Posts `body`. Repeating the same request before an answer came is the same operation to the service. @throws Refused, Unreached */
 export async function post(path, body) {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const request = `${path} ${text}`;

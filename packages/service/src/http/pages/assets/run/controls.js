@@ -1,5 +1,5 @@
 /** The buttons and forms that act on the run. Only those that the run's state allows are shown. */
-import { post, Refused, runId } from './api.js';
+import { post, Refused, runId, Unreached } from './api.js';
 import { announce, by, element } from './elements.js';
 import { isTerminal, shownRun } from './show-run.js';
 import { visible } from './visible.js';
@@ -58,7 +58,10 @@ function showQuestion(asked) {
   by('ask').hidden = asked === undefined;
   if (asked?.request_id === askedId) return;
   askedId = asked?.request_id;
-  if (!asked) return;
+  if (!asked) {
+    announce('', 'ask-announcer');
+    return;
+  }
   const isPermission = asked.kind === 'permission';
   by('ask-heading').textContent = isPermission ? 'The agent waits for your decision' : 'The agent asks you';
   const tool = isPermission && asked.action ? `Tool: ${visible(asked.action.name)}` : '';
@@ -84,7 +87,9 @@ function showQuestion(asked) {
   readableAt = performance.now() + readMs;
   setButtons('ask');
   setTimeout(() => setButtons('ask'), readMs + 50);
-  announce([by('ask-heading').textContent, tool, visible(asked.title)].filter((part) => part !== '').join(': '));
+  // Of its own, because states of the run that are announced meanwhile would take its place.
+  const announced = [by('ask-heading').textContent, tool, visible(asked.title)].filter((part) => part !== '');
+  announce(announced.join(': '), 'ask-announcer');
 }
 
 function setButtons(area) {
@@ -103,8 +108,7 @@ async function doInArea(area, problem, act, done) {
     announce(done);
     await onActed();
   } catch (error) {
-    by(problem).textContent =
-      error instanceof Refused ? error.message : `The service could not be reached (${error.message}). Try again.`;
+    by(problem).textContent = error instanceof Unreached ? `${error.message} Try again.` : error.message;
     if (error instanceof Refused) await onActed().catch(() => undefined);
   } finally {
     acting.delete(area);

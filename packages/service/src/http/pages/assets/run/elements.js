@@ -8,7 +8,7 @@ export const element = (name, properties = {}, ...children) => {
   return made;
 };
 
-/** Announces one sentence to screen readers. */
-export const announce = (text) => {
-  by('announcer').textContent = text;
+/** Announces one sentence to screen readers. A later one of the same announcer takes its place. */
+export const announce = (text, announcer = 'announcer') => {
+  by(announcer).textContent = text;
 };

@@ -52,6 +52,7 @@ export async function refreshAfterAction() {
 const slowReadMs = 5_000;
 let isRefreshDue = false;
 let isRefreshing = false;
+let refreshes = 0;
 
 /** Reads the run once for events that arrive together, and again for those that arrive meanwhile. */
 async function refreshSoon() {
@@ -61,7 +62,11 @@ async function refreshSoon() {
   while (isRefreshDue) {
     await wait(100);
     isRefreshDue = false;
-    const refreshed = insist(() => refreshRun().then(showChildren)).catch((error) => {
+    refreshes += 1;
+    const number = refreshes;
+    // One that waits to try again leaves that to a later one.
+    const refresh = async () => number === refreshes && refreshRun().then(showChildren);
+    const refreshed = insist(refresh).catch((error) => {
       by('problem').textContent = error.message;
     });
     await Promise.race([refreshed, wait(slowReadMs)]);

@@ -1,11 +1,11 @@
 /** Shows texts of agents so that a person sees every character that runs. */
 
 /**
- * Characters that reorder the text around them, that draw nothing, or that act on a terminal. Joiners and variation selectors stay in
- * emoji. Tabs and newlines stay.
+ * Characters that reorder the text around them, that draw nothing, or that act on a terminal. Tabs and newlines stay, variation selectors in
+ * emoji, and joiners behind a character that is not ASCII: scripts and emoji need them.
  */
 const deceptive =
-  /(?![\t\n])\p{Cc}|(?!\u200d)\p{Cf}|[\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|(?!\ufe0f)\p{Variation_Selector}|(?<!\p{Emoji})\ufe0f|(?<!\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?)\u200d/gu;
+  /(?![\t\n])\p{Cc}|(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}\u2800]|(?<!\p{Emoji})\ufe0f|(?<!\P{ASCII})[\u200c\u200d]/gu;
 
 const nameOf = (char) => `[U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}]`;
 
