@@ -144,6 +144,9 @@ describeSystem('a worker with a cache', options, (system) => {
     const again = await runIn(system, uid, 'cat made site/README.md');
     expect(again, again.output).toMatchObject({ state: 'SUCCEEDED' });
     expect(again.steps.at(-1)).toBe(kept);
+    expect(again.steps[1]).toBe(
+      'clone: acme/site The copy of an earlier run on this worker was not used: the mirror is damaged\n',
+    );
     expect(again.output).toContain('made\\nsecond');
     expect((await runIn(system, uid, 'true')).steps).toEqual([reused]);
   }, 240_000);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { runCommand } from '../commands/run-command.ts';
-import type { WorkerCache } from './worker-cache.ts';
+import type { KeptObject, WorkerCache } from './worker-cache.ts';
 
 /*
  * A mirror is the newest commit of a repository and its files, as the line `COMMIT\n` and a pack of git. Git runs in the sandbox
@@ -26,39 +26,47 @@ export interface MirrorOptions {
 const mirrorRef = 'refs/runyard/mirror';
 const lineBytes = 41;
 
+/** `unusable`: why the mirror was not used; the folder may contain files then. */
+export type MirrorOutcome =
+  | { readonly kind: 'cloned'; readonly commit: string }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unusable'; readonly reason: string };
+
 /**
  * Fills the folder `target`, which does not exist yet, from the mirror and with later commits of the code host. The result equals a
- * shallow clone of the branch. False: there is no mirror, or it could not be used; the folder may contain files then.
+ * shallow clone of the branch.
  */
 export async function cloneFromMirror(
   target: string,
   origin: { readonly url: string; readonly branch: string },
   options: MirrorOptions,
-): Promise<{ readonly commit: string } | undefined> {
+): Promise<MirrorOutcome> {
   const { env, signal, gitOptions } = options;
-  const cached = await options.cache.get(options.name, signal);
-  if (cached === undefined) return undefined;
-  const git = async (cwd: string, ...args: string[]): Promise<boolean> =>
-    (await runCommand({ argv: ['git', ...gitOptions, ...args], cwd, env, signal })).exitCode === 0;
+  const git = async (cwd: string, ...args: string[]): Promise<void> => {
+    const { exitCode, output } = await runCommand({ argv: ['git', ...gitOptions, ...args], cwd, env, signal });
+    if (exitCode !== 0) throw new Error(`git ${args[0]} exited with code ${exitCode}. ${output.trim()}`);
+  };
+  let cached: KeptObject | undefined;
   try {
+    cached = await options.cache.get(options.name, signal);
+    if (cached === undefined) return { kind: 'none' };
     const { commit, pack } = await readMirror(cached.content);
     const { url, branch } = origin;
-    const isFilled =
-      (await git('/', 'init', '--quiet', `--initial-branch=${branch}`, '--', target)) &&
-      (await indexPack(pack, target, options)) &&
-      (await writeShallow(target, commit)) &&
-      (await git(target, 'update-ref', mirrorRef, commit)) &&
-      (await git(target, 'remote', 'add', '--no-tags', '-t', branch, 'origin', url)) &&
-      (await git(target, 'fetch', '--quiet', '--depth', '1', 'origin')) &&
-      (await git(target, 'update-ref', '-d', mirrorRef)) &&
-      (await git(target, 'symbolic-ref', 'refs/remotes/origin/HEAD', `refs/remotes/origin/${branch}`)) &&
-      (await git(target, 'checkout', '--quiet', '-b', branch, '--track', `origin/${branch}`));
-    return isFilled ? { commit } : undefined;
-  } catch {
+    await git('/', 'init', '--quiet', `--initial-branch=${branch}`, '--', target);
+    await indexPack(pack, target, options);
+    await writeFile(join(target, '.git/shallow'), `${commit}\n`);
+    await git(target, 'update-ref', mirrorRef, commit);
+    await git(target, 'remote', 'add', '--no-tags', '-t', branch, 'origin', url);
+    await git(target, 'fetch', '--quiet', '--depth', '1', 'origin');
+    await git(target, 'update-ref', '-d', mirrorRef);
+    await git(target, 'symbolic-ref', 'refs/remotes/origin/HEAD', `refs/remotes/origin/${branch}`);
+    await git(target, 'checkout', '--quiet', '-b', branch, '--track', `origin/${branch}`);
+    return { kind: 'cloned', commit };
+  } catch (error) {
     signal.throwIfAborted();
-    return undefined;
+    return { kind: 'unusable', reason: error instanceof Error ? error.message : String(error) };
   } finally {
-    cached.content.destroy();
+    cached?.content.destroy();
   }
 }
 
@@ -111,8 +119,8 @@ async function readMirror(content: Readable): Promise<{ commit: string; pack: As
   return { commit, pack: pack() };
 }
 
-/** Adds the objects of a pack to a repository. Git checks the hash of each. */
-async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: MirrorOptions): Promise<boolean> {
+/** Adds the objects of a pack to a repository. Git checks the hash of each. Throws if git refuses the pack. */
+async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: MirrorOptions): Promise<void> {
   const { gitOptions, env, signal } = options;
   const child = spawn('git', [...gitOptions, 'index-pack', '--stdin'], {
     cwd: target,
@@ -125,13 +133,9 @@ async function indexPack(pack: AsyncIterable<Buffer>, target: string, options: M
   try {
     // If git refuses the pack, its exit code says so.
     await pipeline(Readable.from(pack), child.stdin).catch(() => child.stdin.destroy());
-    return (await closed)[0] === 0;
+    const [code] = await closed;
+    if (code !== 0) throw new Error(`git index-pack ended with ${code}`);
   } finally {
     child.kill('SIGKILL');
   }
-}
-
-async function writeShallow(target: string, commit: string): Promise<boolean> {
-  await writeFile(join(target, '.git/shallow'), `${commit}\n`);
-  return true;
 }

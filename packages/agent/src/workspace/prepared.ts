@@ -53,7 +53,8 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
   return {
     async restore() {
       if (task.agent_config.refresh_environment) return false;
-      const cached = await cache.get(name, signal);
+      const cached = await cache.get(name, signal).catch(() => undefined);
+      signal.throwIfAborted();
       if (cached === undefined) return false;
       const size = (cached.bytes / 1e6).toFixed(1);
       try {

@@ -9,7 +9,7 @@ import { baseRef } from '../handoff/git-repositories.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { publicUrl } from './git-proxy.ts';
-import { cloneFromMirror, keepMirror, type MirrorOptions } from './mirror.ts';
+import { cloneFromMirror, keepMirror, type MirrorOptions, type MirrorOutcome } from './mirror.ts';
 import type { WorkerCache } from './worker-cache.ts';
 
 export interface CloneOptions {
@@ -83,10 +83,15 @@ async function clone(
     const target = join(workspace, folder);
     const mirror = mirrorOptions(repository, options, env);
     const mirrored = await useMirror(repository, target, mirror, options);
-    if (mirrored !== undefined) {
+    if (mirrored.kind === 'cloned') {
       result.exit_code = 0;
       return await finish(target, mirrored.commit, mirror, options);
     }
+    if (mirrored.kind === 'unusable')
+      result.output_tail = lastPart(
+        `The copy of an earlier run on this worker was not used: ${mirrored.reason}\n`,
+        maxSetupOutputBytes,
+      );
     for (let attempt = 1; ; attempt++) {
       const cloned = await runCommand({
         argv: [
@@ -131,17 +136,16 @@ function mirrorOptions(
   return { cache, name, gitOptions: harmless, env, signal };
 }
 
-/** Clones with the help of the mirror. Undefined: it did not work, and the folder is gone. */
+/** Clones with the help of the mirror. If it could not be used, the folder is gone. */
 async function useMirror(
   { owner, repo, head }: AgentTask['repositories'][number],
   target: string,
   mirror: MirrorOptions | undefined,
   { refresh }: CloneOptions,
-): Promise<{ readonly commit: string } | undefined> {
-  if (mirror === undefined || head === undefined || refresh) return undefined;
-  const url = publicUrl({ owner, repo });
-  const cloned = await cloneFromMirror(target, { url, branch: head.branch }, mirror);
-  if (cloned === undefined) await rm(target, { recursive: true, force: true });
+): Promise<MirrorOutcome> {
+  if (mirror === undefined || head === undefined || refresh) return { kind: 'none' };
+  const cloned = await cloneFromMirror(target, { url: publicUrl({ owner, repo }), branch: head.branch }, mirror);
+  if (cloned.kind !== 'cloned') await rm(target, { recursive: true, force: true });
   return cloned;
 }
 

@@ -11,8 +11,9 @@ export interface KeptObject {
   readonly content: IncomingMessage;
 }
 
-/** Objects that runs leave to later runs on the same worker. Nothing depends on them: every failure counts as a miss. */
+/** Objects that runs leave to later runs on the same worker. Nothing depends on them: after a failure the agent does the work itself. */
 export interface WorkerCache {
+  /** Undefined: the worker does not have it. Rejects if the worker cannot be asked. */
   get(name: string, signal: AbortSignal): Promise<KeptObject | undefined>;
   /** Returns whether the worker keeps the content. */
   put(name: string, content: Readable, signal: AbortSignal): Promise<boolean>;
@@ -26,15 +27,14 @@ export function workerCache(connection: ServiceConnection): WorkerCache | undefi
   const pathOf = (name: string): string => `${workerCachePath}/${name}`;
   return {
     async get(name, signal) {
-      const answer = await connection
-        .open({ method: 'GET', path: pathOf(name), signal, idleTimeoutMs })
-        .catch(() => undefined);
-      const sha256 = answer?.headers['x-content-sha256'];
-      const bytes = Number(answer?.headers['content-length']);
-      if (answer?.statusCode === 200 && typeof sha256 === 'string' && Number.isSafeInteger(bytes))
+      const answer = await connection.open({ method: 'GET', path: pathOf(name), signal, idleTimeoutMs });
+      const sha256 = answer.headers['x-content-sha256'];
+      const bytes = Number(answer.headers['content-length']);
+      if (answer.statusCode === 200 && typeof sha256 === 'string' && Number.isSafeInteger(bytes))
         return { sha256, bytes, content: answer };
-      answer?.destroy();
-      return undefined;
+      answer.destroy();
+      if (answer.statusCode === 404) return undefined;
+      throw new Error(`the worker answered ${answer.statusCode}`);
     },
     async put(name, content, signal) {
       const answer = await connection
