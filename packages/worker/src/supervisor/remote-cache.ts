@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { http } from '@runyard/contract/node-http';
 import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
 
-/** Opens the cache of the worker, which only one process may own. Without a worker nothing is found, and nothing can be written. */
+/** Opens the cache of the worker, which only one process may own. Without a worker, reads and writes reject. */
 export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
   const send = (method: string, name: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
@@ -16,10 +16,11 @@ export function remoteCache(socketPath: string): Pick<Cache, 'read' | 'write'> {
     });
   return {
     async read(name): Promise<CachedObject | undefined> {
-      const answer = await send('GET', name).catch(() => undefined);
-      if (answer?.statusCode !== 200) {
-        answer?.resume();
-        return undefined;
+      const answer = await send('GET', name);
+      if (answer.statusCode !== 200) {
+        answer.resume();
+        if (answer.statusCode === 404) return undefined;
+        throw new Error(`the worker's cache answered ${answer.statusCode}`);
       }
       return {
         sha256: String(answer.headers['x-content-sha256']),
