@@ -1,12 +1,13 @@
-/** Test support: Chromium with a page in it, fresh for each test of a file. */
+/** Test support: Chromium, and in it a fresh profile with a page for each test. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterEach, beforeEach } from 'vitest';
+import { type BrowserContext, chromium, type Page, type Browser as Program } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
-const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
+const executablePath = process.env.CHROMIUM_PATH ?? programs.find((file) => existsSync(file)) ?? '/usr/bin/chromium';
 const screenshots = process.env.SCREENSHOT_DIR;
 
 /** Why the tests of pages cannot run here; null: they can. */
@@ -23,16 +24,14 @@ export interface Browser {
   picture(name: string): Promise<void>;
 }
 
-/** Opens a browser before each test of the present `describe`, and closes it after the test. Returns the current one. */
+/** Starts a browser for the present `describe`, with a profile of its own for each test. Returns the one of the current test. */
 export function useBrowser(): () => Browser {
+  let program: Program;
   let browser: Browser;
-  beforeEach(async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'runyard-browser-'));
-    const context = await chromium.launchPersistentContext(folder, {
+  beforeAll(async () => {
+    program = await chromium.launch({
       executablePath,
       headless: true,
-      viewport: { width: 1200, height: 850 },
-      acceptDownloads: true,
       args: [
         '--no-sandbox',
         '--disable-gpu',
@@ -43,6 +42,11 @@ export function useBrowser(): () => Browser {
         '--disable-sync',
       ],
     });
+  });
+  afterAll(() => program.close());
+  beforeEach(async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'runyard-browser-'));
+    const context = await program.newContext({ viewport: { width: 1200, height: 850 }, acceptDownloads: true });
     const page = await context.newPage();
     page.setDefaultTimeout(30_000);
     const complaints: string[] = [];
@@ -59,7 +63,7 @@ export function useBrowser(): () => Browser {
   });
   afterEach(async () => {
     await browser.context.close();
-    await rm(browser.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    await rm(browser.folder, { recursive: true, force: true });
   });
   return () => browser;
 }
