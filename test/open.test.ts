@@ -65,10 +65,23 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     expect((await service.request('GET', `/agent/runs/${runId}`, { key: held })).status).toBe(200);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').waitFor();
-    await expect
-      .poll(async () => (await service.request('GET', `/agent/runs/${runId}`, { key: held })).status)
-      .toBe(401);
+    expect((await service.request('GET', `/agent/runs/${runId}`, { key: held })).status).toBe(401);
     expect(complaints).toEqual([]);
+  });
+
+  test('signs out only when the service has ended the session', async () => {
+    const { page } = browser();
+    await page.goto(linkIn((await call([runId])).output));
+    await page.getByText('Signed in as Administrator').waitFor();
+    const held = await page.evaluate<string>("sessionStorage.getItem('runyard.key')");
+    const sessions = '**/browser-sessions/current';
+    await page.route(sessions, (route) => route.abort());
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText(/could not be reached .* tried again/).waitFor();
+    expect(await page.getByText('Signed in as Administrator').isVisible()).toBe(true);
+    await page.unroute(sessions);
+    await page.getByLabel('API key').waitFor();
+    expect((await service.request('GET', `/agent/runs/${runId}`, { key: held })).status).toBe(401);
   });
 
   test('leaves the key of a tab as it is: a link from elsewhere changes no identity', async () => {

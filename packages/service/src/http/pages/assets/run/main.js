@@ -53,9 +53,13 @@ async function open() {
   }
 }
 
-/** Ends the session of a link; a key that was typed in is only removed from the tab. */
+/** Ends the session of a link, and asks again until the service has; a key that was typed in is only removed from the tab. */
 async function forgetKey() {
-  if (signedInName() !== null) await call('/browser-sessions/current', { method: 'DELETE' }).catch(() => undefined);
+  if (signedInName() !== null)
+    await insist(() => call('/browser-sessions/current', { method: 'DELETE' })).catch((error) => {
+      // The service refuses the key of a session that has ended.
+      if (!(error instanceof Refused)) throw error;
+    });
   dropKey();
 }
 
