@@ -2,8 +2,9 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ApiError, type Client } from '@runyard/client';
-import { pathFault } from '@runyard/contract/factory-files/layout';
+import { pathFault, placeOf } from '@runyard/contract/factory-files/layout';
 import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { storedFiles } from '@runyard/contract/factory-files/stored-files';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { planLines } from '../factory/plan-lines.ts';
@@ -32,10 +33,7 @@ export async function applyFactory(context: Context, folder: string, options: Ap
   const checked = readDefinition(read);
   // Prints the faults and throws.
   if (!checked.ok) return validateFactory(context, folder, {});
-  const files = read.map(({ path: file, content }) => ({
-    path: file,
-    content: typeof content === 'string' ? content : new TextDecoder().decode(content),
-  }));
+  const files = storedFiles(read);
   const client = connect(context);
   const factoryUid = options.factory ?? (await findFactory(client, checked.definition.factory));
   const put = async (more: { readonly dry_run: boolean; readonly expected_version?: number }) => {
@@ -88,14 +86,16 @@ export async function exportFactory(
   const { files, version, drift } = await connect(context).getFactoryDefinition({ params: { factoryUid } });
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0) throw new Failure(`the folder ${folder} is not empty`, 2);
-  for (const { path: file, content } of files) {
-    const fault = pathFault(file);
-    if (fault !== undefined) throw new Failure(`the service sent a file that cannot be written: ${fault}`);
+  const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
+  if (faults.length > 0) throw new Failure(`the service sent a file that cannot be written: ${faults[0]}`);
+  // Files of other names are no part of the definition, and programs obey some of them, such as .envrc.
+  const own = files.filter(({ path: file }) => placeOf(file).kind !== 'other');
+  for (const { path: file, content } of own) {
     const target = path.join(folder, file);
     mkdirSync(path.dirname(target), { recursive: true });
     writeFileSync(target, content, { flag: 'wx' });
   }
   for (const line of drift.length > 0 ? ['differs now from these files:', ...planLines(drift)] : [])
     context.report(line);
-  context.report(`version ${version} is in ${harmlessLine(folder, 400)}: ${files.length} files`);
+  context.report(`version ${version} is in ${harmlessLine(folder, 400)}: ${own.length} files`);
 }

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { factoryYaml, faultsOf, foreman, readFilesOf, withFiles } from '../../test/definition-files.ts';
@@ -32,7 +34,10 @@ describe('refuses', () => {
       'webhooks/w.yaml:1:2: contains the NUL character',
     ],
     ['half of a surrogate pair', 'secretName: "\ud800"\n', 'half of a surrogate pair'],
-    ['half of a surrogate pair as an escape', 'secretName: "a\\0b"\n', 'NUL character'],
+    ['the NUL character as an escape', 'secretName: "a\\0b"\n', 'webhooks/w.yaml:1:13: contains the NUL character'],
+    ['half of a surrogate pair as an escape', 'secretName: "a\\ud800"\n', 'webhooks/w.yaml:1:13: contains half of a'],
+    ['half of a surrogate pair in a key', '"a\\ud800": 1\n', 'webhooks/w.yaml:1:1: the key contains half of a'],
+    ['numbers without end', 'secretName: S\nenabled: .inf\n', 'webhooks/w.yaml:2:10: is no finite number'],
     ['a large file', 'a'.repeat(1024 * 1024 + 1), 'is too large'],
     ['a large YAML file', `#${'a'.repeat(maxDefinitionYamlBytes)}`, 'bytes'],
     ['maps in maps', '{a: '.repeat(40) + '}'.repeat(40), 'maps and lists nest at most 32 levels'],
@@ -64,10 +69,33 @@ describe('refuses', () => {
     'agents/-a/agent.md',
     'agents/ä/agent.md',
     'webhooks/.yaml',
+    'skills/s/\u009b31m',
   ])('the path %j', (path) => {
     const faults = faultsOf(withFiles({ [path]: '---\n---\n' }));
     expect(faults).toHaveLength(1);
     expect(faults[0]).not.toMatch(/\p{Cc}/u);
+  });
+
+  test.each([
+    '.git/config',
+    'skills/s/.GIT/config',
+    'skills/s/.g\u200cit. /config',
+    'skills/s/git~1/hooks/post-checkout',
+  ])('the path %j, whose file git would obey in an export', (path) => {
+    expect(faultsOf(withFiles({ 'skills/s/SKILL.md': '', [path]: '' }))).toEqual([
+      expect.stringContaining('1:1: the path has a part .git'),
+    ]);
+  });
+
+  test('a path of a million parts without splitting it, which takes more memory than a service has', async () => {
+    const module = import.meta.resolve('./read-definition.ts');
+    const program = `
+      import { readDefinition } from ${JSON.stringify(module)};
+      const read = readDefinition([{ path: 'skills/s' + '/'.repeat(16_000_000), content: '' }]);
+      console.log(read.faults[0].message);`;
+    const args = ['--max-old-space-size=128', '--input-type=module', '--eval', program];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toContain('the path has more than 400 characters');
   });
 
   test('paths that differ only in case', () => {
@@ -88,6 +116,13 @@ describe('refuses', () => {
       expect.stringContaining('the YAML of all files has at most'),
     ]);
     expect(faultsOf(many(9, (at) => `skills/s/f${at}`, 'x'.repeat(1024 * 1024)))).toEqual([
+      expect.stringContaining('all files have at most'),
+    ]);
+    const ofThreeBytes = '語'.repeat(340_000);
+    expect(faultsOf(many(9, (at) => `skills/s/f${at}`, ofThreeBytes))).toEqual([
+      expect.stringContaining('all files have at most'),
+    ]);
+    expect(faultsOf(many(9, (at) => `scorers/f${at}`, ofThreeBytes))).toEqual([
       expect.stringContaining('all files have at most'),
     ]);
   });

@@ -48,8 +48,19 @@ export function pathFault(path: string): string | undefined {
     return 'the path is absolute; it must be relative to factory.yaml';
   if (path.split('/').some((part) => part === '' || part === '.' || part === '..'))
     return 'the path has an empty part, . or ..';
+  if (path.split('/').some(isGitFolder)) return 'the path has a part .git, whose files git obeys';
   return undefined;
 }
+
+/** Returns true for `.git`, also in spellings that file systems of macOS and Windows take for it. */
+const isGitFolder = (part: string): boolean =>
+  /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
+
+/** Returns a path for the list of faults, whose lines and columns such a path may break. */
+export const shownPath = (path: string): string =>
+  JSON.stringify(path.slice(0, 200))
+    .slice(1, -1)
+    .replace(/\p{Cc}|\p{Cf}/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
 
 /** Returns true for a folder beside factory.yaml whose files can be part of a definition, or look like a part of it. */
 export function isDefinitionFolder(name: string): boolean {

@@ -10,8 +10,8 @@ import {
 } from '../limits.ts';
 import { compare, type Faults, maxDefinitionFaults, start } from './faults.ts';
 import { splitFrontMatter } from './front-matter.ts';
-import { type Placed, pathFault, placeOf, type ResourceKind } from './layout.ts';
-import { readText } from './read-text.ts';
+import { type Placed, pathFault, placeOf, type ResourceKind, shownPath } from './layout.ts';
+import { bytesOf, readText } from './read-text.ts';
 import { type Located, readYaml } from './read-yaml.ts';
 
 /** A file as it comes from a folder, a repository or a request. */
@@ -56,19 +56,28 @@ const most: Readonly<Record<ResourceKind, number>> = {
 export function readFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): ReadFiles {
   const placed = placeFiles(all, faults, notices);
   const nothing = { files: [], skills: [] };
-  return placed === undefined || exceedsLimits(placed, faults) ? nothing : readContents(placed, faults);
+  return placed === undefined || exceedsLimits(placed, faults) ? nothing : readContents(placed.files, faults);
 }
 
-function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): PlacedFile[] | undefined {
+/** `bytes`: of all files of the definition, also of those that are not available here. */
+interface PlacedFiles {
+  readonly files: readonly PlacedFile[];
+  readonly bytes: number;
+}
+
+function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faults): PlacedFiles | undefined {
   const result: PlacedFile[] = [];
   const seen = new Map<string, string>();
+  let bytes = 0;
   for (const { path, content } of all) {
-    const placed = placeOf(path);
+    // Only short paths are placed: the parts of a long one take gigabytes.
     const message = pathFault(path);
-    if (message !== undefined) faults.add(shownFile(path), start, message);
-    else if (placed.kind === 'other') continue;
-    else if (placed.kind === 'not_available') notices.add(path, start, placed.reason);
-    else if (placed.kind === 'fault') faults.add(path, start, placed.message, placed.suggestion);
+    const placed: Placed = message === undefined ? placeOf(path) : { kind: 'fault', message };
+    if (placed.kind === 'other') continue;
+    bytes += bytesOf(content);
+    if (placed.kind === 'not_available') notices.add(path, start, placed.reason);
+    else if (placed.kind === 'fault')
+      faults.add(message === undefined ? path : shownPath(path), start, placed.message, placed.suggestion);
     else {
       const folded = path.normalize('NFC').toLowerCase();
       const other = seen.get(folded);
@@ -83,15 +92,11 @@ function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faul
     }
     if (faults.count() >= maxDefinitionFaults) return undefined;
   }
-  return result.toSorted((a, b) => compare(a.path, b.path));
+  return { files: result.toSorted((a, b) => compare(a.path, b.path)), bytes };
 }
 
-/** Such a path may also break the lines and columns of the list of faults. */
-const shownFile = (path: string): string => JSON.stringify(path.slice(0, 200)).slice(1, -1);
-
-function exceedsLimits(placed: readonly PlacedFile[], faults: Faults): boolean {
-  const bytes = placed.reduce((sum, { content }) => sum + content.length, 0);
-  const last = placed.at(-1)?.path ?? '';
+function exceedsLimits({ files: placed, bytes }: PlacedFiles, faults: Faults): boolean {
+  const last = placed.at(-1)?.path ?? 'factory.yaml';
   if (bytes > maxDefinitionBytes)
     faults.add(last, start, `all files have at most ${maxDefinitionBytes} bytes together`);
   for (const [kind, limit] of Object.entries(most)) {

@@ -8,10 +8,13 @@ export type ReadText =
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Returns the number of bytes of a file in UTF-8. */
+export const bytesOf = (content: string | Uint8Array): number =>
+  typeof content === 'string' ? Buffer.byteLength(content) : content.length;
+
 /** Returns the text of a file with `\n` between its lines and without a byte order mark. Accepts only UTF-8. */
 export function readText(content: string | Uint8Array): ReadText {
-  const bytes = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
-  if (bytes > maxDefinitionFileBytes)
+  if (bytesOf(content) > maxDefinitionFileBytes)
     return refuse(start, `is too large; a file has at most ${maxDefinitionFileBytes} bytes`);
   const raw = typeof content === 'string' ? content : decode(content);
   if (raw === undefined) return refuse(start, 'is not UTF-8 text; save it as UTF-8');

@@ -1,5 +1,5 @@
 /** Reads the YAML of definition files, which is untrusted. */
-import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
 import { maxDefinitionYamlBytes } from '../limits.ts';
 import { shorten } from '../shorten.ts';
 import { type Position, start } from './faults.ts';
@@ -125,10 +125,25 @@ function toValue(node: Node, path: Path, reading: Reading): unknown {
   // Undefined unless the text has one.
   if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
   if (path.length > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
-  if (isScalar(node)) return node.value;
+  if (isScalar(node)) return toScalar(node, reading);
   if (isSeq(node))
     return node.items.map((item, index) => (isNode(item) ? toValue(item, [...path, index], reading) : null));
   return isMap(node) ? toObject(node, path, reading) : fault(reading, node, 'is no map, list or scalar');
+}
+
+function toScalar(node: Scalar, reading: Reading): unknown {
+  const { value } = node;
+  const message = typeof value === 'string' ? textFault(value) : undefined;
+  if (message !== undefined) return fault(reading, node, message);
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return fault(reading, node, 'is no finite number; put it in quotes to make a text');
+  return value;
+}
+
+/** Escapes such as `"\0"` give a text characters that the file itself may not have, and that the service cannot store. */
+function textFault(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'contains the NUL character (U+0000)';
+  return text.isWellFormed() ? undefined : 'contains half of a surrogate pair';
 }
 
 function toObject(node: Node, path: Path, reading: Reading): unknown {
@@ -143,6 +158,11 @@ function toObject(node: Node, path: Path, reading: Reading): unknown {
     if (key.anchor) fault(reading, key, 'anchors (&name) are not taken; repeat the value');
     if (name === '__proto__') {
       fault(reading, key, 'is not taken as a key');
+      continue;
+    }
+    const unstorable = textFault(name);
+    if (unstorable !== undefined) {
+      fault(reading, key, `the key ${unstorable}`);
       continue;
     }
     if (entries.has(name)) {

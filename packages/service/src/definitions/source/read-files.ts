@@ -1,6 +1,6 @@
 /** Reads the files of a definition from one commit. Throws `Unreadable` if the repository cannot be read. */
 import { collectFaults, type DefinitionFault, start } from '@runyard/contract/factory-files/faults';
-import { isDefinitionFolder, placeOf } from '@runyard/contract/factory-files/layout';
+import { isDefinitionFolder, pathFault, placeOf, shownPath } from '@runyard/contract/factory-files/layout';
 import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
 import { maxDefinitionBytes, maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
 import { type GitObjects, makeObjects, type TreeEntry } from '../../skills/git/objects.ts';
@@ -39,8 +39,7 @@ export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> 
   try {
     await objects.addPack(pack);
     const found = await findFiles(options, objects);
-    if (found.length > maxDefinitionFiles)
-      return faulty('factory.yaml', `the definition has more than ${maxDefinitionFiles} files`);
+    if (found === null) return faulty('factory.yaml', `the definition has more than ${maxDefinitionFiles} files`);
     const odd = oddEntries(found);
     if (odd !== null) return odd;
     return await readContents(options, objects, found);
@@ -49,25 +48,34 @@ export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> 
   }
 }
 
-async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): Promise<Found[]> {
+/** Null: there are more than a definition may have. */
+async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): Promise<Found[] | null> {
   const prefix = folder === '' ? '' : `${folder}/`;
   const children = await objects.children(commit, folder);
   const wanted = children
     .filter(({ name }) => isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name))
     .map(({ name }) => prefix + name);
   if (wanted.length === 0) return [];
-  const entries = await objects.list(commit, wanted);
-  return entries
-    .map(({ kind, id, path }) => ({ kind, id, path: path.slice(prefix.length) }))
-    .filter(({ path }) => placeOf(path).kind !== 'other');
+  // An argument list has a limit, and a folder may have any number of names that are almost those of a definition.
+  if (wanted.length > maxDefinitionFiles) return null;
+  const found: Found[] = [];
+  for (const { kind, id, path: full } of await objects.list(commit, wanted)) {
+    const path = full.slice(prefix.length);
+    if (pathFault(path) === undefined && placeOf(path).kind === 'other') continue;
+    if (found.length === maxDefinitionFiles) return null;
+    found.push({ kind, id, path });
+  }
+  return found;
 }
 
 /** A link could lead to any file, and the files of a submodule are in another repository. */
 function oddEntries(found: readonly Found[]): ReadFiles | null {
   const faults = collectFaults();
   for (const { path, kind } of found) {
-    if (kind === 'link') faults.add(path, start, 'is a symbolic link; definitions have only files');
-    if (kind === 'submodule') faults.add(path, start, 'is a submodule; definitions have only files');
+    const message = pathFault(path);
+    if (message !== undefined) faults.add(shownPath(path), start, message);
+    else if (kind === 'link') faults.add(path, start, 'is a symbolic link; definitions have only files');
+    else if (kind === 'submodule') faults.add(path, start, 'is a submodule; definitions have only files');
   }
   return faults.count() === 0 ? null : { ok: false, faults: faults.list() };
 }

@@ -12,7 +12,7 @@ import { parseRepository } from './set.ts';
 const host = await startFakeGitHost();
 afterAll(host.close);
 const urlOf = (repository: { owner: string; repo: string }) => codeHostUrl(host.template, repository);
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-reader-'));
+const parent = mkdtempSync(path.join(tmpdir(), 'runyard-reader-'));
 const codeHosts = { urlOf, credentialForCaller: async () => ({ kind: 'none' }) as const };
 const files = filesOf(baseFiles);
 
@@ -25,7 +25,7 @@ function read(options: { branch?: string; folder?: string; maxPackBytes?: number
     branch,
     folder: within,
   };
-  return openSourceReader({ codeHosts, folder, ...limits }).read(place, new AbortController().signal);
+  return openSourceReader({ codeHosts, folder: parent, ...limits }).read(place, new AbortController().signal);
 }
 
 /** Nested aliases that stand for a million values. */
@@ -72,6 +72,11 @@ describe('a repository', () => {
       },
       /more than 8 MB together/,
     ],
+    [
+      'whose files have names that a terminal obeys, or that are endless',
+      { files, links: { 'agents/\u001b[31m\n/a': '/etc', [`agents/${'d/'.repeat(250)}a`]: '/etc' } },
+      /^agents\/\\u001b\[31m\\n\/a: the path has control characters\nagents\/[d/]{193}: the path has more than 400 characters$/,
+    ],
     ['that is not text', { files: { ...files, 'agents/a/agent.md': '\u0000' } }, /^agents\/a\/agent.md: .*NUL/],
     ['without a definition', { files: { 'README.md': 'a' } }, /^factory.yaml: is missing/],
   ])('%s is refused with the file', async (_name, content, message) => {
@@ -79,7 +84,30 @@ describe('a repository', () => {
     const outcome = await read();
     if (outcome.kind !== 'faulty') throw new Error(JSON.stringify(outcome).slice(0, 500));
     expect(outcome.errors.map((each) => `${each.path}: ${each.message}`).join('\n')).toMatch(message);
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(parent)).toEqual([]);
+  });
+
+  test('with more almost right names than the arguments of a program may have is refused', async () => {
+    const folder = 'f'.repeat(200);
+    const letters = Array.from({ length: 120 }, (_, n) => String.fromCodePoint(0x4e00 + n));
+    await host.commitTree('acme', 'hostile', async (objects) => {
+      const id = await objects.file('');
+      const names = letters.flatMap((a) => letters.map((b) => [`skills${a}${b}`, 'file', id] as const));
+      return await objects.folder([[folder, 'folder', await objects.folder(names)]]);
+    });
+    expect(await read({ folder })).toMatchObject({
+      kind: 'faulty',
+      errors: [{ path: 'factory.yaml', message: 'the definition has more than 1000 files' }],
+    });
+    expect(readdirSync(parent)).toEqual([]);
+  });
+
+  test('with files without effect that are no text is read without them', async () => {
+    const scorers = { 'scorers/a.bin': 'a\u0000b', 'scorers/b.md': 'text' };
+    await host.replace('acme', 'hostile', { files: { ...files, ...scorers } });
+    const outcome = await read();
+    if (outcome.kind !== 'files') throw new Error(JSON.stringify(outcome));
+    expect(outcome.files.map(({ path: name }) => name).filter((name) => !(name in files))).toEqual(['scorers/b.md']);
   });
 
   test('that is too large, or too slow, is refused', async () => {
@@ -92,7 +120,7 @@ describe('a repository', () => {
       kind: 'unreadable',
       message: expect.stringContaining('in time'),
     });
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(parent)).toEqual([]);
   });
 
   test('without the branch, or the folder, is refused', async () => {

@@ -1,6 +1,7 @@
 /** Reads definitions from the code host, a bounded number at a time. */
 import type { Repository } from '@runyard/contract/environments';
 import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { storedFiles } from '@runyard/contract/factory-files/stored-files';
 import type { FactorySyncFault } from '@runyard/contract/factory-sources';
 import type { RunActor } from '../../access/actor.ts';
 import type { CodeHosts } from '../../code-hosts/code-hosts.ts';
@@ -65,12 +66,7 @@ export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBy
           if (!read.ok) return { kind: 'faulty', commit, errors: toSyncFaults(read.faults) };
           const checked = readDefinition(read.files);
           if (!checked.ok) return { kind: 'faulty', commit, errors: toSyncFaults(checked.faults) };
-          // The files are UTF-8: reading the definition has checked it.
-          const files = read.files.map(({ path, content }) => ({
-            path,
-            content: Buffer.from(content).toString('utf8'),
-          }));
-          return { kind: 'files', commit, files };
+          return { kind: 'files', commit, files: storedFiles(read.files) };
         })
         .catch((error: unknown): SourceRead => {
           if (error instanceof Unreadable) return { kind: 'unreadable', message: error.message };

@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { baseFiles, filesOf, testDefinitions } from '../../../service/test/definitions.ts';
+import { openTestService } from '../../../service/test/service.ts';
+import { createContext } from '../context.ts';
+import { applyFactory, exportFactory } from './factory-apply.ts';
+
+const service = await openTestService();
+const definitions = testDefinitions(service);
+let folder: string;
+let factory: string;
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'runyard-apply-'));
+  factory = (await definitions.open()).split('/').at(-1) ?? '';
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const context = {
+  ...createContext({ RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key }),
+  out: () => {},
+  report: () => {},
+};
+
+/** Adds a file to the stored definition, as a hostile service can send it. */
+const addStored = (file: string) =>
+  service.deps.db.query(`UPDATE factory_definitions SET files = files || jsonb_build_array($1::jsonb)`, [
+    JSON.stringify({ path: file, content: 'evil' }),
+  ]);
+
+test('applies a folder with files without effect that are no text, and exports the others', async () => {
+  const from = path.join(folder, 'from');
+  const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
+  for (const [file, content] of Object.entries({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' })) {
+    mkdirSync(path.dirname(path.join(from, file)), { recursive: true });
+    writeFileSync(path.join(from, file), content);
+  }
+  await applyFactory(context, from, { factory, yes: true });
+  const to = path.join(folder, 'to');
+  await exportFactory(context, to, { factory });
+  const exported = readdirSync(to, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = exported.map(({ parentPath, name }) => path.relative(to, path.join(parentPath, name)));
+  expect(Object.fromEntries(paths.map((file) => [file, readFileSync(path.join(to, file), 'utf8')]))).toEqual(kept);
+});
+
+test('exports no file that other programs obey', async () => {
+  await definitions.apply(baseFiles);
+  await addStored('.envrc');
+  const to = path.join(folder, 'to');
+  await exportFactory(context, to, { factory });
+  expect(readdirSync(to).sort()).toEqual(['agents', 'factory.yaml', 'webhooks']);
+  await addStored('skills/s/.git/config');
+  const other = path.join(folder, 'other');
+  await expect(exportFactory(context, other, { factory })).rejects.toThrow('the path has a part .git');
+  expect(existsSync(path.join(other, 'factory.yaml'))).toBe(false);
+});
