@@ -46,7 +46,7 @@ export const SetFactorySourceRequest = z
       .regex(/^[0-9a-f]{40}$/, { error: 'must be the 40 hexadecimal digits of a commit' })
       .optional()
       .describe(
-        'Commit of the plan that was looked at. Where the branch has another one now, the outcome is superseded, and no source is set. Absent: any',
+        'Commit of the plan that was looked at. Where the branch has another one now, or cannot be read, the outcome is superseded or unreadable, and no source is set. Absent: any',
       ),
   })
   .meta({ id: 'SetFactorySourceRequest', description: 'The repository that a factory shall take its definition from' });

@@ -7,7 +7,7 @@ import { lockFactory, readFactory } from '../../factories/factories.ts';
 import type { Database } from '../../store/database/database.ts';
 import type { SourceReader } from './reader.ts';
 import { readSource, removeSource, type WantedSource, writeSource } from './records.ts';
-import { movedSync, planSync, type SyncDeps, syncClaimed } from './sync.ts';
+import { planSync, type SyncDeps, syncClaimed, unexpectedSync } from './sync.ts';
 
 /** Outcome of a set. `invalid`: 400. `no_factory`: 404. */
 export type SetOutcome =
@@ -35,7 +35,7 @@ export async function setSource(
     return { kind: 'set', sync };
   }
   const checked = await expectCommit(deps, by, wanted, request.expected_commit, signal);
-  if (checked.kind === 'moved') return { kind: 'set', sync: checked.sync };
+  if (checked.kind === 'not_as_expected') return { kind: 'set', sync: checked.sync };
   const claimed = await deps.db.transaction(async (tx) => {
     if (!(await lockFactory(tx, teamId, factoryUid))) return null;
     const before = await readSource(tx, teamId, factoryUid);
@@ -51,7 +51,8 @@ export async function setSource(
 }
 
 /**
- * Reads the repository and compares its commit with the expected one. The returned reader returns the compared files,
+ * Reads the repository and compares its commit with the expected one, which a repository that cannot be read does not have. The
+ * returned reader returns the compared files,
  * so a push in between cannot replace them.
  */
 async function expectCommit(
@@ -62,14 +63,13 @@ async function expectCommit(
   signal: AbortSignal,
 ): Promise<
   | { readonly kind: 'as_expected'; readonly sourceReader: SourceReader }
-  | { readonly kind: 'moved'; readonly sync: FactorySync }
+  | { readonly kind: 'not_as_expected'; readonly sync: FactorySync }
 > {
   if (expected === undefined) return { kind: 'as_expected', sourceReader };
   const read = await sourceReader.read({ teamId, creator, repository: { owner, repo }, branch, folder }, signal);
-  const commit = 'commit' in read ? read.commit : undefined;
-  if (commit === undefined || commit === expected)
+  if ('commit' in read && read.commit === expected)
     return { kind: 'as_expected', sourceReader: { read: async () => read } };
-  return { kind: 'moved', sync: movedSync(commit, expected) };
+  return { kind: 'not_as_expected', sync: unexpectedSync(read, expected) };
 }
 
 /** Returns a source in the form of the audit log. */

@@ -145,6 +145,9 @@ async function attempt(
       (await readSetter(tx, source)) !== null && (await finishSync(tx, claimed, { outcome: 'applied', commit })),
   };
   const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
+  // The claim of a person who lost the rights meanwhile is still there, and would keep other sources of the team waiting.
+  if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
+    return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
   if (outcome.kind === 'faulty')
     return await finish(db, claimed, { outcome: 'faulty', commit, errors: toSyncFaults(outcome.faults) });
   return toAnswer(outcome, commit, false);
@@ -185,16 +188,13 @@ const toSync = (
   ...(errors === undefined ? {} : { errors: [...errors] }),
 });
 
-/** Returns the outcome of a sync that expected another commit. */
-export const movedSync = (commit: string, expected: string): FactorySync =>
-  toSync(
-    {
-      outcome: 'superseded',
-      commit,
-      message: `The branch is at the commit ${commit} now, and ${expected} was expected. Look at the plan of the new commit.`,
-    },
-    false,
-  );
+/** Returns the outcome of a sync that expected another commit than was read, or that could read none. */
+export function unexpectedSync(read: SourceRead, expected: string): FactorySync {
+  if (read.kind === 'unreadable') return toSync(finishedOfRead(read), false);
+  const { commit } = read;
+  const message = `The branch is at the commit ${commit} now, and ${expected} was expected. Look at the plan of the new commit.`;
+  return toSync({ outcome: 'superseded', commit, message }, false);
+}
 
 const superseded = (dryRun: boolean): FactorySync =>
   toSync(

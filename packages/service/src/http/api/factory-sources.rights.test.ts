@@ -31,6 +31,28 @@ describe('rights', () => {
     expect((await set()).sync).toMatchObject({ outcome: 'applied', version: 2 });
   });
 
+  test('end while the repository is read, and other sources of the team need not wait for the claim', async () => {
+    const person = await newPerson(service, await teamUidOf(service), 'member');
+    const good = await push(baseFiles);
+    await set({}, person.key);
+    await push({ ...baseFiles, 'agents/late/agent.md': '---\nagentType: CUSTOM\n---\n' });
+    await makeDue();
+    const { sourceReader } = service.deps;
+    await round({
+      sourceReader: {
+        read: async (...given) => {
+          const files = await sourceReader.read(...given);
+          await service.request('DELETE', `/teams/${await teamUidOf(service)}/members/${person.uid}`);
+          return files;
+        },
+      },
+    });
+    expect(await source()).toMatchObject({ applied_commit: good, last_sync: { outcome: 'not_allowed' } });
+    expect(await definitions.stored()).toMatchObject({ version: 1, commit: good });
+    const claims = await service.deps.db.query('SELECT FROM factory_sources WHERE claim IS NOT NULL');
+    expect(claims).toEqual([]);
+  });
+
   test.each(['viewer', 'agent', 'other team', 'run token'] as const)('are not those of: %s', async (who) => {
     await push(baseFiles);
     const keys = {

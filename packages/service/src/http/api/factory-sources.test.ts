@@ -108,6 +108,11 @@ describe('a source', () => {
     });
 
     const good = await push(baseFiles);
+    const unreadable = await set({ repository: 'acme/none', expected_commit: good });
+    expect(unreadable).toMatchObject({
+      sync: { outcome: 'unreadable', message: expect.stringContaining('acme/none') },
+    });
+    await service.problem(404, 'GET', `${factory.path}/source`);
     const { sourceReader } = service.deps;
     const reader = {
       read: async (...given: Parameters<typeof sourceReader.read>) => {
