@@ -61,8 +61,18 @@ export async function applyAutomations(
     const outcome = present
       ? await updateAutomation(deps, tx, by, factoryUid, present.uid, wanted)
       : await createAutomation(deps, tx, by, factoryUid, wanted);
-    if (outcome.kind === 'stored') applied.push([name, outcome.automation.uid]);
-    else faults.add(pathOf.automation(name), [], messageOf(outcome));
+    if (outcome.kind !== 'stored') {
+      faults.add(pathOf.automation(name), [], messageOf(outcome));
+      continue;
+    }
+    applied.push([name, outcome.automation.uid]);
+    // Values of secrets are stored redacted. The automation would differ from its file for ever, and not do what the file says.
+    for (const { member } of differencesOfAutomation(outcome.automation, wanted))
+      faults.add(
+        pathOf.automation(name),
+        [member],
+        `${member}: contains the value of a secret of its runs; write the name of the secret instead, and change its value`,
+      );
   }
   return Object.fromEntries(applied);
 }

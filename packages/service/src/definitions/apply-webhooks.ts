@@ -5,9 +5,9 @@ import type { CreateWebhookRequest } from '@runyard/contract/webhooks';
 import type { Author } from '../access/audit/record.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { rotateWebhookSecret, updateWebhook } from '../webhooks/change.ts';
+import { updateWebhook } from '../webhooks/change.ts';
 import { secretFault } from '../webhooks/secrets/secret.ts';
-import { createWebhook, deleteWebhook } from '../webhooks/webhooks.ts';
+import { type BadSecret, createWebhook, deleteWebhook, type StoredWebhook } from '../webhooks/webhooks.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
 
@@ -111,12 +111,16 @@ export async function applyWebhooks(
     }
     applied.push([webhook.name, present.uid]);
     const address = { ...factory, webhookUid: present.uid };
-    const changes = differencesOfWebhook(present, state, webhook, found);
-    // Set the secret first, because a webhook without one cannot be enabled.
-    if (changes.some(({ member }) => member === 'secret'))
-      await rotateWebhookSecret(tx, vault, by, address, { webhook: present, secret, graceSeconds: 0 });
-    if (changes.some(({ member }) => member !== 'secret'))
-      await updateWebhook(tx, vault, by, address, { ...members, delivery_id_header: webhook.deliveryIdHeader ?? null });
+    if (differencesOfWebhook(present, state, webhook, found).length === 0) continue;
+    // The name gives the webhook the secret of the team itself, so that later values act at once.
+    const request = { ...members, delivery_id_header: webhook.deliveryIdHeader ?? null };
+    const updated = await updateWebhook(tx, vault, by, address, request);
+    if (updated === null) throw new Error('the webhook is gone, although it is locked');
+    const fault = updated === 'no_secret' ? `the secret ${webhook.secretName} was deleted meanwhile` : faultOf(updated);
+    if (fault !== null) faults.add(pathOf.webhook(webhook.name), ['secretName'], fault);
   }
   return Object.fromEntries(applied);
 }
+
+const faultOf = (updated: StoredWebhook | BadSecret): string | null =>
+  'kind' in updated ? updated.fault.message : null;

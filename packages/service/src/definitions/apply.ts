@@ -10,6 +10,7 @@ import { compare, type DefinitionFault } from '@runyard/contract/factory-files/f
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/contract/factory-files/plan-changes';
 import { type ReadDefinition, readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { storedFiles } from '@runyard/contract/factory-files/stored-files';
 import { type Author, recordChange } from '../access/audit/record.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
 import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
@@ -83,7 +84,7 @@ export async function applyDefinition(
   if (!(await readFactory(deps.db, by.teamId, factoryUid))) return { kind: 'no_factory' };
   const read = readDefinition(request.files);
   if (!read.ok) return { kind: 'faulty', faults: read.faults };
-  const files = request.files.toSorted((a, b) => compare(a.path, b.path));
+  const files = storedFiles(request.files).toSorted((a, b) => compare(a.path, b.path));
   try {
     return await deps.db.transaction(async (tx) => {
       const outcome = await applyWithin(deps, tx, by, { factoryUid, read, files, request, from });
@@ -121,23 +122,25 @@ async function applyWithin(
   if ((request.expected_version ?? version) !== version) return { kind: 'other_version', version };
   const before = stored ? definitionOf(stored.files) : undefined;
   const uids = stored?.uids ?? noUids;
+  const faults = makeFaultList(read);
+  checkAvailable(definition, faults);
+  checkSkills(definition, faults);
+  checkAutomations(definition, faults);
+  await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
+
+  // From here on deliveries wait. Webhooks and automations also change, and go, without the lock of their factory.
+  await lockPartsOfFactory(tx, factoryUid);
   const state = await readFactoryState(tx, deps.vault, factory);
   const secrets = await readTeamSecrets(tx, deps.vault, teamId, definition);
   const plan = planChanges(before, definition);
   const drift = before ? driftOf(state, before, uids, await readTeamSecrets(tx, deps.vault, teamId, before)) : [];
 
-  const faults = makeFaultList(read);
   const webhooks: WebhooksToApply = { factory, definition, state, uids: uids.webhooks, secrets };
   addRefusals(plan, faults);
-  checkAvailable(definition, faults);
-  checkSkills(definition, faults);
   checkWebhooks(webhooks, faults);
   checkWebhookIds(webhooks, faults);
-  checkAutomations(definition, faults);
-  await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
 
-  await lockPartsOfFactory(tx, factoryUid);
   if ((await defineFactory(tx, factory, toFactoryMembers(definition))) === 'taken')
     faults.add('factory.yaml', ['alias'], 'another factory of the team has this alias');
   const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition, factoryUid));

@@ -4,7 +4,7 @@ import type { DefinedAgent, FactoryDefinition } from '@runyard/contract/factory-
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import type { Author } from '../access/audit/record.ts';
 import type { Models } from '../models/models.ts';
-import { checkRunRequest } from '../runs/submit/request.ts';
+import { checkRunRequest, maxConfigLength } from '../runs/submit/request.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Queryable } from '../store/database/database.ts';
 import { configOfRun, type Execution } from './configs.ts';
@@ -35,11 +35,12 @@ export async function checkConfigs(
     { file: 'factory.yaml', base: ['agentDefaults'], members: factory.agentDefaults },
     { file: 'factory.yaml', base: [], members: factory },
   ];
-  // Most runs of a factory have the same configuration.
+  // Most runs of a factory have the same configuration except for the prompt of their agent, of which only the length matters.
   const known = new Map<string, readonly Problem[]>();
   const reported = new Set<string>();
   const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {
-    const key = JSON.stringify({ ...config, base_prompt: undefined });
+    const isLarge = JSON.stringify(config).length > maxConfigLength;
+    const key = JSON.stringify({ ...config, base_prompt: isLarge });
     const problems = known.get(key) ?? (await problemsOf({ models, vault }, tx, by, config));
     known.set(key, problems);
     for (const { path, message } of problems) {

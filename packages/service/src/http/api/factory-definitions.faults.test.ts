@@ -6,7 +6,7 @@ import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
 
-const { apply, faultsOf, factory, webhooks, webhookUid, stored, open } = testDefinitions(service);
+const { apply, faultsOf, factory, webhooks, webhookUid, setSecret, stored, open } = testDefinitions(service);
 
 let path = '';
 beforeEach(async () => {
@@ -64,6 +64,15 @@ describe('a definition with faults', () => {
       [expect.stringMatching(/^runners\/mac\.yaml:2: no worker of this service runs macos/)],
     ],
     [
+      'with instructions that no run may have, behind an agent with the same configuration',
+      {
+        ...baseFiles,
+        'agents/reviewer/agent.md': '---\n---\n\nReview.\n',
+        'agents/talker/agent.md': `---\n---\n\n${'"'.repeat(600_000)}\n`,
+      },
+      ['agents/talker/agent.md:2: must be at most 1 MB'],
+    ],
+    [
       'with a skill that is no skill of a repository',
       agentWith('skills: [greet]'),
       [expect.stringMatching(/^agents\/reviewer\/agent\.md:2: .*must be owner\/repo:skill-name/)],
@@ -108,6 +117,20 @@ describe('a definition with faults', () => {
     };
     expect(await faultsOf(other)).toEqual([expect.stringMatching(/^webhooks\/alerts\.yaml:1: cannot change/)]);
     expect((await stored()).version).toBe(1);
+  });
+
+  test('cannot contain the value of a secret of its runs, with which an automation would be stored redacted', async () => {
+    await setSecret('TOKEN', 'very/secret/value');
+    const file = (prompt: string, secrets: string) =>
+      `---\nsecrets: [${secrets}]\ntriggers:\n  - {provider: linear, event: very/secret/value}\n---\n\n${prompt}\n`;
+    const pasted = { ...baseFiles, 'automations/a/automation.md': file('Use very/secret/value.', 'TOKEN') };
+    expect(await faultsOf(pasted)).toEqual([
+      expect.stringContaining('automations/a/automation.md:2: prompt: contains the value of a secret of its runs'),
+      expect.stringContaining('automations/a/automation.md:4: triggers: contains the value of a secret of its runs'),
+    ]);
+    const unnamed = { ...baseFiles, 'automations/a/automation.md': file('Use it.', '') };
+    await apply(unnamed);
+    expect(await apply(unnamed)).toMatchObject({ changes: [], drift: [] });
   });
 
   test('leaves nothing of its other parts when the last one is refused', async () => {

