@@ -40,6 +40,7 @@ describe('refuses', () => {
     ['numbers without end', 'secretName: S\nenabled: .inf\n', 'webhooks/w.yaml:2:10: is no finite number'],
     ['a large file', 'a'.repeat(1024 * 1024 + 1), 'is too large'],
     ['a large YAML file', `#${'a'.repeat(maxDefinitionYamlBytes)}`, 'bytes'],
+    ['lists in lists without end', '['.repeat(16_000), 'maps and lists nest at most 32 levels'],
     ['maps in maps', '{a: '.repeat(40) + '}'.repeat(40), 'maps and lists nest at most 32 levels'],
   ])('%s', (_name, text, fault) => {
     expect(yaml(text)[0]).toContain(fault);

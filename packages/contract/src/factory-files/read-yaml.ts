@@ -55,7 +55,9 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
     return moved({ line: Math.max(1, line), column: Math.max(1, col) });
   };
   const document = parse(text, lines);
-  if (document === undefined) return refuse(tooDeep);
+  // The library composes nested collections by recursion, and catches errors of some.
+  if (document === undefined || document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION'))
+    return refuse(tooDeep);
   const errors = [...document.errors, ...document.warnings];
   if (errors.length > 0) {
     const faults = errors.slice(0, maxFaults).map(({ pos, message }) => ({
@@ -103,7 +105,6 @@ function parse(text: string, lineCounter: LineCounter) {
       prettyErrors: false,
     });
   } catch (error) {
-    // The library composes nested collections by recursion.
     if (error instanceof RangeError) return undefined;
     throw error;
   } finally {
