@@ -16,12 +16,20 @@ const parent = mkdtempSync(path.join(tmpdir(), 'runyard-reader-'));
 const codeHosts = { urlOf, credentialForCaller: async () => ({ kind: 'none' }) as const };
 const files = filesOf(baseFiles);
 
-function read(options: { branch?: string; folder?: string; maxPackBytes?: number; readMs?: number } = {}) {
-  const { branch = null, folder: within = '', ...limits } = options;
+interface Options {
+  readonly repo?: string;
+  readonly branch?: string;
+  readonly folder?: string;
+  readonly maxPackBytes?: number;
+  readonly readMs?: number;
+}
+
+function read(options: Options = {}) {
+  const { repo = 'hostile', branch = null, folder: within = '', ...limits } = options;
   const place = {
     teamId: 't',
     creator: { kind: 'user', uid: 'u' } as const,
-    repository: { owner: 'acme', repo: 'hostile' },
+    repository: { owner: 'acme', repo },
     branch,
     folder: within,
   };
@@ -121,6 +129,18 @@ describe('a repository', () => {
       message: expect.stringContaining('in time'),
     });
     expect(readdirSync(parent)).toEqual([]);
+  });
+
+  test('is read from a branch whose name begins those of many others', async () => {
+    const commit = await host.replace('acme', 'many', { files });
+    const letters = 'abcdefghijklmnopq';
+    for (const a of letters)
+      for (const b of letters) await host.alias('acme', 'many', `main-${a}${b}${'x'.repeat(190)}`, 'main');
+    expect(await read({ repo: 'many', branch: 'main' })).toMatchObject({ kind: 'files', commit });
+    expect(await read({ repo: 'many', branch: 'main-' })).toMatchObject({
+      kind: 'unreadable',
+      message: 'acme/many has too many branches whose names begin with main-.',
+    });
   });
 
   test('without the branch, or the folder, is refused', async () => {

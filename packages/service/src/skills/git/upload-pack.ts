@@ -4,7 +4,7 @@
  */
 import type { Repository } from '@runyard/contract/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
-import { askCodeHost } from '../../code-hosts/ask.ts';
+import { askCodeHost, type HostAnswer } from '../../code-hosts/ask.ts';
 import { basicAuthorization, type UsableCredential } from '../../code-hosts/credential.ts';
 import { lineText, NotGit, readPktLines, writePktLines } from '../../code-hosts/pkt-line.ts';
 import { askForRefs, refusalOf } from '../../code-hosts/refs.ts';
@@ -76,8 +76,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
     }
   }
 
-  /** Returns the answer to a command; null: it has more than `maxBytes`. */
-  async function ask(lines: Parameters<typeof writePktLines>[0], maxBytes: number): Promise<Buffer | null> {
+  /** Returns the answer to a command; `isCut`: it has more than `maxBytes`, and `bytes` are its beginning. */
+  async function ask(lines: Parameters<typeof writePktLines>[0], maxBytes: number): Promise<HostAnswer> {
     const headers = {
       'git-protocol': 'version=2',
       'content-type': 'application/x-git-upload-pack-request',
@@ -98,7 +98,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
       throw unreachable();
     });
     checkStatus(answer.status);
-    return answer.isCut ? null : answer.bytes;
+    return answer;
   }
 
   async function fetchPack(
@@ -111,17 +111,18 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
       ['command=fetch', 'delimiter', 'no-progress', ...more, ...wanted, 'done', 'flush'],
       maxBytes,
     );
-    return answer && asGit(() => packOf(answer));
+    return answer.isCut ? null : asGit(() => packOf(answer.bytes));
   }
 
   return {
     readHead: async (branch) => {
       const wanted = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
-      const answer = await ask(['command=ls-refs', 'delimiter', `ref-prefix ${wanted}`, 'flush'], maxCapabilityBytes);
-      const lines = asGit(() => [...readPktLines(answer ?? Buffer.alloc(0))]);
-      const heads = lines.flatMap((line) => (typeof line === 'string' ? [] : [lineText(line).split(' ')]));
-      const [id = ''] = heads.find(([, ref]) => ref === wanted) ?? [];
+      const lines = ['command=ls-refs', 'delimiter', `ref-prefix ${wanted}`, 'flush'];
+      const { bytes, isCut } = await ask(lines, maxCapabilityBytes);
+      const id = asGit(() => idOf(bytes, wanted, isCut)) ?? '';
       if (objectId.test(id)) return id;
+      if (isCut)
+        throw new Unreadable('unsuitable', `${name} has too many branches whose names begin with ${branch ?? wanted}.`);
       const missing = branch === undefined ? 'default branch with a commit' : `branch ${branch}`;
       throw new Unreadable('unsuitable', `${name} has no ${missing}.`);
     },
@@ -135,6 +136,24 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
     },
     fetchObjects: (ids, maxBytes) => fetchPack(ids, [], maxBytes),
   };
+}
+
+/**
+ * Returns the id of a ref in the answer to `ls-refs`, which has all refs whose names begin with its name. Hosts sort them, so it is
+ * there also where the answer is cut. Throws `NotGit`.
+ */
+function idOf(answer: Buffer, wanted: string, isCut: boolean): string | undefined {
+  try {
+    for (const line of readPktLines(answer)) {
+      if (typeof line === 'string') continue;
+      const [id, ref] = lineText(line).split(' ');
+      if (ref === wanted) return id;
+    }
+  } catch (error) {
+    // The last line of an answer that was cut is not whole.
+    if (!isCut || !(error instanceof NotGit)) throw error;
+  }
+  return undefined;
 }
 
 /** Returns the pack in the answer to `fetch`, whose lines after `packfile` carry it on band 1. Throws `NotGit`. */
