@@ -88,15 +88,21 @@ describe('refuses', () => {
     ]);
   });
 
-  test('a path of a million parts without splitting it, which takes more memory than a service has', async () => {
-    const module = import.meta.resolve('./read-definition.ts');
+  test.each([
+    ['a path of a million parts', `[{ path: 'skills/s' + '/'.repeat(16_000_000), content: '' }]`, 'more than 400'],
+    [
+      'thousands of values behind long keys',
+      `Array.from({ length: 4 }, (_, n) => ({
+        path: \`webhooks/w\${n}.yaml\`, content: \`{\${'k'.repeat(16_000)}: [\${'1,'.repeat(8_000)}]}\` }))`,
+      'secretName is missing',
+    ],
+  ])('%s in little memory', async (_name, files, fault) => {
     const program = `
-      import { readDefinition } from ${JSON.stringify(module)};
-      const read = readDefinition([{ path: 'skills/s' + '/'.repeat(16_000_000), content: '' }]);
-      console.log(read.faults[0].message);`;
+      import { readDefinition } from ${JSON.stringify(import.meta.resolve('./read-definition.ts'))};
+      console.log(readDefinition(${files}).faults[0].message);`;
     const args = ['--max-old-space-size=128', '--input-type=module', '--eval', program];
     const { stdout } = await promisify(execFile)(process.execPath, args);
-    expect(stdout).toContain('the path has more than 400 characters');
+    expect(stdout).toContain(fault);
   });
 
   test('paths that differ only in case', () => {

@@ -1,5 +1,16 @@
 /** Reads the YAML of definition files, which is untrusted. */
-import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
 import { maxDefinitionYamlBytes } from '../limits.ts';
 import { shorten } from '../shorten.ts';
 import { type Position, start } from './faults.ts';
@@ -31,13 +42,26 @@ const maxFaults = 20;
 /** Contents of one file, as far as they were read. */
 interface Reading {
   readonly faults: YamlFault[];
-  readonly values: Map<string, Position>;
-  readonly keys: Map<string, Position>;
-  readonly at: (node: Node) => Position;
+  /** Returns the position of an offset in the text. */
+  readonly at: (offset: number) => Position;
 }
 
-/** Paths are keys of a map as JSON. */
-const pathText = (path: Path): string => JSON.stringify(path.map(String));
+/**
+ * Offsets of a value in the text, of its key, and of its members by key or index. A tree, because the paths of all members together can
+ * take gigabytes: a key may be as long as the text.
+ */
+interface Place {
+  readonly value: number | undefined;
+  readonly key: number | undefined;
+  readonly members: Map<string, Place>;
+}
+
+const offsetOf = (node: Node): number => node.range?.[0] ?? 0;
+const makePlace = (value: Node | null, key?: Node): Place => ({
+  value: value ? offsetOf(value) : undefined,
+  key: key && offsetOf(key),
+  members: new Map(),
+});
 
 /**
  * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain
@@ -50,7 +74,7 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
     return refuse(`the YAML of a file has at most ${maxDefinitionYamlBytes} bytes`);
   const tooDeep = `maps and lists nest at most ${maxDepth} levels`;
   const lines = new LineCounter();
-  const position = (offset: number): Position => {
+  const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return moved({ line: Math.max(1, line), column: Math.max(1, col) });
   };
@@ -61,30 +85,39 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
   const errors = [...document.errors, ...document.warnings];
   if (errors.length > 0) {
     const faults = errors.slice(0, maxFaults).map(({ pos, message }) => ({
-      position: position(pos[0]),
+      position: at(pos[0]),
       message: firstLine(message),
     }));
     return { ok: false, faults };
   }
-  const reading: Reading = {
-    faults: [],
-    values: new Map(),
-    keys: new Map(),
-    at: (node) => position(node.range?.[0] ?? 0),
-  };
-  const value = document.contents === null ? null : toValue(document.contents, [], reading);
+  const reading: Reading = { faults: [], at };
+  const root = makePlace(document.contents);
+  const value = document.contents === null ? null : toValue(document.contents, root, 0, reading);
   if (reading.faults.length > 0) return { ok: false, faults: reading.faults };
-  const nearest = (path: Path, positions: Map<string, Position>): Position => {
-    const own = positions.get(pathText(path));
-    if (own || path.length === 0) return own ?? moved(start);
-    return nearest(path.slice(0, -1), reading.values);
+  /** Returns the places from the root to a member, as far as they exist. */
+  const placesTo = (path: Path): Place[] => {
+    const places = [root];
+    for (const part of path) {
+      const next = places.at(-1)?.members.get(String(part));
+      if (next === undefined) break;
+      places.push(next);
+    }
+    return places;
+  };
+  const lastValue = (places: readonly Place[]): Position => {
+    const offset = places.findLast((place) => place.value !== undefined)?.value;
+    return offset === undefined ? moved(start) : at(offset);
   };
   return {
     ok: true,
     located: {
       value,
-      valueAt: (path) => nearest(path, reading.values),
-      keyAt: (path) => nearest(path, reading.keys),
+      valueAt: (path) => lastValue(placesTo(path)),
+      keyAt: (path) => {
+        const places = placesTo(path);
+        const key = places.length > path.length ? places.at(-1)?.key : undefined;
+        return key === undefined ? lastValue(places.slice(0, path.length)) : at(key);
+      },
     },
   };
 }
@@ -115,21 +148,35 @@ function parse(text: string, lineCounter: LineCounter) {
 const firstLine = (message: string): string => shorten(message.split('\n')[0] ?? '', 200);
 
 function fault(reading: Reading, node: Node, message: string): undefined {
-  if (reading.faults.length < maxFaults) reading.faults.push({ position: reading.at(node), message });
+  if (reading.faults.length < maxFaults) reading.faults.push({ position: reading.at(offsetOf(node)), message });
   return undefined;
 }
 
-function toValue(node: Node, path: Path, reading: Reading): unknown {
-  reading.values.set(pathText(path), reading.at(node));
+/** `place`: of the node, whose members are added to it. `level`: 0 for the whole document. */
+function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
   if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
   // Undefined unless the text has one.
   if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
-  if (path.length > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
+  if (level > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
   if (isScalar(node)) return toScalar(node, reading);
   if (isSeq(node))
-    return node.items.map((item, index) => (isNode(item) ? toValue(item, [...path, index], reading) : null));
-  return isMap(node) ? toObject(node, path, reading) : fault(reading, node, 'is no map, list or scalar');
+    return node.items.map((item, index) =>
+      toMember(isNode(item) ? item : null, [place, String(index)], level, reading),
+    );
+  return isMap(node) ? toObject(node, place, level, reading) : fault(reading, node, 'is no map, list or scalar');
+}
+
+function toMember(
+  node: Node | null,
+  [parent, name]: readonly [Place, string],
+  level: number,
+  reading: Reading,
+  key?: Node,
+): unknown {
+  const place = makePlace(node, key);
+  parent.members.set(name, place);
+  return node ? toValue(node, place, level + 1, reading) : null;
 }
 
 function toScalar(node: Scalar, reading: Reading): unknown {
@@ -147,8 +194,7 @@ function textFault(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'contains half of a surrogate pair';
 }
 
-function toObject(node: Node, path: Path, reading: Reading): unknown {
-  if (!isMap(node)) return undefined;
+function toObject(node: YAMLMap, place: Place, level: number, reading: Reading): unknown {
   const entries = new Map<string, unknown>();
   for (const { key, value } of node.items) {
     if (!isScalar(key) || typeof key.value !== 'string') {
@@ -166,13 +212,13 @@ function toObject(node: Node, path: Path, reading: Reading): unknown {
       fault(reading, key, `the key ${unstorable}`);
       continue;
     }
-    if (entries.has(name)) {
-      const { line } = reading.keys.get(pathText([...path, name])) ?? start;
+    const first = place.members.get(name)?.key;
+    if (first !== undefined) {
+      const { line } = reading.at(first);
       fault(reading, key, `the key ${shorten(name, 80)} is there twice; the first is in line ${line}`);
       continue;
     }
-    reading.keys.set(pathText([...path, name]), reading.at(key));
-    entries.set(name, isNode(value) ? toValue(value, [...path, name], reading) : null);
+    entries.set(name, toMember(isNode(value) ? value : null, [place, name], level, reading, key));
   }
   return Object.fromEntries(entries);
 }
