@@ -29,13 +29,33 @@ const addStored = (file: string) =>
     JSON.stringify({ path: file, content: 'evil' }),
   ]);
 
-test('applies a folder with files without effect that are no text, and exports the others', async () => {
+/** Writes files into a folder and returns it. */
+function write(files: Readonly<Record<string, string>>): string {
   const from = path.join(folder, 'from');
-  const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
-  for (const [file, content] of Object.entries({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' })) {
+  for (const [file, content] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(from, file)), { recursive: true });
     writeFileSync(path.join(from, file), content);
   }
+  return from;
+}
+
+test('does not apply what the plan did not show, because the factory changed while it was read', async () => {
+  await definitions.apply(baseFiles);
+  const from = write({ ...filesOf(baseFiles), 'agents/new/agent.md': '---\n---\n' });
+  const disable = async () => {
+    await service.request('POST', `/factory/${factory}/webhooks/${await definitions.webhookUid()}/disable`);
+    return true;
+  };
+  await expect(applyFactory(context, from, { factory }, disable)).rejects.toThrow('has changed since the plan');
+  expect((await definitions.webhooks())[0]?.enabled).toBe(false);
+  await applyFactory(context, from, { factory }, async () => true);
+  expect((await definitions.webhooks())[0]?.enabled).toBe(true);
+  expect(await definitions.stored()).toMatchObject({ version: 2, drift: [] });
+});
+
+test('applies a folder with files without effect that are no text, and exports the others', async () => {
+  const kept = { ...filesOf(baseFiles), 'scorers/a.md': '\ufeffa\r\n' };
+  const from = write({ ...kept, 'scorers/b.bin': '\u0000', 'README.md': 'a' });
   await applyFactory(context, from, { factory, yes: true });
   const to = path.join(folder, 'to');
   await exportFactory(context, to, { factory });

@@ -1,6 +1,7 @@
 /** Applies the definition of a factory from a folder, and writes it into one. */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Client } from '@runyard/client';
 import { pathFault, placeOf } from '@runyard/contract/factory-files/layout';
 import { readDefinition } from '@runyard/contract/factory-files/read-definition';
@@ -24,11 +25,16 @@ export interface ApplyOptions {
 }
 
 /**
- * Shows what the files of a folder would change, asks, and applies them. The files are read once, and the plan's version goes with
- * them, so that what is applied is what was shown.
+ * Shows what the files of a folder would change, asks, and applies them. The files are read once, the plan is made again after the
+ * answer, and its version goes with them, so that what is applied is what was shown. `confirm` asks.
  * @throws Failure with exit code 1 if there are faults, 2 if nobody can be asked
  */
-export async function applyFactory(context: Context, folder: string, options: ApplyOptions): Promise<void> {
+export async function applyFactory(
+  context: Context,
+  folder: string,
+  options: ApplyOptions,
+  confirm = isConfirmed,
+): Promise<void> {
   const read = readDefinitionFolder(folder);
   const checked = readDefinition(read);
   // Prints the faults and throws.
@@ -52,7 +58,13 @@ export async function applyFactory(context: Context, folder: string, options: Ap
     if (options.json) context.out(`${harmlessJson(plan, 2)}\n`);
     return;
   }
-  if (!options.yes && !(await isConfirmed())) throw new Failure('nothing was applied');
+  if (!options.yes) {
+    if (!(await confirm())) throw new Failure('nothing was applied');
+    // While a person reads the plan, another one may disable a webhook, which the apply would enable again.
+    const { changes, drift } = await put({ dry_run: true });
+    if (!isDeepStrictEqual({ changes, drift }, { changes: plan.changes, drift: plan.drift }))
+      throw new Failure('nothing was applied: the factory has changed since the plan. Run the command again');
+  }
   const applied = await put({ dry_run: false, expected_version: plan.version });
   context.out(options.json ? `${harmlessJson(applied, 2)}\n` : `version ${applied.version} is applied\n`);
 }
