@@ -38,6 +38,11 @@ describe('refuses', () => {
     ['half of a surrogate pair as an escape', 'secretName: "a\\ud800"\n', 'webhooks/w.yaml:1:13: contains half of a'],
     ['half of a surrogate pair in a key', '"a\\ud800": 1\n', 'webhooks/w.yaml:1:1: the key contains half of a'],
     ['numbers without end', 'secretName: S\nenabled: .inf\n', 'webhooks/w.yaml:2:10: is no finite number'],
+    [
+      'a length that cannot be compared',
+      'secretName: {length: {toString: x}}\n',
+      'webhooks/w.yaml:1:13: secretName has a member length',
+    ],
     ['a large file', 'a'.repeat(1024 * 1024 + 1), 'is too large'],
     ['a large YAML file', `#${'a'.repeat(maxDefinitionYamlBytes)}`, 'bytes'],
     ['lists in lists without end', '['.repeat(16_000), 'maps and lists nest at most 32 levels'],

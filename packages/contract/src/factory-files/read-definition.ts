@@ -1,5 +1,6 @@
 /** Reads a factory from its definition files, whole or not at all. */
 import type { z } from 'zod';
+import { parseUntrusted } from '../parse-untrusted.ts';
 import { plainMessage } from '../plain-message.ts';
 import { checkReferences } from './check-references.ts';
 import type {
@@ -113,7 +114,7 @@ function readOne(file: ReadFile, parts: Parts, faults: Faults): void {
 
 function check<T>(schema: z.ZodType<T>, { path: file, located }: ReadFile, faults: Faults): T | undefined {
   // An empty file, or empty front matter, has no keys.
-  const read = schema.safeParse(located.value ?? {}, { error: plainMessage });
+  const read = parseUntrusted(schema, located.value ?? {}, { error: plainMessage });
   if (read.success) return read.data;
   describeIssues({ file, located, faults }, read.error.issues);
   return undefined;

@@ -1,4 +1,5 @@
 /** Starts syncs earlier when a repository reports a push. */
+import { parseUntrusted } from '@runyard/contract/parse-untrusted';
 import { z } from 'zod';
 import type { AcceptedDelivery, StartAutomations } from '../../webhooks/ingest/start-automations.ts';
 import { bringSyncForward, type Push } from './records.ts';
@@ -23,7 +24,7 @@ export function pushOf({
   payload,
 }: Pick<AcceptedDelivery, 'scheme' | 'event' | 'payload'>): Push | null {
   if (scheme !== 'github' || event !== 'push') return null;
-  const read = PushPayload.safeParse(payload);
+  const read = parseUntrusted(PushPayload, payload);
   if (!read.success) return null;
   const { ref, repository } = read.data;
   const [owner, repo, ...more] = repository.full_name.split('/');

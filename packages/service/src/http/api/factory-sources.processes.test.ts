@@ -41,6 +41,7 @@ describe('a GitHub webhook of the factory', () => {
       [{ ref: 'refs/heads/main', repository: { ...repository, full_name: 'acme/another' } }],
       [{ ref: 'refs/heads/main', repository }, 'pull_request'],
       [{ ref: 1, repository: [] }],
+      [{ ref: { length: { toString: '' } }, repository }],
     ];
     for (const [payload, event] of others) expect(await deliver(made.body.url, payload, event)).toBe(202);
     expect(await isDue()).toBe(false);

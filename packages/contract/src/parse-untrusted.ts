@@ -1,0 +1,64 @@
+import { z } from 'zod';
+
+const message = 'has a member length that cannot be compared with a number, which is not accepted';
+
+/**
+ * Checks an untrusted value, as `schema.safeParse` does, and never throws. zod compares the member `length` of a value of any type with
+ * the limits of a text or a list, and throws where it is an object whose `toString` is no function, or a list of endless lists.
+ */
+export function parseUntrusted<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  params?: z.core.ParseContext<z.core.$ZodIssue>,
+): z.ZodSafeParseResult<T> {
+  try {
+    return schema.safeParse(value, params);
+  } catch (error) {
+    const path = error instanceof TypeError || error instanceof RangeError ? pathOfLength(value) : undefined;
+    if (path === undefined) throw error;
+    return {
+      success: false,
+      error: new z.ZodError([{ code: 'custom', path, message, input: value }]) as z.ZodError<T>,
+    };
+  }
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** Returns false for a value whose conversion into a number throws, such as `[{ toString: 1 }]`. */
+function isComparable(value: unknown): boolean {
+  try {
+    Number(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A member of a value; `parent` is undefined for the value itself. */
+interface Member {
+  readonly value: unknown;
+  readonly name: string | number;
+  readonly parent: Member | undefined;
+}
+
+/** Returns the path of an object whose `length` cannot be compared; undefined: there is none. */
+function pathOfLength(root: unknown): (string | number)[] | undefined {
+  // Without recursion, because a value may nest deeper than the stack.
+  const open: Member[] = [{ value: root, name: '', parent: undefined }];
+  for (let member = open.pop(); member !== undefined; member = open.pop()) {
+    const { value: whole } = member;
+    if (!isObject(whole)) continue;
+    for (const [name, value] of Object.entries(whole)) {
+      if (name === 'length' && !isComparable(value)) return pathTo(member);
+      open.push({ value, name: Array.isArray(whole) ? Number(name) : name, parent: member });
+    }
+  }
+  return undefined;
+}
+
+function pathTo(member: Member): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (let each = member; each.parent !== undefined; each = each.parent) path.unshift(each.name);
+  return path;
+}
