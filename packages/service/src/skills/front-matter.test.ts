@@ -25,7 +25,7 @@ test.each([
   ['front matter with a tag', '---\nname: !!js/function "function () {}"\ndescription: b\n---', 'at line 2'],
   ['front matter that is a list', '---\n- a\n---', 'is not a list of names and values'],
   ['aliases that expand', `---\n${good}${aliases}---`, 'aliases are not followed'],
-  ['endless nesting', `---\n${good}x: ${'['.repeat(3_500)}\n---`, /nested too deep|at line/],
+  ['endless nesting', `---\n${good}x: ${'['.repeat(3_500)}\n---`, 'nested too deep'],
   ['too much front matter', `---\n${good}x: ${'y'.repeat(5_000)}\n---`, 'more than 4 KB'],
   ['a name that is there twice', `---\n${good}name: b\n---`, 'at line'],
   ['no name', '---\ndescription: a\n---', 'has no name'],
@@ -37,11 +37,12 @@ test.each([
   ['a name that its folder has not', '---\nname: b\ndescription: a\n---', 'its folder a'],
   ['no description', '---\nname: a\n---', 'has no description'],
   ['a description that is too long', `---\nname: a\ndescription: ${'d'.repeat(1025)}\n---`, 'more than 1024'],
+  ['a description with NUL as an escape', '---\nname: a\ndescription: "a\\0"\n---', 'with a NUL character'],
+  ['a description with half a character', '---\nname: a\ndescription: "a\\ud800"\n---', 'half of a surrogate pair'],
   ['a NUL character', `---\n${good}---\n\0`, 'NUL'],
   ['too much text', `---\n${good}---\n${'x'.repeat(70_000)}`, 'larger than 64 KB'],
 ])('refuses %s', (_, text, why) => {
-  const fault = parse(text);
-  expect(fault).toEqual(typeof why === 'string' ? expect.stringContaining(why) : expect.stringMatching(why));
+  expect(parse(text)).toEqual(expect.stringContaining(why));
 });
 
 test('refuses text that is not UTF-8', () => {

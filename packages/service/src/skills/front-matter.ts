@@ -57,6 +57,8 @@ function readYaml(text: string): Map<unknown, unknown> | string {
     const [error] = document.errors;
     const [warning] = document.warnings;
     const fault = error ?? warning;
+    // The library reports an overflow of its stack as an error of the text.
+    if (document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) return tooDeep;
     // The first line of the front matter is the second of the file.
     if (fault)
       return `has front matter that is not plain YAML, at line ${lineAt(text, fault.pos[0]) + 1}: ${fault.message}`;
@@ -64,10 +66,11 @@ function readYaml(text: string): Map<unknown, unknown> | string {
     return value instanceof Map ? value : 'has front matter that is not a list of names and values';
   } catch (error) {
     // Aliases throw a ReferenceError, and endless nesting a RangeError.
-    const reason = error instanceof ReferenceError ? 'aliases are not followed' : 'it is nested too deep';
-    return `has front matter that cannot be read: ${reason}`;
+    return error instanceof ReferenceError ? 'has front matter that cannot be read: aliases are not followed' : tooDeep;
   }
 }
+
+const tooDeep = 'has front matter that cannot be read: it is nested too deep';
 
 const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
 
@@ -81,6 +84,9 @@ function faultOf(members: Map<unknown, unknown>, folder: string | null): string 
   if (typeof description !== 'string' || description.trim() === '') return 'has no description in its front matter';
   if (description.length > maxDescriptionLength)
     return `has a description of more than ${maxDescriptionLength} characters`;
+  // Escapes such as "\0" give a text characters that the file itself may not have, and that the database cannot store.
+  if (description.includes('\0') || !description.isWellFormed())
+    return 'has a description with a NUL character or half of a surrogate pair';
   if (compatibility !== undefined && typeof compatibility !== 'string') return 'has a compatibility that is not text';
   if (typeof compatibility === 'string' && compatibility.length > maxCompatibilityLength)
     return `has a compatibility of more than ${maxCompatibilityLength} characters`;
