@@ -1,6 +1,7 @@
 /** Checks `data` of `POST /harness-support/report-artifact`, by the type of the artifact. */
 import { randomUUIDv7 } from 'node:crypto';
 import { posix } from 'node:path';
+import { parseUntrusted } from '@runyard/contract/parse-untrusted';
 import { plainMessage } from '@runyard/contract/plain-message';
 import type { ArtifactType } from '@runyard/contract/states';
 import { z } from 'zod';
@@ -69,7 +70,7 @@ export function checkReportData(
   type: ArtifactType,
   data: Record<string, unknown>,
 ): { ok: true; report: CheckedReport } | { ok: false; faults: Fault[] } {
-  const parsed = schemas[type].safeParse(data, { error: plainMessage });
+  const parsed = parseUntrusted<Record<string, unknown>>(schemas[type], data, { error: plainMessage });
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => ({
       path: ['data', ...path].map(String).join('.'),

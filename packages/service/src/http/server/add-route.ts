@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AllowKeys, AllowRun } from '@runyard/contract/access';
+import { parseUntrusted } from '@runyard/contract/parse-untrusted';
 import { plainMessage, plainParameterMessage } from '@runyard/contract/plain-message';
 import { apiPrefix, type Route } from '@runyard/contract/route';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -69,7 +70,7 @@ function parse(
   faults: Fault[],
 ): unknown {
   if (!schema) return undefined;
-  const result = schema.safeParse(value, { error: part === 'query' ? plainParameterMessage : plainMessage });
+  const result = parseUntrusted(schema, value, { error: part === 'query' ? plainParameterMessage : plainMessage });
   if (result.success) return result.data;
   for (const { path, message } of result.error.issues.slice(0, 50))
     faults.push({ path: path.map(String).join('.'), message });
