@@ -14,15 +14,16 @@ describe('the loop', () => {
           { name: 'teleport', input: {} },
           { name: 'shell', input: { command: 'echo ok' } },
           { name: 'write', input: {}, inputText: '{"path": "a", "content": "cut o' },
+          { name: 'write', input: { path: { length: { toString: '' } }, content: 'x' } },
         ],
       },
       { text: ['understood'] },
     ]);
     const { turn, texts, spoken } = engine();
     expect((await turn('Hi.')).verdict.success).toBe(true);
-    expect(results(spoken)).toEqual(['failed', 'failed', 'completed', 'failed']);
+    expect(results(spoken)).toEqual(['failed', 'failed', 'completed', 'failed', 'failed']);
     const told = models.requests.at(-1)?.conversation?.toolResults ?? [];
-    expect(told).toHaveLength(4);
+    expect(told).toHaveLength(5);
     expect(told[0]).toContain('The input of shell is not accepted: command must be a string, not a number.');
     expect(told[1]).toContain('teleport');
     expect(told[2]).toContain('ok');

@@ -1,3 +1,4 @@
+import { parseUntrusted } from '@runyard/contract/parse-untrusted';
 import { plainMessage } from '@runyard/contract/plain-message';
 import type { BuiltinTool } from './tool.ts';
 
@@ -9,7 +10,7 @@ import type { BuiltinTool } from './tool.ts';
 export function inputFault({ name, schema, inputSchema }: BuiltinTool, input: unknown): string | undefined {
   if (typeof input === 'string') return `The input of ${name} is not a JSON object. It may have been cut off.`;
   if (inputSchema !== undefined) return undefined;
-  const checked = schema.safeParse(input, { error: plainMessage });
+  const checked = parseUntrusted(schema, input, { error: plainMessage });
   if (checked.success) return undefined;
   const faults = checked.error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'it'} ${message}`);
   return `The input of ${name} is not accepted: ${faults.join('; ')}.`;
