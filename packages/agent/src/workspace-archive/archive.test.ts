@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   linkSync,
@@ -11,13 +12,14 @@ import {
   readlinkSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { zstdCompressSync } from 'node:zlib';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import { type ArchivedFolder, archivedFolders } from './archived-folders.ts';
@@ -98,6 +100,21 @@ describe('an archive', () => {
     await unpack(await pack(from.folders), to.folders);
     server.close();
     expect(readdirSync(to.workspace).sort()).toEqual(['file', 'pipe']);
+  });
+
+  test('keeps the holes of a file', async () => {
+    const from = newFolders();
+    const image = join(from.workspace, 'disk.img');
+    writeFileSync(image, 'begin');
+    truncateSync(image, 100_000_000);
+    appendFileSync(image, 'end');
+    const bytes = await pack(from.folders);
+    const to = newFolders();
+    await unpack(bytes, to.folders);
+    const restored = join(to.workspace, 'disk.img');
+    expect(readFileSync(restored).equals(readFileSync(image))).toBe(true);
+    expect(statSync(restored).blocks * 512).toBeLessThan(1_000_000);
+    expect(zstdDecompressSync(bytes).length).toBeLessThan(1_000_000);
   });
 
   test('fails if it would be larger than the limit', async () => {

@@ -61,6 +61,8 @@ async function* tarOf(
       '--ignore-failed-read',
       '--warning=none',
       '--one-file-system',
+      // A disk image can have terabytes of holes. Without this option, tar writes and restores them as zeros.
+      '--sparse',
       '--anchored',
       ...excluded.map((path) => `--exclude=${path}`),
       `--directory=${folder}`,
