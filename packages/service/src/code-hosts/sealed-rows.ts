@@ -20,7 +20,7 @@ export const sealedCredentials: SealedRows = {
   }),
   countOthers: defineStatement({
     name: 'count_code_host_credentials_of_other_keys',
-    text: 'SELECT count(*) AS count FROM code_host_credentials WHERE vault_key_id <> $1',
+    text: 'SELECT count(*) AS count FROM code_host_credentials WHERE vault_key_id <> ALL($1::text[])',
     row: { count: integer },
   }),
   purpose: sealPurpose,

@@ -20,7 +20,7 @@ export const sealedServers: SealedRows = {
   }),
   countOthers: defineStatement({
     name: 'count_mcp_servers_of_other_keys',
-    text: 'SELECT count(*) AS count FROM mcp_servers WHERE vault_key_id <> $1',
+    text: 'SELECT count(*) AS count FROM mcp_servers WHERE vault_key_id <> ALL($1::text[])',
     row: { count: integer },
   }),
   purpose: purposeOf,

@@ -9,7 +9,7 @@ export interface SealedRows {
   readonly read: TypedStatement<{ id: string; sealed: Buffer; earlier: Buffer | null }>;
   /** Replaces the texts of row $1 by $4 and $5, which are encrypted with key $3, only if the first is still $2. */
   readonly write: TypedStatement<object>;
-  /** Counts the rows that are encrypted with another key than $1. */
+  /** Counts the rows that are encrypted with none of the keys $1. */
   readonly countOthers: TypedStatement<{ count: number }>;
   /** Returns the purpose for which the texts of a row are encrypted. */
   purpose(id: string): string;
@@ -31,6 +31,6 @@ export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): 
     }
     if (found.length < batchRows) break;
   }
-  const [left] = await db.query(rows.countOthers, [vault.keyId]);
+  const [left] = await db.query(rows.countOthers, [[vault.keyId]]);
   return left?.count ?? 0;
 }

@@ -66,3 +66,23 @@ test('says that the file or the setting holds another key', async () => {
   const other = await imported(async () => undefined, randomBytes(32).toString('base64'));
   expect(other.keyProblem).toContain('RUNYARD_SECRETS_KEY is not the key');
 });
+
+test('names secrets of every kind that the key does not open', async () => {
+  await db.query('DELETE FROM event_subscriptions');
+  await db.query(
+    `INSERT INTO stored_secrets (id, team_id, name, vault_key_id, sealed_value) SELECT gen_random_uuid(), $1, name, 'gone', '' FROM unnest('{A,B}'::text[]) AS name`,
+    [source.teamId],
+  );
+  await db.query(
+    `INSERT INTO mcp_servers (id, team_id, name, command, vault_key_id, sealed_values) VALUES (gen_random_uuid(), $1, 'M', 'm', 'gone', '')`,
+    [source.teamId],
+  );
+  await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
+  try {
+    const { keyProblem } = await imported(async () => undefined);
+    expect(keyProblem).toContain('the key that opens 2 stored secrets, the values of 1 MCP server, so runs');
+  } finally {
+    await db.query('DELETE FROM stored_secrets');
+    await db.query('DELETE FROM mcp_servers');
+  }
+});

@@ -2,7 +2,7 @@ import { readVault, secretsKeyFile } from '../secrets/vault.ts';
 import { type DataPlace, withStore } from '../store/transfer/data-folder.ts';
 import type { TransferResult } from '../store/transfer/export.ts';
 import { importDatabase } from '../store/transfer/import.ts';
-import { findKeyProblem } from '../subscriptions/unsigned.ts';
+import { findKeyProblem } from './find-key-problem.ts';
 
 export interface ImportResult extends TransferResult {
   /** Why the key of this installation does not decrypt the imported secrets, and which file to copy; null: it decrypts them. */

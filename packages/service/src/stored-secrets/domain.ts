@@ -7,7 +7,7 @@ import { sealAgain } from '../secrets/seal-again.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Database } from '../store/database/database.ts';
 import { deleteRunSecrets } from './run-secrets.ts';
-import { countUnreadable, sealedRows } from './sealed-rows.ts';
+import { sealedRunSecrets, sealedSecrets } from './sealed-rows.ts';
 
 interface SecretDeps {
   readonly db: Database;
@@ -20,17 +20,17 @@ export function storedSecretsDomain({ db, log, vault }: SecretDeps): Domain {
   return {
     name: 'secrets',
     open: async () => {
-      const unreadable = await countUnreadable(db, vault.keyIds);
-      if (unreadable > 0)
+      const [unreadable] = await db.query(sealedSecrets.countOthers, [vault.keyIds]);
+      if (unreadable && unreadable.count > 0)
         log.warn(
-          { secrets: unreadable },
+          { secrets: unreadable.count },
           'stored secrets were sealed with a key that is not here: put the right secrets-key (or RUNYARD_SECRETS_KEY) back and restart, or set them again',
         );
     },
     retention: { deleteRunDetail: deleteRunSecrets },
     sealAgain: async () => {
       let left = 0;
-      for (const rows of sealedRows) left += await sealAgain(db, vault, rows);
+      for (const rows of [sealedSecrets, sealedRunSecrets]) left += await sealAgain(db, vault, rows);
       return left;
     },
   };

@@ -1,11 +1,11 @@
 import type { SealedRows } from '../secrets/seal-again.ts';
-import type { Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, integer, nullable, uuid } from '../store/database/statement.ts';
 import { purposeOfRunSecret, purposeOfSecret } from './seal-purpose.ts';
 
 const read = { id: uuid, sealed: bytes, earlier: nullable(bytes) };
 
-const secrets: SealedRows = {
+/** The stored secrets. */
+export const sealedSecrets: SealedRows = {
   read: defineStatement({
     name: 'read_secrets_to_seal_again',
     text: `
@@ -22,13 +22,14 @@ const secrets: SealedRows = {
   }),
   countOthers: defineStatement({
     name: 'count_secrets_of_other_keys',
-    text: 'SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> $1',
+    text: 'SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> ALL($1::text[])',
     row: { count: integer },
   }),
   purpose: purposeOfSecret,
 };
 
-const secretsOfRuns: SealedRows = {
+/** The copies of secrets that runs have. */
+export const sealedRunSecrets: SealedRows = {
   read: defineStatement({
     name: 'read_secrets_of_runs_to_seal_again',
     text: `
@@ -45,23 +46,8 @@ const secretsOfRuns: SealedRows = {
   }),
   countOthers: defineStatement({
     name: 'count_secrets_of_runs_of_other_keys',
-    text: 'SELECT count(*) AS count FROM run_secrets WHERE vault_key_id <> $1',
+    text: 'SELECT count(*) AS count FROM run_secrets WHERE vault_key_id <> ALL($1::text[])',
     row: { count: integer },
   }),
   purpose: purposeOfRunSecret,
 };
-
-/** The tables of this folder with encrypted texts. */
-export const sealedRows: readonly SealedRows[] = [secrets, secretsOfRuns];
-
-const countOfOtherKeys = defineStatement({
-  name: 'count_unreadable_stored_secrets',
-  text: 'SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> ALL($1::text[])',
-  row: { count: integer },
-});
-
-/** Counts the stored secrets that none of these keys decrypts. */
-export async function countUnreadable(db: Queryable, keyIds: readonly string[]): Promise<number> {
-  const [row] = await db.query(countOfOtherKeys, [keyIds]);
-  return row?.count ?? 0;
-}

@@ -20,7 +20,7 @@ export const sealedSubscriptions: SealedRows = {
   }),
   countOthers: defineStatement({
     name: 'count_event_subscriptions_of_other_keys',
-    text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> $1',
+    text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> ALL($1::text[])',
     row: { count: integer },
   }),
   purpose: sealPurpose,

@@ -1,6 +1,8 @@
 /** Deliveries that cannot be signed, because the secret of their subscription was encrypted with another key than this process has. */
+import { describeKeyProblem, type KeyPlace } from '../secrets/key-problem.ts';
 import type { Queryable } from '../store/database/database.ts';
-import { defineStatement, integer, uuid } from '../store/database/statement.ts';
+import { defineStatement, uuid } from '../store/database/statement.ts';
+import { sealedSubscriptions } from './sealed-rows.ts';
 
 /** A process with the right key begins a due delivery within about a second, so after this time no such process exists. */
 const patienceSeconds = 10;
@@ -67,32 +69,15 @@ export async function settleUnsigned(
   return { givenUp: lost.length, sentAgain: again.length };
 }
 
-const countUnreadable = defineStatement({
-  name: 'count_unreadable_secrets',
-  text: 'SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> ALL($1::text[])',
-  row: { count: integer },
-});
-
-/**
- * Checks that the key decrypts the stored secrets. Returns null, or the fault and which file to copy. `keyIds` is empty if there is no
- * key yet. `file` is the path of this installation's secrets-key.
- */
-export async function findKeyProblem(
-  db: Queryable,
-  {
-    keyIds,
-    file,
-    isSetting,
-  }: { readonly keyIds: readonly string[]; readonly file: string; readonly isSetting: boolean },
-): Promise<string | null> {
-  const [row] = await db.query(countUnreadable, [keyIds]);
+/** Checks that the keys decrypt the secrets of subscriptions. Returns null, or the fault and which file to copy. */
+export async function findKeyProblem(db: Queryable, place: KeyPlace): Promise<string | null> {
+  const [row] = await db.query(sealedSubscriptions.countOthers, [place.keyIds]);
   const count = row?.count ?? 0;
   if (count === 0) return null;
-  const wrong = isSetting
-    ? 'RUNYARD_SECRETS_KEY is not the key that opens'
-    : `${file} ${keyIds.length === 0 ? 'is missing: it holds the key that opens' : 'does not hold the key that opens'}`;
-  const fix = isSetting
-    ? 'Set it to the key of the installation that they come from'
-    : `Copy secrets-key to ${file} from the data folder that they come from (or set RUNYARD_SECRETS_KEY, if that installation had it)`;
-  return `${wrong} the secrets of ${count} event ${count === 1 ? 'subscription' : 'subscriptions'}, so their deliveries fail. ${fix}, and restart Runyard: what has failed is sent then. If the key is lost, rotate the secret of each.`;
+  return describeKeyProblem(place, {
+    sealed: `the secrets of ${count} event ${count === 1 ? 'subscription' : 'subscriptions'}`,
+    effect: 'so their deliveries fail',
+    afterwards: 'what has failed is sent then',
+    otherwise: 'rotate the secret of each',
+  });
 }

@@ -23,7 +23,7 @@ export const sealedWebhooks: SealedRows = {
   }),
   countOthers: defineStatement({
     name: 'count_webhooks_of_other_keys',
-    text: 'SELECT count(*) AS count FROM webhooks WHERE vault_key_id <> $1',
+    text: 'SELECT count(*) AS count FROM webhooks WHERE vault_key_id <> ALL($1::text[])',
     row: { count: integer },
   }),
   purpose: sealPurpose,
