@@ -30,6 +30,7 @@ import { openDatabase } from '../store/database/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded/start.ts';
 import { watchFreeSpace } from '../store/free-space/free-space.ts';
 import { migrateDatabase } from '../store/migrations/migrate.ts';
+import { keptByExports } from '../store/transfer/running-exports.ts';
 import { openWebhookDirectory } from '../webhooks/ingest/directory.ts';
 import { StartProblem } from './start-problem.ts';
 import type { Undo } from './undo.ts';
@@ -95,7 +96,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     vault,
     random: Math.random,
   };
-  const blobs = await openFolderBlobs(path.join(dataDir, 'blobs'));
+  const blobs = keptByExports(await openFolderBlobs(path.join(dataDir, 'blobs')), db);
   const signing = await loadSigner(db);
   const codeHosts = openCodeHosts({
     db,

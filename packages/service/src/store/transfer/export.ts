@@ -9,6 +9,7 @@ import type { BlobStore } from '../blobs/blobs.ts';
 import type { Database } from '../database/database.ts';
 import { readApplied } from '../migrations/migrate.ts';
 import { formatName, formatVersion, sectionBody, sectionHead } from './export-format.ts';
+import { beginExport, endExport } from './running-exports.ts';
 import { readSequences, readTables } from './schema-objects.ts';
 
 export interface ExportOptions {
@@ -26,7 +27,7 @@ export interface TransferResult {
 
 /**
  * Writes everything to one file (`export-format.ts`), while the service runs: the tables as they were at one moment (one REPEATABLE
- * READ transaction), then the blobs. A blob that retention deletes in between is missing in the file.
+ * READ transaction), then the blobs. The service deletes no blob meanwhile (`running-exports.ts`).
  */
 export async function exportDatabase({ db, blobs, to }: ExportOptions): Promise<TransferResult> {
   const result = { tables: 0, rows: 0, blobs: 0 };
@@ -65,19 +66,21 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
   held.catch(opened.reject);
   try {
     const client = await opened.promise;
+    await beginExport(client);
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET bytea_output = 'hex'");
     yield* databaseSections(client, result);
     await client.query('COMMIT');
+    for await (const { key } of blobs.list()) {
+      const blob = await blobs.get(key);
+      if (blob === undefined) continue;
+      yield sectionHead({ blob: key });
+      yield* sectionBody(blob.stream);
+      result.blobs += 1;
+    }
+    await endExport(client);
   } finally {
     release.resolve();
     await held.catch(() => undefined);
-  }
-  for await (const { key } of blobs.list()) {
-    const blob = await blobs.get(key);
-    if (blob === undefined) continue;
-    yield sectionHead({ blob: key });
-    yield* sectionBody(blob.stream);
-    result.blobs += 1;
   }
   yield sectionHead({ end: true, tables: result.tables, blobs: result.blobs });
 }

@@ -1,0 +1,58 @@
+/**
+ * Keeps all blobs while an export runs. An export writes the rows of one moment and then the blobs that they name, which takes minutes.
+ * Runs that go on meanwhile replace their blobs, such as the archive of the workspace after each turn.
+ */
+import type pg from 'pg';
+import type { BlobStore } from '../blobs/blobs.ts';
+import type { Queryable } from '../database/database.ts';
+import { boolean, defineStatement } from '../database/statement.ts';
+import { StoreUnavailable } from '../database/unavailable.ts';
+
+/** Two arbitrary numbers of 32 bits, the same in all versions of Runyard. */
+const lock = { first: 723_643_015, second: 1 };
+
+/**
+ * Begins to keep blobs, until `endExport` or the end of the connection. Call it before the transaction: its snapshot then has no row whose
+ * blob is deleted later.
+ */
+export async function beginExport(client: pg.ClientBase): Promise<void> {
+  await client.query(`SET idle_session_timeout = 0; SELECT pg_advisory_lock_shared(${lock.first}, ${lock.second})`);
+}
+
+/** Ends it. Throws if the connection was lost meanwhile, because blobs may then have been deleted. */
+export async function endExport(client: pg.ClientBase): Promise<void> {
+  await client.query(`SELECT pg_advisory_unlock_shared(${lock.first}, ${lock.second})`).catch((error: Error) => {
+    throw new Error(`The connection to the database was lost during the export (${error.message}). Export again.`, {
+      cause: error,
+    });
+  });
+}
+
+const findExport = defineStatement({
+  name: 'find_running_export',
+  text: `
+    SELECT EXISTS (
+      SELECT FROM pg_locks
+      WHERE locktype = 'advisory' AND classid = ${lock.first} AND objid = ${lock.second} AND objsubid = 2
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS "isRunning"`,
+  row: { isRunning: boolean },
+});
+
+/**
+ * Returns a blob store that deletes nothing while an export of the database runs. The row that named the blob must be deleted in a
+ * transaction that has ended: an export that begins later does not have it. The nightly sweep deletes what is left.
+ */
+export function keptByExports(blobs: BlobStore, db: Queryable): BlobStore {
+  return {
+    ...blobs,
+    async delete(key) {
+      const [found] = await db.query(findExport).catch((error: unknown) => {
+        // Callers have done their work when they delete, so they do not fail for a database that is away.
+        if (error instanceof StoreUnavailable) return [{ isRunning: true }];
+        throw error;
+      });
+      if (found?.isRunning === false) await blobs.delete(key);
+    },
+  };
+}
