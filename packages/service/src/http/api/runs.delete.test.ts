@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { endSandbox } from '../../executions/reconcile/sandbox-end.ts';
@@ -45,6 +46,17 @@ async function endedRun(body: Record<string, unknown> = {}) {
   return { ...execution, artifactUid: reported.artifact_uid };
 }
 
+/** Stores the files of a skill for a run. */
+async function storeSkill(runId: string): Promise<void> {
+  const { db, blobs } = service.deps;
+  await blobs.put(`skills/${runId}`, Readable.from([Buffer.from('{}')]), { maxBytes: 10 });
+  await db.query(
+    `INSERT INTO run_skills (id, run_id, position, name, description, owner, repo, path, commit_id, blob_key)
+     VALUES ($1, $1, 0, 's', '', 'o', 'r', 'SKILL.md', $2, $3)`,
+    [runId, '0'.repeat(40), `skills/${runId}`],
+  );
+}
+
 const remaining = async (runId: string, executionId: string) => {
   const counts = await service.deps.db.query<{ table: string; rows: number }>(
     `SELECT 'runs' AS table, count(*)::int AS rows FROM runs WHERE id = $1
@@ -64,7 +76,8 @@ describe('DELETE /agent/runs/{runId}', () => {
   test('deletes an ended run with its rows and blobs, and closes its streams and URLs', async () => {
     const before = await blobKeys();
     const { runId, executionId, artifactUid, conversationId } = await endedRun();
-    expect((await blobKeys()).length - before.length).toBe(3);
+    await storeSkill(runId);
+    expect((await blobKeys()).length - before.length).toBe(4);
     expect(await remaining(runId, executionId)).toEqual(
       expect.arrayContaining(['runs', 'conversation_events', 'attachments', 'artifacts']),
     );

@@ -1,15 +1,14 @@
 import { isTerminal, terminalStates } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import { type Author, recordChange } from '../../access/audit/record.ts';
-import { executionBlobs } from '../../executions/blob-columns.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endWait } from '../../executions/idle/idle.ts';
 import { waitForRuns } from '../../executions/wait-for-runs.ts';
-import { fileBlobs } from '../../files/blob-columns.ts';
 import type { Queryable } from '../../store/database/database.ts';
 import { defineStatement, nullable, text } from '../../store/database/statement.ts';
 import { isUuid } from '../../store/database/uuid.ts';
+import { runBlobs } from './run-blobs.ts';
 
 /** Outcome of a delete. */
 export type DeleteRunOutcome =
@@ -100,7 +99,7 @@ const deleteRows = defineStatement({
 });
 
 /** Keys of all blobs that belong to the runs `$1::uuid[]`. */
-const blobKeysOfRuns = [...fileBlobs, ...executionBlobs].map(({ ofRuns }) => ofRuns).join('\nUNION ');
+const blobKeysOfRuns = runBlobs.map(({ ofRuns }) => ofRuns).join('\nUNION ');
 
 /** Deletes runs whose rows the transaction has locked and checked. Returns the keys of their blobs. */
 export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
