@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import type { BlobStore } from '../packages/service/src/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../packages/service/src/store/blobs/folder-blobs.ts';
 import { type Database, openDatabase } from '../packages/service/src/store/database/database.ts';
 import { silentLog } from '../packages/service/src/store/database/log.ts';
-import { migrateDatabase } from '../packages/service/src/store/migrations/migrate.ts';
+import { migrateDatabase, migrationsFolder } from '../packages/service/src/store/migrations/migrate.ts';
 import { exportDatabase } from '../packages/service/src/store/transfer/export.ts';
 import { importDatabase } from '../packages/service/src/store/transfer/import.ts';
 import { createEmptyDatabase, createTestDatabase } from '../packages/service/test/database.ts';
@@ -255,6 +255,22 @@ describe('refuses an import and leaves nothing', () => {
     expect(await isEmpty(target)).toBe(true);
   });
 
+  test('if a head was changed, also that of a sequence', async () => {
+    const text = await readFile(file(), 'latin1');
+    for (const [pattern, by] of [
+      [/"teams_number_seq","lastValue":"2"/, '"teams_number_seq","lastValue":"1"'],
+      ['{"blob":"artifacts/empty"', '{"blob":"artifacts/empti"'],
+      [/"migrations":.*/, '"x":1}'],
+      ['{"table":"runs"', '{"cable":"runs"'],
+    ] as const) {
+      const changed = text.replace(pattern, by);
+      expect(changed).not.toBe(text);
+      await writeFile(`${file()}2`, changed, 'latin1');
+      await expect(importDatabase({ ...target, from: `${file()}2` })).rejects.toThrow(/damaged/);
+      expect(await isEmpty(target)).toBe(true);
+    }
+  });
+
   test.each(['', 'PK\u0003\u0004', '{"some":"json"}\n', 'x'.repeat(3_000_000)])(
     'if it is another kind of file',
     async (content) => {
@@ -264,11 +280,58 @@ describe('refuses an import and leaves nothing', () => {
   );
 
   test('if the file was made by a Runyard with other migrations', async () => {
-    const [head, ...rest] = (await readFile(file(), 'latin1')).split('\n');
-    const other = JSON.parse(head ?? '');
-    other.migrations.push({ version: 9999, name: '9999_future', checksum: 'x' });
-    await writeFile(file(), [JSON.stringify(other), ...rest].join('\n'), 'latin1');
+    await writeFile(file(), await withMigration());
     await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/made at migration 9999_future/);
     expect(await isEmpty(target)).toBe(true);
+  });
+
+  test('and creates no table if the file is of a newer Runyard, or the database belongs to another program', async () => {
+    const empty = await place({ migrated: false });
+    const tables = () => empty.db.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+    await writeFile(`${file()}2`, await withMigration());
+    await expect(importDatabase({ ...empty, from: `${file()}2` })).rejects.toThrow(/does not have/);
+    expect(await tables()).toEqual([]);
+    await empty.db.query('CREATE TABLE recipes (id integer)');
+    await expect(importDatabase({ ...empty, from: file() })).rejects.toThrow(/another program, such as recipes/);
+    expect(await tables()).toEqual([{ tablename: 'recipes' }]);
+  });
+});
+
+/** Returns an export of a version that has one more migration. */
+async function withMigration(): Promise<Buffer> {
+  const bytes = await readFile(file());
+  const end = bytes.indexOf(10);
+  const head = JSON.parse(bytes.subarray(0, end).toString());
+  head.migrations.push({ version: 9999, name: '9999_future', checksum: 'x' });
+  return Buffer.concat([Buffer.from(JSON.stringify(head)), bytes.subarray(end)]);
+}
+
+describe('from an older version', () => {
+  const add = async (folderOfMigrations: string, sql: string) =>
+    await writeFile(path.join(folderOfMigrations, '9999_more.sql'), sql);
+
+  test('continues after an import that ended while it made the tables', async () => {
+    const source = await place();
+    await fill(source);
+    await exportDatabase({ ...source, to: file() });
+    const target = await place({ migrated: false });
+    await migrateDatabase(target.db, { upTo: 3 });
+    await importDatabase({ ...target, from: file() });
+    expect(await contents(target)).toEqual(await contents(source));
+  });
+
+  test('says that the rows are there if only the migration to the present version fails', async () => {
+    const source = await place();
+    await fill(source);
+    await exportDatabase({ ...source, to: file() });
+    const newer = path.join(folder, 'migrations');
+    await cp(migrationsFolder, newer, { recursive: true });
+    await add(newer, 'SELECT 1 / 0');
+    const target = await place({ migrated: false });
+    const failed = importDatabase({ ...target, from: file(), migrations: newer });
+    await expect(failed).rejects.toThrow(/Everything was imported.*division by zero.*Do not import again/);
+    await add(newer, 'SELECT 1');
+    await migrateDatabase(target.db, { folder: newer });
+    expect(await contents(target)).toEqual(await contents(source));
   });
 });

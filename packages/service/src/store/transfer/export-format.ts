@@ -5,35 +5,48 @@
  *     {"table":"runs","columns":["id",…]}         then a body: rows in PostgreSQL's text format of COPY
  *     {"sequence":"teams_number_seq","lastValue":"7","isCalled":true}
  *     {"blob":"artifacts/0190…"}                  then a body: the bytes
- *     {"end":true,"tables":18,"blobs":4}
+ *     {"end":true,"tables":18,"blobs":4,"heads":"…"}
  *
  * Each head is a line of JSON. A body is a row of chunks, each a length (4 bytes, big-endian) and as many bytes; length 0
- * ends it. Then a line of JSON follows: {"bytes":…,"sha256":"…"}. So a file that was cut off or changed is always seen.
+ * ends it. Then a line of JSON follows: {"bytes":…,"sha256":"…"}. `heads` is the SHA-256 of all heads before the last one; older
+ * versions did not write it. So a file that was cut off or changed is always seen.
  * The file holds everything, secrets too: keep it like a password.
  */
 import { createHash } from 'node:crypto';
-import type { AppliedMigration } from '../migrations/migrate.ts';
+import { z } from 'zod';
 
 export const formatName = 'runyard-export';
 export const formatVersion = 1;
 
-export type Section =
-  | {
-      readonly format: string;
-      readonly version: number;
-      readonly createdAt: string;
-      readonly migrations: readonly AppliedMigration[];
-    }
-  | { readonly table: string; readonly columns: readonly string[] }
-  | { readonly sequence: string; readonly lastValue: string; readonly isCalled: boolean }
-  | { readonly blob: string }
-  | { readonly end: true; readonly tables: number; readonly blobs: number };
+const sectionSchema = z.union([
+  z.object({
+    format: z.literal(formatName),
+    version: z.number(),
+    createdAt: z.string(),
+    migrations: z.array(z.object({ version: z.int(), name: z.string(), checksum: z.string() })),
+  }),
+  z.object({ table: z.string(), columns: z.array(z.string()).readonly() }),
+  z.object({ sequence: z.string(), lastValue: z.string().regex(/^-?\d{1,19}$/), isCalled: z.boolean() }),
+  z.object({ blob: z.string() }),
+  z.object({ end: z.literal(true), tables: z.int(), blobs: z.int(), heads: z.string().optional() }),
+]);
+
+export type Section = z.infer<typeof sectionSchema>;
+
+const bodyEndSchema = z.object({ bytes: z.int(), sha256: z.string() });
 
 const maxChunkBytes = 1024 * 1024;
 const maxLineBytes = 1024 * 1024;
 
-export function sectionHead(section: Section): Buffer {
-  return Buffer.from(`${JSON.stringify(section)}\n`);
+/** Returns the function that makes the heads of a file, in their order. It adds `heads` to the last one. */
+export function makeSectionHeads(): (section: Section) => Buffer {
+  const heads = createHash('sha256');
+  return (section) => {
+    const whole = 'end' in section ? { ...section, heads: heads.digest('hex') } : section;
+    const line = Buffer.from(`${JSON.stringify(whole)}\n`);
+    if (!('end' in section)) heads.update(line);
+    return line;
+  };
 }
 
 /** The chunks, and the line that ends a body. */
@@ -80,7 +93,8 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
     rest = rest.subarray(length);
     return taken;
   };
-  const line = async (): Promise<unknown> => {
+  const heads = createHash('sha256');
+  const line = async (): Promise<Buffer> => {
     for (;;) {
       const end = rest.indexOf(10);
       if (end > maxLineBytes || (end < 0 && rest.length > maxLineBytes)) throw damaged();
@@ -88,19 +102,16 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
         await more();
         continue;
       }
-      const text = (await take(end + 1)).toString();
-      try {
-        return JSON.parse(text);
-      } catch {
-        throw damaged();
-      }
+      return await take(end + 1);
     }
   };
   return {
     head: async () => {
-      const head = await line();
-      if (typeof head !== 'object' || head === null) throw damaged();
-      return head as Section;
+      const bytes = await line();
+      const head = parsed(sectionSchema, bytes);
+      if (!('end' in head)) heads.update(bytes);
+      else if (head.heads !== undefined && head.heads !== heads.digest('hex')) throw damaged();
+      return head;
     },
     body: async function* () {
       const hash = createHash('sha256');
@@ -114,10 +125,19 @@ export function readExport(source: AsyncIterable<Uint8Array>): ExportReader {
         bytes += length;
         yield chunk;
       }
-      const told = (await line()) as { bytes?: unknown; sha256?: unknown };
+      const told = parsed(bodyEndSchema, await line());
       if (told.bytes !== bytes || told.sha256 !== hash.digest('hex')) throw damaged();
     },
   };
+}
+
+/** Reads a line. Throws if it is not as the schema says. */
+function parsed<T>(schema: z.ZodType<T>, line: Buffer): T {
+  try {
+    return schema.parse(JSON.parse(line.toString()));
+  } catch {
+    throw damaged();
+  }
 }
 
 function damaged(): Error {

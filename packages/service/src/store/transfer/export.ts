@@ -8,7 +8,7 @@ import copyStreams from 'pg-copy-streams';
 import type { BlobStore } from '../blobs/blobs.ts';
 import type { Database } from '../database/database.ts';
 import { readApplied } from '../migrations/migrate.ts';
-import { formatName, formatVersion, sectionBody, sectionHead } from './export-format.ts';
+import { formatName, formatVersion, makeSectionHeads, type Section, sectionBody } from './export-format.ts';
 import { beginExport, endExport } from './running-exports.ts';
 import { readSequences, readTables } from './schema-objects.ts';
 
@@ -56,6 +56,7 @@ interface Counts {
 }
 
 async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): AsyncGenerator<Uint8Array> {
+  const sectionHead = makeSectionHeads();
   // A generator cannot yield from inside a callback, so this promise keeps the connection open.
   const release = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<pg.Client>();
@@ -68,7 +69,7 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
     const client = await opened.promise;
     await beginExport(client);
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET bytea_output = 'hex'");
-    yield* databaseSections(client, result);
+    yield* databaseSections(client, sectionHead, result);
     await client.query('COMMIT');
     for await (const { key } of blobs.list()) {
       const blob = await blobs.get(key);
@@ -85,7 +86,11 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
   yield sectionHead({ end: true, tables: result.tables, blobs: result.blobs });
 }
 
-async function* databaseSections(client: pg.Client, result: Counts): AsyncGenerator<Uint8Array> {
+async function* databaseSections(
+  client: pg.Client,
+  sectionHead: (section: Section) => Buffer,
+  result: Counts,
+): AsyncGenerator<Uint8Array> {
   const migrations = await readApplied(client);
   yield sectionHead({ format: formatName, version: formatVersion, createdAt: new Date().toISOString(), migrations });
   for (const { name, columns } of await readTables(client)) {

@@ -5,10 +5,16 @@ import pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import type { BlobStore } from '../blobs/blobs.ts';
 import type { Database } from '../database/database.ts';
-import { type AppliedMigration, migrateDatabase, migrationsFolder, readAppliedIfAny } from '../migrations/migrate.ts';
+import {
+  type AppliedMigration,
+  migrateDatabase,
+  migrationsFolder,
+  readAppliedIfAny,
+  readMigrations,
+} from '../migrations/migrate.ts';
 import type { TransferResult } from './export.ts';
 import { type ExportReader, formatName, formatVersion, readExport } from './export-format.ts';
-import { type ForeignKey, readForeignKeys, readTables, type TableObject } from './schema-objects.ts';
+import { type ForeignKey, readForeignKeys, readSequences, readTables, type TableObject } from './schema-objects.ts';
 
 export interface ImportOptions {
   readonly db: Database;
@@ -20,9 +26,9 @@ export interface ImportOptions {
 
 /**
  * Fills an empty database from an export, all or nothing: after an error in the file no row of it stays, and no blob that was not there
- * before. An export of an older Runyard goes into a database without tables, which is migrated to the export's version, filled, and then
- * migrated to the present one; if that fails, the next start of the service tries it again. Throws if a table has rows, and if the file
- * is damaged, cut off, or of a newer Runyard.
+ * before. The database is migrated to the export's version, filled, and then migrated to the present one; if that fails, the next start
+ * of the service tries it again. Throws if a table has rows, if the database is of a newer version than the export, and if the file is
+ * damaged, cut off, or of a newer Runyard.
  */
 export async function importDatabase({
   db,
@@ -35,7 +41,12 @@ export async function importDatabase({
   try {
     await prepareTables(db, await readHeader(reader), migrations);
     const result = await db.onOwnConnection((client) => fill(client, reader, blobs));
-    await migrateDatabase(db, { folder: migrations });
+    await migrateDatabase(db, { folder: migrations }).catch((error: Error) => {
+      throw new Error(
+        `Everything was imported, but not migrated to this version (${error.message}). Do not import again: the next start of Runyard tries the migration again.`,
+        { cause: error },
+      );
+    });
     await db.onOwnConnection((client) => client.query('ANALYZE'));
     return result;
   } finally {
@@ -51,19 +62,37 @@ async function readHeader(reader: ExportReader): Promise<readonly AppliedMigrati
   return head.migrations;
 }
 
+/** Brings a database without rows to the migrations of an export. Throws, and changes nothing, if that is impossible. */
 async function prepareTables(db: Database, wanted: readonly AppliedMigration[], folder: string): Promise<void> {
   const last = wanted.at(-1);
   if (last === undefined) throw new Error('The export names no migration');
-  const state = await db.onOwnConnection(readAppliedIfAny);
-  if (state.length === 0) await migrateDatabase(db, { folder, upTo: last.version });
-  const applied = await db.onOwnConnection(readAppliedIfAny);
-  const fits =
-    applied.length === wanted.length && applied.every(({ checksum }, index) => checksum === wanted[index]?.checksum);
-  if (!fits) {
+  const made = `The export was made at migration ${last.name}`;
+  if (!isBeginning(wanted, await readMigrations(folder)))
     throw new Error(
-      `The export was made at migration ${last.name}, the database is at ${applied.at(-1)?.name ?? 'none'}. Import into a new database without tables, with this Runyard or a newer one.`,
+      `${made}, which this Runyard does not have. Import it with the Runyard that wrote it or a newer one.`,
     );
-  }
+  await db.onOwnConnection(async (client) => {
+    const applied = await readAppliedIfAny(client);
+    if (!isBeginning(applied, wanted))
+      throw new Error(
+        `${made}, the database is at ${applied.at(-1)?.name}. Import into a new database without tables.`,
+      );
+    const tables = await readTables(client);
+    const [foreign] = applied.length === 0 ? tables : [];
+    if (foreign !== undefined)
+      throw new Error(
+        `The database has tables of another program, such as ${foreign.name}. Import into a new database.`,
+      );
+    for (const { name } of tables) await requireEmpty(client, name);
+  });
+  await migrateDatabase(db, { folder, upTo: last.version });
+}
+
+function isBeginning(some: readonly AppliedMigration[], all: readonly AppliedMigration[]): boolean {
+  return some.every(({ version, checksum }, index) => {
+    const other = all[index];
+    return other?.version === version && other.checksum === checksum;
+  });
 }
 
 async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): Promise<TransferResult> {
@@ -87,12 +116,15 @@ async function fill(client: pg.Client, reader: ExportReader, blobs: BlobStore): 
 /** The locks prevent that a service on the same database writes meanwhile. */
 async function lockEmpty(client: pg.Client, tables: readonly TableObject[]): Promise<void> {
   for (const { name } of tables) {
-    const table = pg.escapeIdentifier(name);
-    await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-    const { rowCount } = await client.query(`SELECT FROM ${table} LIMIT 1`);
-    if (rowCount !== 0)
-      throw new Error(`The database is not empty: table ${name} has rows. Import into a new database or data folder.`);
+    await client.query(`LOCK TABLE ${pg.escapeIdentifier(name)} IN ACCESS EXCLUSIVE MODE`);
+    await requireEmpty(client, name);
   }
+}
+
+async function requireEmpty(client: pg.Client, table: string): Promise<void> {
+  const { rowCount } = await client.query(`SELECT FROM ${pg.escapeIdentifier(table)} LIMIT 1`);
+  if (rowCount !== 0)
+    throw new Error(`The database is not empty: table ${table} has rows. Import into a new database or data folder.`);
 }
 
 /**
@@ -129,6 +161,7 @@ async function readSections(
   added: string[],
 ): Promise<TransferResult> {
   const waiting = new Map(tables.map((table) => [table.name, table]));
+  const sequences = new Set(await readSequences(client));
   let rows = 0;
   let blobCount = 0;
   for (;;) {
@@ -140,6 +173,7 @@ async function readSections(
       waiting.delete(head.table);
       rows += await copyIn(client, reader, { name: table.name, columns: head.columns });
     } else if ('sequence' in head) {
+      if (!sequences.delete(head.sequence)) throw new Error(`The export's sequence ${head.sequence} does not fit`);
       await client.query('SELECT setval($1::regclass, $2::bigint, $3)', [
         pg.escapeIdentifier(head.sequence),
         head.lastValue,
@@ -152,11 +186,11 @@ async function readSections(
       await blobs.put(head.blob, reader.body(), { maxBytes: Number.MAX_SAFE_INTEGER });
     } else if ('end' in head) {
       const done = tables.length - waiting.size;
-      if (waiting.size > 0 || head.tables !== done || head.blobs !== blobCount)
+      if (waiting.size > 0 || sequences.size > 0 || head.tables !== done || head.blobs !== blobCount)
         throw new Error('The export is not complete');
       return { tables: done, rows, blobs: blobCount };
     } else {
-      throw new Error('The export holds something that this Runyard does not know');
+      throw new Error('The export has two beginnings');
     }
   }
 }
