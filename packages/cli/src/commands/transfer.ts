@@ -36,6 +36,12 @@ export async function importAll(context: Context, file: string): Promise<void> {
   const place = { ...dataPlace(context), ...(secretsKey === undefined ? {} : { secretsKey }) };
   const result = await importInstallation(place, source).catch(toFailure);
   context.report(`read ${source}: ${describe(result)}`);
+  if (result.missingBlobs > 0) {
+    const missing = result.missingBlobs;
+    context.report(
+      `the export lacks the bytes of ${formatCount(missing)} ${missing === 1 ? 'row' : 'rows'}, such as attachments, artifacts or workspaces: they were missing when it was written. The next nightly sweep names each in ${path.join(context.folder.path, 'logs', 'service.log')}`,
+    );
+  }
   if (result.keyProblem !== null) context.report(result.keyProblem);
   if (!existsSync(context.folder.bootstrapKeyFile)) {
     context.report(

@@ -57,8 +57,12 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
   return deleted;
 }
 
+type MissingBlobDeps = Pick<BlobSweepDeps, 'db' | 'blobs' | 'columns' | 'goOn'> & {
+  readonly log: Pick<Logger, 'error'>;
+};
+
 /** Logs rows whose blob is missing. Returns their number. */
-export async function reportMissingBlobs(deps: BlobSweepDeps): Promise<number> {
+export async function reportMissingBlobs(deps: MissingBlobDeps): Promise<number> {
   const { db, blobs, columns, log, goOn } = deps;
   let missing = 0;
   for (const { table, column } of columns) {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../../test/database.ts';
 import { openTestSubscriptions } from '../../test/subscriptions.ts';
@@ -85,4 +86,17 @@ test('names secrets of every kind that the key does not open', async () => {
     await db.query('DELETE FROM stored_secrets');
     await db.query('DELETE FROM mcp_servers');
   }
+});
+
+test('counts the rows whose blob was missing when the file was written', async () => {
+  const run = await source.newRun();
+  const blobs = await openFolderBlobs(path.join(oldFolder, 'blobs'));
+  await blobs.put('artifacts/there', Readable.from([Buffer.from('x')]), { maxBytes: 10 });
+  await db.query(
+    `INSERT INTO run_skills (id, run_id, position, name, description, owner, repo, path, commit_id, blob_key)
+     SELECT gen_random_uuid(), $1, n, n, '', 'o', 'r', '', '', key FROM (VALUES (0, 'artifacts/there'), (1, 'skills/gone')) AS s (n, key)`,
+    [run],
+  );
+  await exportDatabase({ db, blobs, to: file });
+  expect((await imported(async () => undefined)).missingBlobs).toBe(1);
 });

@@ -1,3 +1,5 @@
+import { reportMissingBlobs } from '../retention/blobs.ts';
+import { runBlobs } from '../runs/delete/run-blobs.ts';
 import { readVault, secretsKeyFile } from '../secrets/vault.ts';
 import { type DataPlace, withStore } from '../store/transfer/data-folder.ts';
 import type { TransferResult } from '../store/transfer/export.ts';
@@ -7,10 +9,12 @@ import { findKeyProblem } from './find-key-problem.ts';
 export interface ImportResult extends TransferResult {
   /** Why the key of this installation does not decrypt the imported secrets, and which file to copy; null: it decrypts them. */
   readonly keyProblem: string | null;
+  /** Number of rows whose blob the file does not have: it was missing when the file was written. */
+  readonly missingBlobs: number;
 }
 
 /**
- * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it. The service must
+ * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it and that no blob is missing. The service must
  * not run. Rejects with a message for a person.
  */
 export async function importInstallation(
@@ -26,6 +30,13 @@ export async function importInstallation(
       file: secretsKeyFile(dataFolder),
       isSetting: secretsKey !== undefined,
     });
-    return { ...result, keyProblem };
+    const missingBlobs = await reportMissingBlobs({
+      db,
+      blobs,
+      columns: runBlobs,
+      log: { error: () => {} },
+      goOn: async () => {},
+    });
+    return { ...result, keyProblem, missingBlobs };
   });
 }
