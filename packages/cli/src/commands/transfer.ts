@@ -39,7 +39,7 @@ export async function importAll(context: Context, file: string): Promise<void> {
   if (result.missingBlobs > 0) {
     const missing = result.missingBlobs;
     context.report(
-      `the export lacks the bytes of ${formatCount(missing)} ${missing === 1 ? 'row' : 'rows'}, such as attachments, artifacts or workspaces: they were missing when it was written. The next nightly sweep names each in ${path.join(context.folder.path, 'logs', 'service.log')}`,
+      `the export lacks the bytes of ${formatCount(missing)} ${missing === 1 ? 'row' : 'rows'}, such as attachments, artifacts or workspaces: they were missing when it was written. The next nightly sweep names each in ${path.join(context.folder.logs, 'service.log')}`,
     );
   }
   if (result.keyProblem !== null) context.report(result.keyProblem);

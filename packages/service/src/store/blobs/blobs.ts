@@ -46,8 +46,10 @@ export interface BlobStore {
 const keyPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/;
 const maxKeyLength = 200;
 
-/** Throws if the key is not made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by `/`. */
+/** Returns true if the key is made of segments of `[A-Za-z0-9._-]`, each beginning with a letter or digit, separated by `/`. */
+export const isBlobKey = (key: string): boolean => key.length <= maxKeyLength && keyPattern.test(key);
+
+/** Throws if the key is none. */
 export function checkBlobKey(key: string): void {
-  if (key.length > maxKeyLength || !keyPattern.test(key))
-    throw new RangeError(`${JSON.stringify(key)} is not a blob key`);
+  if (!isBlobKey(key)) throw new RangeError(`${JSON.stringify(key)} is not a blob key`);
 }

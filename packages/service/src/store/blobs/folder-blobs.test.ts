@@ -121,6 +121,16 @@ test('lists every key with its size and time', async () => {
   ]);
 });
 
+test('lists no files of others', async () => {
+  await blobs.put('a', Readable.from([]), limits);
+  const [fan = ''] = await readdir(path.join(folder, 'objects'));
+  await writeFile(path.join(folder, 'objects', fan, '.nfs00000000024e0002'), '');
+  await writeFile(path.join(folder, 'objects', '.marker'), '');
+  const found: string[] = [];
+  for await (const { key } of blobs.list()) found.push(key);
+  expect(found).toEqual(['a']);
+});
+
 test.each([
   '',
   '.',

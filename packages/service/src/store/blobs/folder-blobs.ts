@@ -9,7 +9,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { stateOf, thisProcess } from '@runyard/contract/process-identity';
 import { asUnavailable } from '../database/unavailable.ts';
-import { type BlobStore, type ByteRange, checkBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
+import { type BlobStore, type ByteRange, checkBlobKey, isBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';
 
 /** Uploads of processes in other process namespaces are deleted when nothing was written for this long. */
@@ -109,11 +109,15 @@ async function get(file: string, range: ByteRange | undefined) {
   }
 }
 
+/** Skips files of others. NFS renames a deleted file that a process still reads to `.nfs…`. */
 async function* list(objects: string): AsyncIterable<ListedBlob> {
-  for (const fan of await readdir(objects)) {
-    for (const name of await readdir(path.join(objects, fan))) {
-      const found = await absentAsUndefined(stat(path.join(objects, fan, name)));
-      if (found?.isFile()) yield { key: name.replaceAll('+', '/'), sizeBytes: found.size, storedAt: found.mtime };
+  for (const fan of await readdir(objects, { withFileTypes: true })) {
+    if (!fan.isDirectory()) continue;
+    for (const name of await readdir(path.join(objects, fan.name))) {
+      const key = name.replaceAll('+', '/');
+      if (!isBlobKey(key)) continue;
+      const found = await absentAsUndefined(stat(path.join(objects, fan.name, name)));
+      if (found?.isFile()) yield { key, sizeBytes: found.size, storedAt: found.mtime };
     }
   }
 }
