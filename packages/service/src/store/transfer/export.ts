@@ -68,7 +68,7 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
   try {
     const client = await opened.promise;
     await beginExport(client);
-    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET bytea_output = 'hex'");
+    await beginSnapshot(client);
     yield* databaseSections(client, sectionHead, result);
     await client.query('COMMIT');
     for await (const { key } of blobs.list()) {
@@ -84,6 +84,17 @@ async function* exportChunks(db: Database, blobs: BlobStore, result: Counts): As
     await held.catch(() => undefined);
   }
   yield sectionHead({ end: true, tables: result.tables, blobs: result.blobs });
+}
+
+/**
+ * Begins a transaction that sees one moment. The locks prevent migrations meanwhile: a table that was rewritten after the snapshot looks
+ * empty in it ("Caveats" of PostgreSQL's chapter on concurrency). LOCK takes no snapshot, so the first statement after it does.
+ */
+async function beginSnapshot(client: pg.Client): Promise<void> {
+  const tables = await readTables(client);
+  const names = tables.map(({ name }) => pg.escapeIdentifier(name)).join(', ');
+  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET bytea_output = 'hex'");
+  if (names !== '') await client.query(`LOCK TABLE ${names} IN ACCESS SHARE MODE`);
 }
 
 async function* databaseSections(

@@ -41,6 +41,26 @@ test('keeps a blob that is deleted during an export, and deletes it after the ex
   expect(await ofService.stat('workspaces/1')).toBeUndefined();
 });
 
+test('exports the rows of a table that a migration rewrites meanwhile', async () => {
+  const { db } = database;
+  await db.query(`CREATE TABLE rewritten AS SELECT 'before the rewrite' AS text`);
+  const to = new PassThrough({ highWaterMark: 1 });
+  const exported = exportDatabase({ db, blobs: ofFolder, to });
+  await new Promise((resolve) => to.once('readable', resolve));
+  const rewritten = db.onOwnConnection(async (client) => {
+    await client.query('BEGIN; ALTER TABLE rewritten ADD COLUMN more uuid DEFAULT gen_random_uuid()');
+    await client.query('COMMIT');
+  });
+  const isDoneOrWaiting = async () =>
+    (await db.query(`SELECT FROM pg_attribute WHERE attrelid = 'rewritten'::regclass AND attname = 'more'`)).length >
+      0 || (await db.query(`SELECT FROM pg_locks WHERE relation = 'rewritten'::regclass AND NOT granted`)).length > 0;
+  await expect.poll(isDoneOrWaiting).toBe(true);
+  expect(await text(to)).toContain('before the rewrite');
+  await exported;
+  await rewritten;
+  await db.query('DROP TABLE rewritten');
+});
+
 test('deletes blobs after an export that was given up', async () => {
   await put('workspaces/2');
   const to = new PassThrough({ highWaterMark: 1 });
