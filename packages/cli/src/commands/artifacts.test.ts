@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
-import { safeFileName } from './artifacts.ts';
+import { lstatSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+import { safeFileName, writeBytes } from './artifacts.ts';
 
 test.each([
   ['report.pdf', 'report.pdf'],
@@ -18,4 +22,21 @@ test('keeps the extension of a name that is too long for a file system', () => {
   const name = safeFileName(`${'語'.repeat(300)}.txt`);
   expect(Buffer.byteLength(name)).toBeLessThanOrEqual(200);
   expect(name).toMatch(/^語+\.txt$/);
+});
+
+test('removes a file after a download that broke off, but no device', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'runyard-artifacts-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const nowhere = path.join(folder, 'nowhere');
+  symlinkSync('/dev/null', nowhere);
+  const brokenOff = async function* () {
+    yield Buffer.from('half');
+    throw new Error('the connection was lost');
+  };
+  for (const output of [nowhere, path.join(folder, 'file')]) {
+    const written = writeBytes({ out: () => {} }, Readable.from(brokenOff()), 'a.txt', { output });
+    await expect(written).rejects.toThrow('the connection was lost');
+  }
+  expect(readdirSync(folder)).toEqual(['nowhere']);
+  expect(lstatSync(nowhere).isSymbolicLink()).toBe(true);
 });

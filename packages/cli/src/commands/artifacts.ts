@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -52,11 +52,11 @@ export async function getArtifact(
     throw new Failure(`${harmlessLine(nameOf(item))} is a link, which has no bytes to download`);
   const read = await client.getArtifact({ params: { artifactUid } });
   if (read.artifact_type === 'PLAN')
-    return await write(context, Readable.from([read.data.content]), nameOf(item), options);
+    return await writeBytes(context, Readable.from([read.data.content]), nameOf(item), options);
   const response = await fetch(read.data.download_url);
   if (!response.ok || response.body === null)
     throw new Failure(`the download of ${harmlessLine(nameOf(item))} was answered with ${response.status}`);
-  await write(context, Readable.fromWeb(response.body as ReadableStream), nameOf(item), options);
+  await writeBytes(context, Readable.fromWeb(response.body as ReadableStream), nameOf(item), options);
 }
 
 async function readArtifacts(context: Context, run: string) {
@@ -65,8 +65,9 @@ async function readArtifacts(context: Context, run: string) {
   return { client, artifacts };
 }
 
-async function write(
-  context: Context,
+/** Writes an artifact to the place that `getArtifact` describes. After a failure it removes the file. */
+export async function writeBytes(
+  context: Pick<Context, 'out'>,
   bytes: Readable,
   name: string,
   { output }: { readonly output?: string },
@@ -85,7 +86,8 @@ async function write(
   try {
     await pipeline(bytes, target);
   } catch (error) {
-    if (opened) await rm(file, { force: true });
+    // The user may have named a device, or a link to one.
+    if (opened && (await lstat(file).catch(() => undefined))?.isFile()) await rm(file, { force: true });
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EEXIST') throw new Failure(`${file} exists already; choose another file with --output FILE`);
     throw new Failure(`cannot write ${file}: ${error instanceof Error ? error.message : String(error)}`);
