@@ -7,6 +7,7 @@ import {
   maxDefinitionFiles,
   maxDefinitionYamlBytes,
   maxDefinitionYamlTotalBytes,
+  maxDefinitionYamlValues,
   maxFactories,
   maxFactoryAgents,
   maxFactoryAutomations,
@@ -36,7 +37,7 @@ export const factoryLimits: readonly Limit[] = [
   },
   {
     of: 'YAML in the definition files of a factory',
-    most: `${size(maxDefinitionYamlBytes)} in a file, ${size(maxDefinitionYamlTotalBytes)} together`,
+    most: `${size(maxDefinitionYamlBytes)} in a file, ${size(maxDefinitionYamlTotalBytes)} and ${maxDefinitionYamlValues} values together`,
     above: definitionFault,
   },
   {

@@ -172,6 +172,8 @@ export const maxDefinitionFileBytes = 1024 * 1024;
 export const maxDefinitionYamlBytes = 32 * 1024;
 /** Bytes of the YAML of all files of a factory definition. */
 export const maxDefinitionYamlTotalBytes = 512 * 1024;
+/** Values in the YAML of all files of a factory definition, maps and lists among them. */
+export const maxDefinitionYamlValues = 20_000;
 /** Agents of a factory. */
 export const maxFactoryAgents = 50;
 /** Automations of a factory. */

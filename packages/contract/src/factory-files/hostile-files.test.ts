@@ -51,6 +51,14 @@ describe('refuses', () => {
     expect(yaml(text)[0]).toContain(fault);
   });
 
+  test('more values in all files together than a definition may have', () => {
+    const dense = `a: [${'1,'.repeat(15_000)}]`;
+    const faults = faultsOf(withFiles({ 'webhooks/v.yaml': dense, 'webhooks/w.yaml': dense }));
+    expect(faults).toContainEqual(
+      expect.stringContaining('webhooks/w.yaml:1:1: the YAML of all files has at most 20000 values together'),
+    );
+  });
+
   test.each([
     ['front matter in JavaScript', '---js\n{agentType: "MAIN"}\n---\nx\n', 'must begin with a line of --- alone'],
     ['no front matter', '# Agent\n', 'must begin with front matter'],

@@ -3,6 +3,7 @@ import {
   maxDefinitionBytes,
   maxDefinitionFiles,
   maxDefinitionYamlTotalBytes,
+  maxDefinitionYamlValues,
   maxFactoryAgents,
   maxFactoryAutomations,
   maxFactoryRunners,
@@ -110,6 +111,7 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
   const files: ReadFile[] = [];
   const skills: ReadSkill[] = [];
   let yamlBytes = 0;
+  let yamlValues = 0;
   for (const { path, content, placed: place } of placed) {
     if (faults.count() >= maxDefinitionFaults) break;
     const read = readText(content);
@@ -133,9 +135,17 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
       break;
     }
     const yaml = readYaml(parts.yaml, parts.linesBefore);
-    if (yaml.ok)
-      files.push({ path, placed: place, located: yaml.located, body: parts.body, bodyStart: parts.bodyStart });
-    else for (const { position, message } of yaml.faults) faults.add(path, position, message);
+    if (!yaml.ok) {
+      for (const { position, message } of yaml.faults) faults.add(path, position, message);
+      continue;
+    }
+    yamlValues += yaml.values;
+    // The service reads a definition whenever it compares it, and a value takes more time than its bytes.
+    if (yamlValues > maxDefinitionYamlValues) {
+      faults.add(path, start, `the YAML of all files has at most ${maxDefinitionYamlValues} values together`);
+      break;
+    }
+    files.push({ path, placed: place, located: yaml.located, body: parts.body, bodyStart: parts.bodyStart });
   }
   return { files, skills };
 }

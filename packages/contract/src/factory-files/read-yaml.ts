@@ -32,7 +32,8 @@ export interface YamlFault {
 }
 
 export type ReadYaml =
-  | { readonly ok: true; readonly located: Located }
+  /** `values`: their number, maps and lists among them. */
+  | { readonly ok: true; readonly located: Located; readonly values: number }
   | { readonly ok: false; readonly faults: readonly YamlFault[] };
 
 /** Levels of maps and lists in a file. */
@@ -42,6 +43,8 @@ const maxFaults = 20;
 /** Contents of one file, as far as they were read. */
 interface Reading {
   readonly faults: YamlFault[];
+  /** Number of the values so far. */
+  values: number;
   /** Returns the position of an offset in the text. */
   readonly at: (offset: number) => Position;
 }
@@ -90,7 +93,7 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
     }));
     return { ok: false, faults };
   }
-  const reading: Reading = { faults: [], at };
+  const reading: Reading = { faults: [], values: 0, at };
   const root = makePlace(document.contents);
   const value = document.contents === null ? null : toValue(document.contents, root, 0, reading);
   if (reading.faults.length > 0) return { ok: false, faults: reading.faults };
@@ -110,6 +113,7 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
   };
   return {
     ok: true,
+    values: reading.values,
     located: {
       value,
       valueAt: (path) => lastValue(placesTo(path)),
@@ -154,6 +158,7 @@ function fault(reading: Reading, node: Node, message: string): undefined {
 
 /** `place`: of the node, whose members are added to it. `level`: 0 for the whole document. */
 function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
+  reading.values += 1;
   if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
   if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
   // Undefined unless the text has one.
