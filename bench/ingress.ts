@@ -14,7 +14,7 @@ const callers = Number(process.env.BENCH_CONCURRENCY ?? 32);
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const secret = 'bench-secret-of-the-webhooks';
-const factories = 10;
+const factories = 12;
 const webhooksOfFactory = 20;
 const floodRounds = 6;
 
@@ -126,10 +126,10 @@ try {
     for (const each of cases) each.rounds.push(await load(each.urls, each.more));
   const roundsOf = (urls: readonly string[]) => cases.find((each) => each.urls === urls)?.rounds ?? [];
   const perSecond = (of: MeasuredRound[]) => median(of.map((round) => round.perSecond));
-  const half = await load(ourUrls, { perSecond: perSecond(roundsOf(ourUrls)) / 2, seconds: 3 * seconds });
+  const half = await load(ourUrls, { perSecond: perSecond(roundsOf(ourUrls)) / 2, seconds: 2 * seconds });
   const halfOfStarts = await load(startingUrls, {
     perSecond: perSecond(roundsOf(startingUrls)) / 2,
-    seconds: 3 * seconds,
+    seconds: 2 * seconds,
   });
   const [flooded = ''] = ourUrls;
   const quiet: number[] = [];
