@@ -14,8 +14,8 @@ export interface ImportResult extends TransferResult {
 }
 
 /**
- * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it and that no blob is missing. The service must
- * not run. Rejects with a message for a person.
+ * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it and that no blob is
+ * missing. The service must not run. Rejects with a message for a person.
  */
 export async function importInstallation(
   place: DataPlace & { readonly secretsKey?: string },
