@@ -1,0 +1,147 @@
+/** Imports that are refused or that fail, and the state that they leave. */
+import { randomUUID } from 'node:crypto';
+import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { migrateDatabase, migrationsFolder } from '../packages/service/src/store/migrations/migrate.ts';
+import { exportDatabase } from '../packages/service/src/store/transfer/export.ts';
+import { importDatabase } from '../packages/service/src/store/transfer/import.ts';
+import { contents, fill, isEmpty, type Place, usePlaces } from './support/transfer-places.ts';
+
+const { place, folder, file } = usePlaces();
+
+describe('refuses an import and leaves nothing', () => {
+  let target: Place;
+  let source: Place;
+  beforeEach(async () => {
+    [source, target] = await Promise.all([place(), place()]);
+    await fill(source);
+    await exportDatabase({ ...source, to: file() });
+  });
+
+  test('if a table has rows', async () => {
+    await target.db.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, 'here', '')`, [randomUUID()]);
+    await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not empty: table users has rows/);
+    expect(await target.db.query('SELECT uid FROM users')).toEqual([{ uid: 'here' }]);
+  });
+
+  test.each([0.05, 0.5, 0.999])('if the file is cut after %d of it', async (part) => {
+    await truncate(file(), Math.floor((await stat(file())).size * part));
+    await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/cut off/);
+    expect(await isEmpty(target)).toBe(true);
+  });
+
+  test('and removes no blob that was there before, such as those of the exported installation', async () => {
+    await truncate(file(), (await stat(file())).size - 10);
+    const keys = async () => {
+      const found: string[] = [];
+      for await (const { key } of source.blobs.list()) found.push(key);
+      return found.sort();
+    };
+    const before = await keys();
+    expect(before.length).toBeGreaterThan(0);
+    await expect(importDatabase({ db: target.db, blobs: source.blobs, from: file() })).rejects.toThrow(/cut off/);
+    expect(await keys()).toEqual(before);
+  });
+
+  test('if a byte of a row or a blob was changed', async () => {
+    const bytes = await readFile(file());
+    for (const at of [bytes.indexOf('newline'), bytes.length - 1000]) {
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      await expect(importDatabase({ ...target, from: Readable.from([changed]) })).rejects.toThrow(/damaged/);
+      expect(await isEmpty(target)).toBe(true);
+    }
+    await importDatabase({ ...target, from: file() });
+    expect(await contents(target)).toEqual(await contents(source));
+  });
+
+  test('if a row breaks a reference', async () => {
+    await source.db.query('ALTER TABLE runs DROP CONSTRAINT runs_team_id_fkey');
+    await source.db.query('DELETE FROM teams');
+    await exportDatabase({ ...source, to: file() });
+    await expect(importDatabase({ ...target, from: file() })).rejects.toMatchObject({ code: '23503' });
+    expect(await isEmpty(target)).toBe(true);
+  });
+
+  test('if a head was changed, also that of a sequence', async () => {
+    const text = await readFile(file(), 'latin1');
+    for (const [pattern, by] of [
+      [/"teams_number_seq","lastValue":"2"/, '"teams_number_seq","lastValue":"1"'],
+      ['{"blob":"artifacts/empty"', '{"blob":"artifacts/empti"'],
+      [/"migrations":.*/, '"x":1}'],
+      ['{"table":"runs"', '{"cable":"runs"'],
+    ] as const) {
+      const changed = text.replace(pattern, by);
+      expect(changed).not.toBe(text);
+      await writeFile(`${file()}2`, changed, 'latin1');
+      await expect(importDatabase({ ...target, from: `${file()}2` })).rejects.toThrow(/damaged/);
+      expect(await isEmpty(target)).toBe(true);
+    }
+  });
+
+  test.each(['', 'PK\u0003\u0004', '{"some":"json"}\n', 'x'.repeat(3_000_000)])(
+    'if it is another kind of file',
+    async (content) => {
+      await writeFile(file(), content);
+      await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/not a Runyard export|cut off/);
+    },
+  );
+
+  test('if the file was made by a Runyard with other migrations', async () => {
+    await writeFile(file(), await withMigration());
+    await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(/made at migration 9999_future/);
+    expect(await isEmpty(target)).toBe(true);
+  });
+
+  test('and creates no table if the file is of a newer Runyard, or the database belongs to another program', async () => {
+    const empty = await place({ migrated: false });
+    const tables = () => empty.db.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+    await writeFile(`${file()}2`, await withMigration());
+    await expect(importDatabase({ ...empty, from: `${file()}2` })).rejects.toThrow(/does not have/);
+    expect(await tables()).toEqual([]);
+    await empty.db.query('CREATE TABLE recipes (id integer)');
+    await expect(importDatabase({ ...empty, from: file() })).rejects.toThrow(/another program, such as recipes/);
+    expect(await tables()).toEqual([{ tablename: 'recipes' }]);
+  });
+});
+
+/** Returns an export of a version that has one more migration. */
+async function withMigration(): Promise<Buffer> {
+  const bytes = await readFile(file());
+  const end = bytes.indexOf(10);
+  const head = JSON.parse(bytes.subarray(0, end).toString());
+  head.migrations.push({ version: 9999, name: '9999_future', checksum: 'x' });
+  return Buffer.concat([Buffer.from(JSON.stringify(head)), bytes.subarray(end)]);
+}
+
+describe('from an older version', () => {
+  const add = async (folderOfMigrations: string, sql: string) =>
+    await writeFile(path.join(folderOfMigrations, '9999_more.sql'), sql);
+
+  test('continues after an import that ended while it made the tables', async () => {
+    const source = await place();
+    await fill(source);
+    await exportDatabase({ ...source, to: file() });
+    const target = await place({ migrated: false });
+    await migrateDatabase(target.db, { upTo: 3 });
+    await importDatabase({ ...target, from: file() });
+    expect(await contents(target)).toEqual(await contents(source));
+  });
+
+  test('says that the rows are there if only the migration to the present version fails', async () => {
+    const source = await place();
+    await fill(source);
+    await exportDatabase({ ...source, to: file() });
+    const newer = path.join(folder(), 'migrations');
+    await cp(migrationsFolder, newer, { recursive: true });
+    await add(newer, 'SELECT 1 / 0');
+    const target = await place({ migrated: false });
+    const failed = importDatabase({ ...target, from: file(), migrations: newer });
+    await expect(failed).rejects.toThrow(/Everything was imported.*division by zero.*Do not import again/);
+    await add(newer, 'SELECT 1');
+    await migrateDatabase(target.db, { folder: newer });
+    expect(await contents(target)).toEqual(await contents(source));
+  });
+});
