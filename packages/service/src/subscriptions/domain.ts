@@ -10,7 +10,7 @@ import type { Database } from '../store/database/database.ts';
 import { dueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { sealedSubscriptions } from './sealed-rows.ts';
-import { findKeyProblem, settleUnsigned, unsignedDeliveries } from './unsigned.ts';
+import { findKeyProblemOfSubscriptions, settleUnsigned, unsignedDeliveries } from './unsigned.ts';
 
 interface SubscriptionDeps {
   readonly db: Database;
@@ -35,7 +35,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
     open: async () => {
       const { db, log, vault, settings } = deps;
       const isSetting = settings.RUNYARD_SECRETS_KEY !== undefined;
-      const problem = await findKeyProblem(db, {
+      const problem = await findKeyProblemOfSubscriptions(db, {
         keyIds: vault.keyIds,
         file: secretsKeyFile(path.resolve(settings.RUNYARD_DATA_DIR)),
         isSetting,

@@ -4,7 +4,7 @@ import { openTestSubscriptions, patience } from '../../test/subscriptions.ts';
 import { makeVault } from '../secrets/vault.ts';
 import { enqueuePing, redeliver } from './deliveries.ts';
 import { rotateSecret } from './subscriptions.ts';
-import { findKeyProblem, otherKey, settleUnsigned } from './unsigned.ts';
+import { findKeyProblemOfSubscriptions, otherKey, settleUnsigned } from './unsigned.ts';
 
 const subscriptions = await openTestSubscriptions();
 const { db } = subscriptions.database;
@@ -83,7 +83,7 @@ test('does not send a ping again, nor a delivery that a person has sent again', 
 test('names the file that has the wrong key or is missing, or the setting', async () => {
   const file = '/data/secrets-key';
   const problem = (keyId: string | undefined, isSetting = false) =>
-    findKeyProblem(db, { keyIds: keyId === undefined ? [] : [keyId], file, isSetting });
+    findKeyProblemOfSubscriptions(db, { keyIds: keyId === undefined ? [] : [keyId], file, isSetting });
   expect(await problem(undefined)).toBeNull();
   await subscriptions.subscribe();
   expect(await problem(subscriptions.vault.keyId)).toBeNull();

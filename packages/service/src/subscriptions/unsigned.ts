@@ -70,7 +70,7 @@ export async function settleUnsigned(
 }
 
 /** Checks that the keys decrypt the secrets of subscriptions. Returns null, or the fault and which file to copy. */
-export async function findKeyProblem(db: Queryable, place: KeyPlace): Promise<string | null> {
+export async function findKeyProblemOfSubscriptions(db: Queryable, place: KeyPlace): Promise<string | null> {
   const [row] = await db.query(sealedSubscriptions.countOthers, [place.keyIds]);
   const count = row?.count ?? 0;
   if (count === 0) return null;
