@@ -2,6 +2,7 @@
 import { FactorySource, FactorySync, SetFactorySourceResponse } from '@runyard/contract/factory-sources';
 import { afterAll, beforeEach, expect } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
+import type { SourceReader } from '../src/definitions/source/reader.ts';
 import { syncDueSources } from '../src/definitions/source/sync.ts';
 import { type Files, filesOf, testDefinitions } from './definitions.ts';
 import { startTestService } from './service.ts';
@@ -43,6 +44,17 @@ export async function testSources() {
   const going = new AbortController().signal;
   /** Runs one round of the loop of a process. */
   const round = (deps: Partial<typeof service.deps> = {}) => syncDueSources({ ...service.deps, ...deps }, going);
+  /** Returns a reader that does `work` after it has read the repository, and before it returns the files. */
+  const readerWith = (work: () => Promise<unknown>): SourceReader => {
+    const { sourceReader } = service.deps;
+    return {
+      read: async (...given) => {
+        const files = await sourceReader.read(...given);
+        await work();
+        return files;
+      },
+    };
+  };
   const makeDue = () => service.deps.db.query('UPDATE factory_sources SET due_at = now()');
-  return { host, service, definitions, factory, push, set, source, syncNow, round, makeDue };
+  return { host, service, definitions, factory, push, set, source, syncNow, round, readerWith, makeDue };
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { baseFiles } from '../../../test/definitions.ts';
 import { testSources } from '../../../test/factory-sources.ts';
 
-const { definitions, factory, host, makeDue, push, round, service, set, source } = await testSources();
+const { definitions, factory, host, makeDue, push, readerWith, round, service, set, source } = await testSources();
 
 describe('a GitHub webhook of the factory', () => {
   const secret = 'github-secret-1234';
@@ -83,16 +83,11 @@ describe('of several processes', () => {
     await makeDue();
     const { promise: asleep, resolve: wake } = Promise.withResolvers<void>();
     const { promise: read, resolve: hasRead } = Promise.withResolvers<void>();
-    const { sourceReader } = service.deps;
     const dying = round({
-      sourceReader: {
-        read: async (...given) => {
-          const files = await sourceReader.read(...given);
-          hasRead();
-          await asleep;
-          return files;
-        },
-      },
+      sourceReader: readerWith(async () => {
+        hasRead();
+        await asleep;
+      }),
     });
     await read;
     expect(await definitions.stored()).toMatchObject({ version: 1, commit: good });
@@ -117,16 +112,7 @@ describe('of several processes', () => {
     await set();
     await push({ ...baseFiles, 'agents/lost/agent.md': '---\nagentType: CUSTOM\n---\n' });
     await makeDue();
-    const { sourceReader } = service.deps;
-    await round({
-      sourceReader: {
-        read: async (...given) => {
-          const files = await sourceReader.read(...given);
-          await service.request('DELETE', `${factory.path}/source`);
-          return files;
-        },
-      },
-    });
+    await round({ sourceReader: readerWith(() => service.request('DELETE', `${factory.path}/source`)) });
     expect((await definitions.factory()).agents).toHaveLength(2);
   });
 });

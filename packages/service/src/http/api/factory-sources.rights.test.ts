@@ -4,7 +4,8 @@ import { automationFile, baseFiles } from '../../../test/definitions.ts';
 import { faultsOf, testSources } from '../../../test/factory-sources.ts';
 import { newPerson, teamUidOf } from '../../../test/people.ts';
 
-const { definitions, factory, host, makeDue, push, round, service, set, source, syncNow } = await testSources();
+const { definitions, factory, host, makeDue, push, readerWith, round, service, set, source, syncNow } =
+  await testSources();
 
 describe('rights', () => {
   test('end with the role of the person who set the source', async () => {
@@ -37,16 +38,8 @@ describe('rights', () => {
     await set({}, person.key);
     await push({ ...baseFiles, 'agents/late/agent.md': '---\nagentType: CUSTOM\n---\n' });
     await makeDue();
-    const { sourceReader } = service.deps;
-    await round({
-      sourceReader: {
-        read: async (...given) => {
-          const files = await sourceReader.read(...given);
-          await service.request('DELETE', `/teams/${await teamUidOf(service)}/members/${person.uid}`);
-          return files;
-        },
-      },
-    });
+    const member = `/teams/${await teamUidOf(service)}/members/${person.uid}`;
+    await round({ sourceReader: readerWith(() => service.request('DELETE', member)) });
     expect(await source()).toMatchObject({ applied_commit: good, last_sync: { outcome: 'not_allowed' } });
     expect(await definitions.stored()).toMatchObject({ version: 1, commit: good });
     const claims = await service.deps.db.query('SELECT FROM factory_sources WHERE claim IS NOT NULL');

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { automationFile, baseFiles, factoryFile, filesOf, toBody } from '../../../test/definitions.ts';
 import { faultsOf, testSources } from '../../../test/factory-sources.ts';
 
-const { definitions, factory, host, makeDue, push, round, service, set, source, syncNow } = await testSources();
+const { definitions, factory, host, makeDue, push, readerWith, round, service, set, source, syncNow } =
+  await testSources();
 
 const names = async () => (await definitions.automations()).map(({ name }) => name);
 
@@ -114,14 +115,7 @@ describe('a source', () => {
     });
     await service.problem(404, 'GET', `${factory.path}/source`);
     const { sourceReader } = service.deps;
-    const reader = {
-      read: async (...given: Parameters<typeof sourceReader.read>) => {
-        const files = await sourceReader.read(...given);
-        await push(evil);
-        return files;
-      },
-    };
-    Object.assign(service.deps, { sourceReader: reader });
+    Object.assign(service.deps, { sourceReader: readerWith(() => push(evil)) });
     try {
       expect((await set({ expected_commit: good })).sync).toMatchObject({ outcome: 'applied', commit: good });
     } finally {
