@@ -52,8 +52,7 @@ export async function setSource(
 
 /**
  * Reads the repository and compares its commit with the expected one, which a repository that cannot be read does not have. The
- * returned reader returns the compared files,
- * so a push in between cannot replace them.
+ * returned reader returns the compared files, so a push in between cannot replace them.
  */
 async function expectCommit(
   { sourceReader }: Pick<SyncDeps, 'sourceReader'>,
