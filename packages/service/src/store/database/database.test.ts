@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Ends every other connection to the database, as a restart of the server does. */
+/** Ends every other connection to the database, as a restart of the server does, and waits until they have ended. */
 const cutConnections = () =>
   database.db.query(
-    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    'SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   );
 
 describe('values', () => {
@@ -93,11 +93,10 @@ describe('query', () => {
   });
 
   test('reconnects after the server closed all connections', async () => {
-    await Promise.all([1, 2, 3].map(() => database.db.query('SELECT pg_sleep(0.01)')));
+    const threeAtOnce = () => Promise.all([1, 2, 3].map(() => database.db.query('SELECT pg_sleep(0.01)')));
+    await threeAtOnce();
     await cutConnections();
-    await vi.waitFor(async () => expect(await database.db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]), {
-      timeout: 30_000,
-    });
+    await vi.waitFor(threeAtOnce, { timeout: 30_000 });
   });
 });
 
@@ -170,7 +169,6 @@ describe('transaction', () => {
     const lost = database.db.transaction(async (tx) => {
       await tx.query('SELECT 1');
       await cutConnections();
-      await delay(50);
       await tx.query('SELECT 1');
     });
     await expect(lost).rejects.toThrow();
