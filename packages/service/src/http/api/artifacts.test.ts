@@ -254,6 +254,7 @@ describe('POST /harness-support/report-artifact', () => {
     ],
     ['a pull request without its branch', 'PULL_REQUEST', { url: 'https://e.com' }, 'data.branch'],
     ['a NUL in a title', 'PLAN', { title: '\u0000' }, 'data.title'],
+    ['a title whose length cannot be compared', 'PLAN', { title: { length: { toString: '' } } }, 'data.title'],
   ])('answers 400 for %s', async (_, artifact_type, data, path) => {
     const problem = await service.problem(400, 'POST', '/harness-support/report-artifact', {
       key: execution.runToken,
