@@ -3,6 +3,7 @@ import { collectFaults, type DefinitionFault, start } from '@runyard/contract/fa
 import { isDefinitionFolder, pathFault, placeOf, shownPath } from '@runyard/contract/factory-files/layout';
 import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
 import { maxDefinitionBytes, maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
+import { forEachInTurns } from '../../skills/git/in-turns.ts';
 import { type GitObjects, makeObjects, type TreeEntry } from '../../skills/git/objects.ts';
 import type { RemoteRepository } from '../../skills/git/upload-pack.ts';
 
@@ -51,21 +52,20 @@ export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> 
 /** Null: there are more than a definition may have. */
 async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): Promise<Found[] | null> {
   const prefix = folder === '' ? '' : `${folder}/`;
-  const children = await objects.children(commit, folder);
-  const wanted = children
-    .filter(({ name }) => isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name))
-    .map(({ name }) => prefix + name);
+  const wanted: string[] = [];
+  await forEachInTurns(await objects.children(commit, folder), ({ name }) => {
+    if (isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name)) wanted.push(prefix + name);
+  });
   if (wanted.length === 0) return [];
   // An argument list has a limit, and a folder may have any number of names that are almost those of a definition.
   if (wanted.length > maxDefinitionFiles) return null;
   const found: Found[] = [];
-  for (const { kind, id, path: full } of await objects.list(commit, wanted)) {
+  await forEachInTurns(await objects.list(commit, wanted), ({ kind, id, path: full }) => {
     const path = full.slice(prefix.length);
-    if (pathFault(path) === undefined && placeOf(path).kind === 'other') continue;
-    if (found.length === maxDefinitionFiles) return null;
-    found.push({ kind, id, path });
-  }
-  return found;
+    const isOfDefinition = pathFault(path) !== undefined || placeOf(path).kind !== 'other';
+    if (isOfDefinition && found.length <= maxDefinitionFiles) found.push({ kind, id, path });
+  });
+  return found.length > maxDefinitionFiles ? null : found;
 }
 
 /** A link could lead to any file, and the files of a submodule are in another repository. */

@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { forEachInTurns } from './in-turns.ts';
 import { runGit } from './run-git.ts';
 
 /** An entry of a commit's folders. */
@@ -64,7 +65,7 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
     },
     list: async (commit, paths) => {
       const output = await git(['ls-tree', '-r', '-z', '--full-tree', commit, '--', ...paths], maxListBytes);
-      return linesOf(output).flatMap(({ mode, id, path: name }): TreeEntry[] => {
+      return (await linesOf(output)).flatMap(({ mode, id, path: name }): TreeEntry[] => {
         const kind = kinds[mode];
         return kind === undefined ? [] : [{ kind, id, path: name }];
       });
@@ -72,7 +73,7 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
     children: async (commit, folder) => {
       const within = folder === '' ? [] : ['--', `${folder}/`];
       const output = await git(['ls-tree', '-z', '--full-tree', commit, ...within], maxListBytes);
-      return linesOf(output).flatMap(({ mode, path: name }): FolderEntry[] => {
+      return (await linesOf(output)).flatMap(({ mode, path: name }): FolderEntry[] => {
         const kind = mode === '040000' ? 'folder' : kinds[mode];
         return kind === undefined ? [] : [{ kind, name: folder === '' ? name : name.slice(folder.length + 1) }];
       });
@@ -87,15 +88,21 @@ export async function makeObjects(parent: string, signal: AbortSignal): Promise<
   };
 }
 
+interface Line {
+  readonly mode: string;
+  readonly id: string;
+  readonly path: string;
+}
+
 /** Reads the output of `git ls-tree -z`. */
-const linesOf = (output: Buffer): { readonly mode: string; readonly id: string; readonly path: string }[] =>
-  output
-    .toString('utf8')
-    .split('\0')
-    .flatMap((line) => {
-      const [, mode = '', id = '', name = ''] = /^(\d+) \w+ ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
-      return mode === '' ? [] : [{ mode, id, path: name }];
-    });
+async function linesOf(output: Buffer): Promise<Line[]> {
+  const lines: Line[] = [];
+  await forEachInTurns(output.toString('utf8').split('\0'), (line) => {
+    const [, mode = '', id = '', name = ''] = /^(\d+) \w+ ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
+    if (mode !== '') lines.push({ mode, id, path: name });
+  });
+  return lines;
+}
 
 /** Reads the output of `git cat-file --batch`: a line with id, type and size, the content and a line feed, for each object. */
 function contentsOf(output: Buffer): Map<string, Buffer> {

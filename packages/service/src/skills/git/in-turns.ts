@@ -1,0 +1,19 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** Milliseconds of one turn, after which other work of the process runs. */
+const turnMs = 5;
+/** Items between two looks at the clock. */
+const itemsPerLook = 100;
+
+/** Calls `work` with each item in order. The process does other work meanwhile, because a repository may have hundreds of thousands of names. */
+export async function forEachInTurns<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
+  let began = performance.now();
+  let count = 0;
+  for (const item of items) {
+    work(item);
+    count += 1;
+    if (count % itemsPerLook !== 0 || performance.now() - began < turnMs) continue;
+    await nextTurn();
+    began = performance.now();
+  }
+}
