@@ -120,7 +120,7 @@ export function docsPage(document: ApiDocument): string {
 <nav aria-label="Reference"><p class="brand">Runyard</p><ul>${navigation}<li><a href="#schemas">schemas</a></li></ul></nav>
 <main>
 <h1>API reference</h1>
-<p class="lead">Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same as <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
+<p class="lead">Base URL <code>${base}</code>. JSON in and out; errors are <a href="/errors">problem documents</a>. The same reference as a file: <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
 <p>This creates a run that needs no language model: the model <code>runbook</code> runs the shell blocks of the prompt.
 <code>RUNYARD_API_KEY</code> is your key, at first the content of the file <code>bootstrap-key</code> in the data folder; in the examples below,
 variables such as <code>RUN_ID</code> are ids from earlier answers.</p>
