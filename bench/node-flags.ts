@@ -20,7 +20,7 @@ const variants: Readonly<Record<string, readonly string[]>> = {
   '--max-semi-space-size=2': ['--max-semi-space-size=2'],
   '--max-semi-space-size=4': ['--max-semi-space-size=4'],
   '--max-semi-space-size=8': ['--max-semi-space-size=8'],
-  '--max-semi-space-size=4 --heap-growing-percent=100': ['--max-semi-space-size=4', '--heap-growing-percent=100'],
+  '--max-semi-space-size=8 --heap-growing-percent=100': ['--max-semi-space-size=8', '--heap-growing-percent=100'],
   '--max-semi-space-size=4 --heap-growing-percent=50': ['--max-semi-space-size=4', '--heap-growing-percent=50'],
 };
 
