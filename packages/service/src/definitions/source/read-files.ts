@@ -61,9 +61,9 @@ async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): 
   if (wanted.length > maxDefinitionFiles) return null;
   const found: Found[] = [];
   await forEachInTurns(await objects.list(commit, wanted), ({ kind, id, path: full }) => {
+    if (found.length > maxDefinitionFiles) return;
     const path = full.slice(prefix.length);
-    const isOfDefinition = pathFault(path) !== undefined || placeOf(path).kind !== 'other';
-    if (isOfDefinition && found.length <= maxDefinitionFiles) found.push({ kind, id, path });
+    if (pathFault(path) !== undefined || placeOf(path).kind !== 'other') found.push({ kind, id, path });
   });
   return found.length > maxDefinitionFiles ? null : found;
 }
