@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { assignNext, type FreeSlot } from '../packages/service/src/executions/queue/assign.ts';
-import { silentLog } from '../packages/service/src/store/database/log.ts';
-import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
+import { assignNext, type FreeSlot } from '../packages/service/src/runs/executions/queue/assign.ts';
 import { insertTeam, openTestExecutions } from '../packages/service/test/executions.ts';
 import { report } from './report.ts';
 import { inTurns, spread, spreadColumns } from './turns.ts';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import pg from 'pg';
-import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
 import { loadWithCreates, type Round } from './create-load.ts';
 import { median, report } from './report.ts';

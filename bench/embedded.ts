@@ -10,11 +10,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { silentLog } from '../packages/service/src/store/database/log.ts';
-import { chooseAccount } from '../packages/service/src/store/embedded/account.ts';
-import { copyPlaces, locateBinaries, prepareBinaries } from '../packages/service/src/store/embedded/binaries.ts';
-import { ensureCluster } from '../packages/service/src/store/embedded/cluster.ts';
-import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { chooseAccount } from '../packages/service/src/platform/store/embedded/account.ts';
+import {
+  copyPlaces,
+  locateBinaries,
+  prepareBinaries,
+} from '../packages/service/src/platform/store/embedded/binaries.ts';
+import { ensureCluster } from '../packages/service/src/platform/store/embedded/cluster.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { killHard } from '../test/support/system.ts';
 import { processesBelow, pssBelow } from './processes.ts';
 import { median, report } from './report.ts';

@@ -3,8 +3,8 @@
  * is delayed. Client, gateway and provider are one process.
  */
 import http, { type IncomingMessage } from 'node:http';
-import { checkRequest } from '../packages/service/src/gateway/models/check-request.ts';
-import { endpointOf } from '../packages/service/src/gateway/models/endpoints.ts';
+import { checkRequest } from '../packages/service/src/edges/gateway/models/check-request.ts';
+import { endpointOf } from '../packages/service/src/edges/gateway/models/endpoints.ts';
 import { startTestGateway } from '../packages/service/test/gateway.ts';
 import { fakeModelKeys } from '../test/fakes/models.ts';
 import { median, memoryOf, report } from './report.ts';

@@ -1,8 +1,8 @@
 /** Measures the processor time of an idle system: service, worker and the embedded PostgreSQL, without runs. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../packages/service/src/store/database/database.ts';
-import { silentLog } from '../packages/service/src/store/database/log.ts';
-import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { openDatabase } from '../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { type System, startSystem } from '../test/support/system.ts';
 import { cpuSecondsWithEnded, processesBelow } from './processes.ts';
 import { report } from './report.ts';

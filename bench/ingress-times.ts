@@ -6,7 +6,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import http from 'node:http';
 import path from 'node:path';
 import pg from 'pg';
-import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
 import { percentile, report } from './report.ts';
 

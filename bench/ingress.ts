@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { startSystem } from '../test/support/system.ts';
 import { type DeliveryLoad, type DeliveryRound, loadWithDeliveries } from './delivery-load.ts';
 import { cpuSecondsOf, cpuSecondsWithEnded, processesBelow } from './processes.ts';

@@ -1,6 +1,6 @@
 /** The runs that `list.ts` searches: a million of one team, distributed as unevenly as those of a real team. */
 import type pg from 'pg';
-import type { Database } from '../packages/service/src/store/database/database.ts';
+import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 
 export interface Seeded {
   readonly teamId: string;

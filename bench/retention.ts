@@ -2,12 +2,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { deleteOldDetail, deleteOldRuns, type Place, start } from '../packages/service/src/retention/runs.ts';
-import { sweepWhenDue } from '../packages/service/src/retention/sweep.ts';
-import { openFolderBlobs } from '../packages/service/src/store/blobs/folder-blobs.ts';
-import type { Database } from '../packages/service/src/store/database/database.ts';
-import { silentLog } from '../packages/service/src/store/database/log.ts';
-import { startEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { deleteOldDetail, deleteOldRuns, type Place, start } from '../packages/service/src/edges/retention/runs.ts';
+import { sweepWhenDue } from '../packages/service/src/edges/retention/sweep.ts';
+import { openFolderBlobs } from '../packages/service/src/platform/store/blobs/folder-blobs.ts';
+import type { Database } from '../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { openTestExecutions, type TestExecutions } from '../packages/service/test/executions.ts';
 import { registeredRetention } from '../packages/service/test/retention.ts';
 import { report } from './report.ts';

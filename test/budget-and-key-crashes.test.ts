@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { recordLostRequests } from '../packages/service/src/usage/budget/lost-requests.ts';
+import { recordLostRequests } from '../packages/service/src/team/usage/budget/lost-requests.ts';
 import { askModel, opus } from '../packages/service/test/budgets.ts';
 import { acceptedWorker, rawHello } from '../packages/service/test/process.ts';
 import { openTestService } from '../packages/service/test/service.ts';

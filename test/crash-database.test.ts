@@ -7,7 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { findEmbeddedPostgres } from '../packages/service/src/store/embedded/start.ts';
+import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 
 /** Kills of each kind. Two: one start while the old database is still stopping, one after that. */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 2);

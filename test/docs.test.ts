@@ -19,7 +19,7 @@ function isThere(named: string): boolean {
 
 test('finds pages and source files to check', () => {
   expect(pages).toContain('docs/architecture.md');
-  expect(files).toContain('packages/service/src/executions/transitions/transition.ts');
+  expect(files).toContain('packages/service/src/runs/executions/transitions/transition.ts');
 });
 
 test.each(pages)('finds every file that %s names', (page) => {

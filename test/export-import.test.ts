@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ensureEpoch } from '../packages/service/src/live/epoch.ts';
-import type { BlobStore } from '../packages/service/src/store/blobs/blobs.ts';
-import { exportDatabase } from '../packages/service/src/store/transfer/export.ts';
-import { importDatabase } from '../packages/service/src/store/transfer/import.ts';
+import { ensureEpoch } from '../packages/service/src/edges/live/epoch.ts';
+import type { BlobStore } from '../packages/service/src/platform/store/blobs/blobs.ts';
+import { exportDatabase } from '../packages/service/src/platform/store/transfer/export.ts';
+import { importDatabase } from '../packages/service/src/platform/store/transfer/import.ts';
 import { type SystemServer, startSystemPostgres, systemPostgres } from './support/system-postgres.ts';
 import { contents, fill, type Place, usePlaces } from './support/transfer-places.ts';
 

@@ -4,9 +4,9 @@ import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { migrateDatabase, migrationsFolder } from '../packages/service/src/store/migrations/migrate.ts';
-import { exportDatabase } from '../packages/service/src/store/transfer/export.ts';
-import { importDatabase } from '../packages/service/src/store/transfer/import.ts';
+import { migrateDatabase, migrationsFolder } from '../packages/service/src/platform/store/migrations/migrate.ts';
+import { exportDatabase } from '../packages/service/src/platform/store/transfer/export.ts';
+import { importDatabase } from '../packages/service/src/platform/store/transfer/import.ts';
 import { contents, fill, isEmpty, type Place, usePlaces } from './support/transfer-places.ts';
 
 const { place, folder, file } = usePlaces();

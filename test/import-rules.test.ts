@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findImportFaults, serviceLayers } from './checks/import-rules.ts';
+import { findImportFaults, serviceFloors } from './checks/import-rules.ts';
 
 let root: string;
 
@@ -25,20 +25,30 @@ async function writeSources(files: Readonly<Record<string, string>>): Promise<vo
 
 test('accepts imports that point to rooms below', async () => {
   await writeSources({
-    'service/src/runs/read.ts': "import type { Database } from '../store/database.ts';\n",
-    'service/src/store/database.ts': "import { Repository } from '@runyard/contract/environments';\n",
+    'service/src/runs/files/read.ts': "import type { Database } from '../../platform/store/database.ts';\n",
+    'service/src/platform/store/database.ts': "import { Repository } from '@runyard/contract/environments';\n",
     'contract/src/environments.ts': '',
   });
   expect(findImportFaults(root)).toEqual([]);
 });
 
-test('rejects an import of a room above, types included', async () => {
+test('rejects an import of a floor above, types included', async () => {
   await writeSources({
-    'service/src/runs/read.ts': "import type {\n  Refusal,\n} from '../http/server/problem.ts';\n",
-    'service/src/http/server/problem.ts': '',
+    'service/src/runs/files/read.ts': "import type {\n  Refusal,\n} from '../../edges/http/problem.ts';\n",
+    'service/src/edges/http/problem.ts': '',
   });
   expect(findImportFaults(root)).toEqual([
-    'packages/service/src/runs/read.ts imports packages/service/src/http/server/problem.ts: runs is not above http',
+    'packages/service/src/runs/files/read.ts imports packages/service/src/edges/http/problem.ts: runs/files is not above edges/http',
+  ]);
+});
+
+test('rejects an import of a room above on the same floor', async () => {
+  await writeSources({
+    'service/src/runs/files/read.ts': "import '../runs/list.ts';\n",
+    'service/src/runs/runs/list.ts': '',
+  });
+  expect(findImportFaults(root)).toEqual([
+    'packages/service/src/runs/files/read.ts imports packages/service/src/runs/runs/list.ts: runs/files is not above runs/runs',
   ]);
 });
 
@@ -64,17 +74,18 @@ test('rejects folders that import each other, through other folders and dynamic 
   );
 });
 
-test('rejects a folder of the service that is in no layer', async () => {
+test('rejects a folder of the service that is on no floor', async () => {
   await writeSources({
-    'service/src/helpers/all.ts': "import '../store/database.ts';\n",
-    'service/src/store/database.ts': '',
+    'service/src/runs/helpers/all.ts': "import '../../platform/store/database.ts';\n",
+    'service/src/platform/store/database.ts': '',
   });
   expect(findImportFaults(root)).toEqual([
-    'packages/service/src/helpers/all.ts: the folder helpers is in no layer of test/checks/import-rules.ts',
+    'packages/service/src/runs/helpers/all.ts: runs/helpers is on no floor of test/checks/import-rules.ts',
   ]);
 });
 
-test('finds the layers of the check in docs/architecture.md', async () => {
+test('finds the floors of the check in docs/architecture.md', async () => {
   const page = await readFile(path.join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
-  expect(page).toContain(serviceLayers.map((layer) => layer.join(' · ')).join('\n'));
+  for (const { name, rooms } of serviceFloors)
+    expect(page).toContain(`\n${name}\n${rooms.map((line) => `    ${line.join(' · ')}`).join('\n')}\n`);
 });

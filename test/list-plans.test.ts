@@ -2,10 +2,14 @@ import { ListRunsQuery } from '@runyard/contract/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
 import { randomNumbers, type Seeded, seedRuns } from '../bench/list-seed.ts';
-import { listRuns } from '../packages/service/src/runs/list/list.ts';
-import { type Database, openDatabase, type Queryable } from '../packages/service/src/store/database/database.ts';
-import { silentLog } from '../packages/service/src/store/database/log.ts';
-import { migrateDatabase } from '../packages/service/src/store/migrations/migrate.ts';
+import {
+  type Database,
+  openDatabase,
+  type Queryable,
+} from '../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
+import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { naiveList } from './support/naive-list.ts';
 

@@ -5,8 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { appendTimelineEvent } from '../packages/service/src/executions/timeline/append.ts';
-import type { Queryable } from '../packages/service/src/store/database/database.ts';
+import type { Queryable } from '../packages/service/src/platform/store/database/database.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/append.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type CutOffReader, readCutOff } from './support/cut-off-reader.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';

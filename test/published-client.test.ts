@@ -9,7 +9,7 @@ import OzAPI, {
   UnprocessableEntityError,
 } from 'oz-agent-sdk';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { claim } from '../packages/service/src/executions/transitions/transitions.ts';
+import { claim } from '../packages/service/src/runs/executions/transitions/transitions.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 

@@ -1,7 +1,7 @@
 /** The buttons of a run's page, and hostile text in it, in a real browser. */
 import type { Page } from 'playwright-core';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { appendTimelineEvent } from '../packages/service/src/executions/timeline/append.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/append.ts';
 import type { TestService } from '../packages/service/test/service.ts';
 import { noBrowser } from './support/browser.ts';
 import { shell, useRunPage } from './support/run-page.ts';
@@ -243,7 +243,9 @@ describe.skipIf(noBrowser)(`acting on a run's page${noBrowser ? ` (skipped: ${no
 
   test('opens a long run at its top and as narrow as the screen, and names harness, model and sandbox', async () => {
     await page.setViewportSize({ width: 390, height: 844 });
-    const execution = await atWork('Look at `packages/service/src/http/pages/assets/run/conversation-as-it-grows.js`');
+    const execution = await atWork(
+      'Look at `packages/service/src/edges/http/pages/assets/run/conversation-as-it-grows.js`',
+    );
     const { runId, executionId } = execution;
     const line = `${'word '.repeat(40)} ${'x'.repeat(300)}\n\n`;
     await report(execution, { type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text: line.repeat(30) });

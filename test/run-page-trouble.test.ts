@@ -1,7 +1,7 @@
 /** A run's page while the service refuses requests, answers late or cannot be reached, in a real browser. */
 import type { Page, Route } from 'playwright-core';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Assignment } from '../packages/service/src/executions/queue/assign.ts';
+import type { Assignment } from '../packages/service/src/runs/executions/queue/assign.ts';
 import type { TestService } from '../packages/service/test/service.ts';
 import { noBrowser } from './support/browser.ts';
 import { useRunPage } from './support/run-page.ts';

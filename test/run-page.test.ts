@@ -2,7 +2,7 @@
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Assignment } from '../packages/service/src/executions/queue/assign.ts';
+import type { Assignment } from '../packages/service/src/runs/executions/queue/assign.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from './support/browser.ts';
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { serviceLayers } from './checks/import-rules.ts';
+import { serviceRooms } from './checks/import-rules.ts';
 import { tableRules } from './checks/table-owners.ts';
 import { findWriterFaults } from './checks/table-writers.ts';
 
@@ -29,7 +29,7 @@ const sql = (text: string) => `export const statement = {\n  name: 'a',\n  text:
 test('accepts every kind of write in the room that owns the table', async () => {
   const text = `WITH a AS (INSERT INTO executions (id) VALUES ($1)), b AS (DELETE FROM executions)
     UPDATE executions e SET phase = 'ended' WHERE id = $1`;
-  expect(await faultsOf('executions/end.ts', sql(text))).toEqual([]);
+  expect(await faultsOf('runs/executions/end.ts', sql(text))).toEqual([]);
 });
 
 test.each([
@@ -41,7 +41,7 @@ test.each([
   ['TRUNCATE executions'],
   ['MERGE INTO executions USING runs ON true'],
 ])('rejects a write in another room: %s', async (text) => {
-  expect(await faultsOf('workers/rows.ts', sql(text))).toEqual([
+  expect(await faultsOf('edges/workers/rows.ts', sql(text))).toEqual([
     'It writes the table executions, which only executions writes',
   ]);
 });
@@ -54,54 +54,56 @@ test('rejects a write in a one-line string and in a file directly in src', async
 
 test('accepts reads, locks and comments', async () => {
   const text = 'SELECT 1 FROM executions FOR NO KEY UPDATE SKIP LOCKED; SELECT 1 FROM runs FOR UPDATE';
-  expect(await faultsOf('live/read.ts', `/** An INSERT INTO runs comes first. */\n${sql(text)}`)).toEqual([]);
+  expect(await faultsOf('edges/live/read.ts', `/** An INSERT INTO runs comes first. */\n${sql(text)}`)).toEqual([]);
 });
 
 test('lets only executions set the state of a run', async () => {
   const text =
     "UPDATE runs SET title = $2,\n      state = (SELECT 'A' FROM runs WHERE true), prompt = '' WHERE id = $1";
-  expect(await faultsOf('runs/end.ts', sql(text))).toEqual(['It sets runs.state, which only executions sets']);
+  expect(await faultsOf('runs/runs/end.ts', sql(text))).toEqual(['It sets runs.state, which only executions sets']);
 });
 
 test('finds columns after inserted code and in a list of columns', async () => {
   const inserted = `UPDATE runs SET \${titles.join('')} state = 'FAILED' WHERE id = $1`;
-  expect(await faultsOf('runs/end.ts', sql(inserted))).toEqual(['It sets runs.state, which only executions sets']);
-  expect(await faultsOf('runs/end.ts', sql("UPDATE runs SET (title, state) = ('', 'FAILED')"))).toEqual([
+  expect(await faultsOf('runs/runs/end.ts', sql(inserted))).toEqual(['It sets runs.state, which only executions sets']);
+  expect(await faultsOf('runs/runs/end.ts', sql("UPDATE runs SET (title, state) = ('', 'FAILED')"))).toEqual([
     'It sets runs.state, which only executions sets',
   ]);
 });
 
 test('lets executions set the state of a run, and no other columns than those named', async () => {
-  expect(await faultsOf('executions/end.ts', sql("UPDATE runs SET state = 'ERROR', event_seq = 1"))).toEqual([]);
-  expect(await faultsOf('executions/end.ts', sql("UPDATE runs SET state = 'ERROR', title = ''"))).toEqual([
+  expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', event_seq = 1"))).toEqual(
+    [],
+  );
+  expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', title = ''"))).toEqual([
     'It writes the table runs, which only runs writes',
   ]);
 });
 
 test('lets a room that may only delete rows do nothing else', async () => {
-  expect(await faultsOf('executions/requeue.ts', sql('DELETE FROM snapshots'))).toEqual([]);
-  expect(await faultsOf('executions/requeue.ts', sql('INSERT INTO snapshots (id) VALUES ($1)'))).toEqual([
+  expect(await faultsOf('runs/executions/requeue.ts', sql('DELETE FROM snapshots'))).toEqual([]);
+  expect(await faultsOf('runs/executions/requeue.ts', sql('INSERT INTO snapshots (id) VALUES ($1)'))).toEqual([
     'It writes the table snapshots, which only files writes',
   ]);
 });
 
 test('does not look at the FROM and WHERE of an update', async () => {
   const text = "UPDATE runs SET title = '' FROM (SELECT 1 AS state) s WHERE runs.id = $1 AND state = 'ERROR'";
-  expect(await faultsOf('runs/name.ts', sql(text))).toEqual([]);
+  expect(await faultsOf('runs/runs/name.ts', sql(text))).toEqual([]);
 });
 
 test('rejects a table without an owner, and one that is named at run time', async () => {
-  expect(await faultsOf('runs/things.ts', sql('INSERT INTO things (id) VALUES ($1)'))).toEqual([
+  expect(await faultsOf('runs/runs/things.ts', sql('INSERT INTO things (id) VALUES ($1)'))).toEqual([
     'It: the table things has no owner in test/checks/table-owners.ts',
   ]);
-  expect(await faultsOf('runs/things.ts', `const text = 'DELETE FROM \${table}';\n`)).toEqual([
+  expect(await faultsOf('runs/runs/things.ts', `const text = 'DELETE FROM \${table}';\n`)).toEqual([
     'It: a statement names its table at run time, so this check cannot tell which room writes it',
   ]);
 });
 
 test('knows every table of the database, and only rooms that exist', async () => {
   const page = await readFile(
-    path.join(import.meta.dirname, '../packages/service/src/store/migrations/tables.md'),
+    path.join(import.meta.dirname, '../packages/service/src/platform/store/migrations/tables.md'),
     'utf8',
   );
   const tables = [...page.matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
@@ -110,5 +112,5 @@ test('knows every table of the database, and only rooms that exist', async () =>
     owner,
     ...Object.values(columns).flat(),
   ]);
-  expect(named.filter((room) => !serviceLayers.flat().includes(room))).toEqual([]);
+  expect(named.filter((room) => !serviceRooms.includes(room))).toEqual([]);
 });

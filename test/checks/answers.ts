@@ -4,7 +4,7 @@ import path from 'node:path';
 import { openApiDocument } from '../../packages/contract/src/openapi.ts';
 import { apiPrefix } from '../../packages/contract/src/route.ts';
 
-/** The answer comes before the operation is known; `packages/service/src/http/server/unreadable-request.ts` has its test. */
+/** The answer comes before the operation is known; `packages/service/src/edges/http/server/unreadable-request.ts` has its test. */
 const beforeRouting = '431';
 
 interface Operation {

@@ -13,32 +13,62 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
   cli: ['contract', 'client', 'service', 'worker'],
 };
 
-/** Rooms of the service, from the top to the bottom: a room imports only rooms on lines below its own. */
-export const serviceLayers: readonly (readonly string[])[] = [
+/** A floor of the service: a folder directly in `src`. */
+export interface Floor {
+  readonly name: string;
+  /** Its rooms from the top to the bottom: a room imports only rooms on lines below its own, and all floors below. */
+  readonly rooms: readonly (readonly string[])[];
+}
+
+/** The floors of the service, from the top to the bottom. `main.ts` and `service.ts` are above them. */
+export const serviceFloors: readonly Floor[] = [
+  { name: 'edges', rooms: [['start'], ['http'], ['gateway'], ['workers', 'live', 'retention']] },
+  {
+    name: 'triggers',
+    rooms: [['definitions'], ['automations'], ['schedules', 'factory-runs'], ['webhooks'], ['factories']],
+  },
+  {
+    name: 'runs',
+    rooms: [
+      ['harness-support', 'repositories'],
+      ['runs'],
+      ['files'],
+      ['executions'],
+      ['conversations', 'subscriptions'],
+    ],
+  },
+  {
+    name: 'team',
+    rooms: [
+      ['skills'],
+      ['code-hosts', 'environments', 'mcp', 'stored-secrets', 'usage'],
+      ['models'],
+      ['access', 'content-policy', 'redaction'],
+    ],
+  },
+  {
+    name: 'platform',
+    rooms: [['idempotency', 'uploads'], ['bodies', 'domain.ts', 'operator-files', 'secrets'], ['store'], ['fault.ts']],
+  },
+];
+
+/** All rooms, one line after another from the top to the bottom, as paths in `src`. */
+const lines: readonly (readonly string[])[] = [
   ['main.ts'],
   ['service.ts'],
-  ['start'],
-  ['http'],
-  ['gateway'],
-  ['definitions'],
-  ['automations'],
-  ['factory-runs', 'harness-support', 'workers', 'live', 'repositories', 'retention', 'schedules'],
-  ['runs', 'webhooks'],
-  ['files'],
-  ['executions'],
-  ['skills'],
-  ['code-hosts', 'conversations', 'environments', 'factories', 'mcp', 'stored-secrets', 'subscriptions', 'usage'],
-  ['models'],
-  ['access', 'content-policy', 'idempotency', 'redaction', 'uploads'],
-  ['bodies', 'domain.ts', 'operator-files', 'secrets'],
-  ['store'],
-  ['fault.ts'],
+  ...serviceFloors.flatMap(({ name, rooms }) => rooms.map((line) => line.map((room) => `${name}/${room}`))),
 ];
+
+/** The names of all rooms. No two floors have a room of the same name. */
+export const serviceRooms: readonly string[] = serviceFloors.flatMap(({ rooms }) => rooms.flat());
 
 const packageOf = (file: string): string => file.split('/')[1] ?? '';
 const servicePrefix = 'packages/service/src/';
-/** A room: a folder or a file directly in `src`. */
-const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/')[0] ?? '';
+/** Returns the path in `src` of the room of a file: a folder or a file of a floor, or a file directly in `src`. */
+const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/').slice(0, 2).join('/');
+
+/** Returns the name of the room of a file of the service. */
+export const roomNameOf = (file: string): string => path.basename(roomOf(file));
 
 /** The folder in which cycles are searched for; a file directly in `src` counts for itself. */
 function folderOf(file: string): string {
@@ -52,11 +82,11 @@ function packageFault({ from, to }: Import): string | undefined {
   return `${from} imports ${to}: ${a} may import ${packageRules[a]?.join(', ') || 'no other package'}`;
 }
 
-function layerFault({ from, to }: Import): string | undefined {
+function floorFault({ from, to }: Import): string | undefined {
   if (!from.startsWith(servicePrefix) || !to.startsWith(servicePrefix) || roomOf(from) === roomOf(to)) return undefined;
-  const [above, below] = [from, to].map((file) => serviceLayers.findIndex((layer) => layer.includes(roomOf(file))));
+  const [above, below] = [from, to].map((file) => lines.findIndex((line) => line.includes(roomOf(file))));
   if (above === undefined || below === undefined || above < 0) {
-    return `${from}: the folder ${roomOf(from)} is in no layer of test/checks/import-rules.ts`;
+    return `${from}: ${roomOf(from)} is on no floor of test/checks/import-rules.ts`;
   }
   return above < below ? undefined : `${from} imports ${to}: ${roomOf(from)} is not above ${roomOf(to)}`;
 }
@@ -64,7 +94,7 @@ function layerFault({ from, to }: Import): string | undefined {
 /** Every import that breaks a rule, and every cycle between folders, as sentences. */
 export function findImportFaults(root: string): string[] {
   const imports = readImports(root, readSourceFiles(root));
-  const faults = imports.flatMap((each) => packageFault(each) ?? layerFault(each) ?? []);
+  const faults = imports.flatMap((each) => packageFault(each) ?? floorFault(each) ?? []);
   const edges = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
     const [a, b] = [folderOf(from), folderOf(to)];

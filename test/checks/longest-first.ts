@@ -27,7 +27,7 @@ const longest = [
   'test/command-line-watch.test.ts',
   'test/run-page.test.ts',
   'test/budget-and-key-crashes.test.ts',
-  'packages/service/src/http/server/access-table.test.ts',
+  'packages/service/src/edges/http/server/access-table.test.ts',
 ];
 
 for (const file of longest)

@@ -5,11 +5,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { readSourceFiles } from './import-graph.ts';
+import { roomNameOf } from './import-rules.ts';
 import { filesNamingTablesAtRunTime, tableRules } from './table-owners.ts';
 
 const servicePrefix = 'packages/service/src/';
 /** Migrations, export and import write all tables. */
-const storePrefix = `${servicePrefix}store/`;
+const storePrefix = `${servicePrefix}platform/store/`;
 
 /** `FOR UPDATE`, `FOR NO KEY UPDATE`, `DO UPDATE` and `BEFORE UPDATE` are not statements that write. */
 const writePattern =
@@ -66,7 +67,7 @@ function readWrites(source: string): Write[] {
 }
 
 function faultsOf(file: string, { verb, table, columns }: Write): string[] {
-  const room = file.slice(servicePrefix.length).split('/')[0] ?? '';
+  const room = roomNameOf(file);
   if (table === '${') {
     return filesNamingTablesAtRunTime.includes(file)
       ? []

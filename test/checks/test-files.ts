@@ -16,7 +16,7 @@ const serviceFolder = 'packages/service/';
 /** Tests outside of folders with SQL that also run on the server. */
 const databaseSubjects = [
   // Shows which of several equal concurrent requests the database accepts.
-  'packages/service/src/http/api/idempotency.test.ts',
+  'packages/service/src/edges/http/api/idempotency.test.ts',
   // Shows the order of transactions.
   'test/live-streams.test.ts',
 ];
@@ -41,8 +41,8 @@ export function findTestFiles(root: string, filter: string): TestFiles {
   };
 }
 
-/** Returns the folder directly in the `src` of the service that a file belongs to. */
-const folderOf = (file: string): string => file.split('/').slice(0, 4).join('/');
+/** Returns the room of the service that a file belongs to: a folder in a floor. */
+const folderOf = (file: string): string => file.split('/').slice(0, 5).join('/');
 
 /**
  * Returns the folders of the service whose code sends SQL. The tests of the others, such as `http`, reach the database only through

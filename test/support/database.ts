@@ -8,8 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { silentLog } from '../../packages/service/src/store/database/log.ts';
-import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
+import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
 import { headStartVariable } from './head-start.ts';
 
 export async function setup(): Promise<() => Promise<void>> {

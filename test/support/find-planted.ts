@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
-import { superuser } from '../../packages/service/src/store/embedded/cluster.ts';
+import { superuser } from '../../packages/service/src/platform/store/embedded/cluster.ts';
 
 /** Returns the files of the folder that contain one of the texts unchanged: blobs, logs, files of the database. */
 export async function filesHolding(folder: string, planted: readonly string[]): Promise<string[]> {

@@ -10,10 +10,10 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { tryLockFile } from '../../packages/contract/src/file-lock.ts';
-import { type Database, openDatabase } from '../../packages/service/src/store/database/database.ts';
-import { silentLog } from '../../packages/service/src/store/database/log.ts';
-import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
-import { migrateDatabase } from '../../packages/service/src/store/migrations/migrate.ts';
+import { type Database, openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
+import { migrateDatabase } from '../../packages/service/src/platform/store/migrations/migrate.ts';
 import { chooseStateRoot } from '../../packages/worker/src/state/state-root.ts';
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 /** A run whose agent is at work, and its page in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { Assignment } from '../../packages/service/src/executions/queue/assign.ts';
+import type { Assignment } from '../../packages/service/src/runs/executions/queue/assign.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { type Browser, useBrowser } from './browser.ts';
 

@@ -5,7 +5,7 @@ import { existsSync, globSync } from 'node:fs';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { chooseAccount, runAs } from '../../packages/service/src/store/embedded/account.ts';
+import { chooseAccount, runAs } from '../../packages/service/src/platform/store/embedded/account.ts';
 import { freePort } from './free-port.ts';
 
 /** Folder of the programs; undefined if none are installed. */

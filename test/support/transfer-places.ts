@@ -6,11 +6,11 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach } from 'vitest';
-import type { BlobStore } from '../../packages/service/src/store/blobs/blobs.ts';
-import { openFolderBlobs } from '../../packages/service/src/store/blobs/folder-blobs.ts';
-import { type Database, openDatabase } from '../../packages/service/src/store/database/database.ts';
-import { silentLog } from '../../packages/service/src/store/database/log.ts';
-import { migrateDatabase } from '../../packages/service/src/store/migrations/migrate.ts';
+import type { BlobStore } from '../../packages/service/src/platform/store/blobs/blobs.ts';
+import { openFolderBlobs } from '../../packages/service/src/platform/store/blobs/folder-blobs.ts';
+import { type Database, openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { migrateDatabase } from '../../packages/service/src/platform/store/migrations/migrate.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../packages/service/test/database.ts';
 
 export interface Place {

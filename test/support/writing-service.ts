@@ -7,9 +7,9 @@
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../../packages/service/src/store/database/database.ts';
-import { silentLog } from '../../packages/service/src/store/database/log.ts';
-import { startEmbeddedPostgres } from '../../packages/service/src/store/embedded/start.ts';
+import { openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
+import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
 
 const folder = process.argv[2] ?? '';
 const startedAt = performance.now();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runStates } from './run-states.ts';
 
-/** States of a run; the service's `executions/transitions` defines which state may follow which. */
+/** States of a run; the service's `runs/executions/transitions` defines which state may follow which. */
 export const RunState = z.enum(runStates).meta({
   id: 'RunState',
   description:

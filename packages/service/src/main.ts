@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { openLogDestination } from '@runyard/contract/log-destination';
 import { parseSettings } from '@runyard/contract/settings';
 import { type Logger, pino } from 'pino';
+import { StartProblem } from './edges/start/start-problem.ts';
 import { startService } from './service.ts';
-import { StartProblem } from './start/start-problem.ts';
 
 const parsed = parseSettings(process.env);
 if (!parsed.ok) {

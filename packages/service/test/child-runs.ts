@@ -1,5 +1,5 @@
 /** Test support: runs that start other runs through the API of agents. */
-import type { Assignment } from '../src/executions/queue/assign.ts';
+import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import type { TestAnswer, TestService } from './service.ts';
 
 /** Path of the routes. */

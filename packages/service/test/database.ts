@@ -1,11 +1,11 @@
 /** Test support: a fresh, migrated database for each test, on the server that `TEST_DATABASE_URL` names. */
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import type { DatabaseConfig } from '../src/store/database/connections.ts';
-import { type Database, openDatabase } from '../src/store/database/database.ts';
-import { makeListener } from '../src/store/database/listener.ts';
-import { silentLog } from '../src/store/database/log.ts';
-import { migrateDatabase, readMigrations } from '../src/store/migrations/migrate.ts';
+import type { DatabaseConfig } from '../src/platform/store/database/connections.ts';
+import { type Database, openDatabase } from '../src/platform/store/database/database.ts';
+import { makeListener } from '../src/platform/store/database/listener.ts';
+import { silentLog } from '../src/platform/store/database/log.ts';
+import { migrateDatabase, readMigrations } from '../src/platform/store/migrations/migrate.ts';
 import { lend } from './lent-database.ts';
 import { keepSpare, notePristine, type SpareDatabase, spareConnections, takeSpare } from './spare-databases.ts';
 

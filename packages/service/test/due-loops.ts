@@ -1,8 +1,9 @@
 /** Test support: the loops of a service that say when they have work, without their rounds. */
-import type { Loop } from '../src/domain.ts';
+
+import { makeFindDue } from '../src/edges/start/find-due.ts';
+import type { Loop } from '../src/platform/domain.ts';
+import type { Database, Statement } from '../src/platform/store/database/database.ts';
 import { listDomains } from '../src/service.ts';
-import { makeFindDue } from '../src/start/find-due.ts';
-import type { Database, Statement } from '../src/store/database/database.ts';
 import type { TestService } from './service.ts';
 
 export interface DueLoops {

@@ -1,6 +1,6 @@
 /** Test support: invariants of runs and executions after any operations. */
 import { expect } from 'vitest';
-import { expireWaiting, reconcile } from '../src/executions/reconcile/reconcile.ts';
+import { expireWaiting, reconcile } from '../src/runs/executions/reconcile/reconcile.ts';
 import type { World } from './execution-operations.ts';
 import type { TestExecutions } from './executions.ts';
 

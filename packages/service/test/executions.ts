@@ -2,15 +2,15 @@
 
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
-import { defaultTiming, type ExecutionDeps, type ExecutionTiming } from '../src/executions/deps.ts';
-import { openNotices } from '../src/executions/notices.ts';
-import { type Assignment, assignNext } from '../src/executions/queue/assign.ts';
-import type { RunLimits } from '../src/executions/run-limits.ts';
-import { authenticateRunToken, type RunSession } from '../src/executions/run-tokens/sessions.ts';
-import { claim } from '../src/executions/transitions/transitions.ts';
-import { type CreateOptions, createRun } from '../src/runs/submit/create.ts';
-import type { NewRun } from '../src/runs/submit/new-run.ts';
-import { makeVault } from '../src/secrets/vault.ts';
+import { makeVault } from '../src/platform/secrets/vault.ts';
+import { defaultTiming, type ExecutionDeps, type ExecutionTiming } from '../src/runs/executions/deps.ts';
+import { openNotices } from '../src/runs/executions/notices.ts';
+import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
+import type { RunLimits } from '../src/runs/executions/run-limits.ts';
+import { authenticateRunToken, type RunSession } from '../src/runs/executions/run-tokens/sessions.ts';
+import { claim } from '../src/runs/executions/transitions/transitions.ts';
+import { type CreateOptions, createRun } from '../src/runs/runs/submit/create.ts';
+import type { NewRun } from '../src/runs/runs/submit/new-run.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestExecutions {

@@ -2,8 +2,8 @@
 import { FactorySource, FactorySync, SetFactorySourceResponse } from '@runyard/contract/factory-sources';
 import { afterAll, beforeEach, expect } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
-import type { SourceReader } from '../src/definitions/source/reader.ts';
-import { syncDueSources } from '../src/definitions/source/sync.ts';
+import type { SourceReader } from '../src/triggers/definitions/source/reader.ts';
+import { syncDueSources } from '../src/triggers/definitions/source/sync.ts';
 import { type Files, filesOf, testDefinitions } from './definitions.ts';
 import { startTestService } from './service.ts';
 

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { parseSettings } from '@runyard/contract/settings';
 import Fastify from 'fastify';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../test/fakes/models.ts';
-import { type GatewayDeps, registerGateway } from '../src/gateway/models/gateway.ts';
-import { type Models, openModels } from '../src/models/models.ts';
-import type { ModelUsage } from '../src/usage/model-usage.ts';
+import { type GatewayDeps, registerGateway } from '../src/edges/gateway/models/gateway.ts';
+import { type Models, openModels } from '../src/team/models/models.ts';
+import type { ModelUsage } from '../src/team/usage/model-usage.ts';
 
 export interface TestGateway {
   readonly url: string;

@@ -1,9 +1,9 @@
 /** Test support: API keys with any role, team, kind and end. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Role } from '@runyard/contract/access';
-import { hashKey, newRawKey, shownParts } from '../src/access/keys/raw-key.ts';
-import { newUid } from '../src/access/teams/uid.ts';
-import type { Queryable } from '../src/store/database/database.ts';
+import type { Queryable } from '../src/platform/store/database/database.ts';
+import { hashKey, newRawKey, shownParts } from '../src/team/access/keys/raw-key.ts';
+import { newUid } from '../src/team/access/teams/uid.ts';
 
 export interface KeyOptions {
   readonly teamId?: string;

@@ -3,8 +3,8 @@
  * statement, which takes most of the database's processor time in a test.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database, Statement } from '../src/store/database/database.ts';
-import type { Listener } from '../src/store/database/listener.ts';
+import type { Database, Statement } from '../src/platform/store/database/database.ts';
+import type { Listener } from '../src/platform/store/database/listener.ts';
 
 /**
  * Returns `kept` for one test. `close` waits for its work and refuses later work, but keeps the connections. It closes `listener`, which must

@@ -2,8 +2,8 @@
 import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
 import type { TimelineEvent } from '@runyard/contract/timeline';
 import { afterEach } from 'vitest';
-import type { Assignment } from '../src/executions/queue/assign.ts';
-import { endSandbox, type SandboxEnd } from '../src/executions/reconcile/sandbox-end.ts';
+import type { Assignment } from '../src/runs/executions/queue/assign.ts';
+import { endSandbox, type SandboxEnd } from '../src/runs/executions/reconcile/sandbox-end.ts';
 import { openTestService } from './service.ts';
 
 /** Opens a service for the tests of a file, and returns functions that begin and lose turns on it. */

@@ -3,14 +3,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { ServiceMessage } from '@runyard/contract/worker-protocol';
 import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { openKeyDirectory } from '../src/access/keys/directory.ts';
-import { openKeyWatch } from '../src/access/keys/watch.ts';
-import { beatServiceInstance } from '../src/executions/lease/heartbeat.ts';
-import { buildApp } from '../src/http/app.ts';
-import { authenticateWorker } from '../src/http/server/authenticate-worker.ts';
-import type { ServiceDeps } from '../src/http/server/deps.ts';
-import { openHub } from '../src/workers/hub.ts';
-import { serveWorkerSockets } from '../src/workers/socket.ts';
+import { buildApp } from '../src/edges/http/app.ts';
+import { authenticateWorker } from '../src/edges/http/server/authenticate-worker.ts';
+import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
+import { openHub } from '../src/edges/workers/hub.ts';
+import { serveWorkerSockets } from '../src/edges/workers/socket.ts';
+import { beatServiceInstance } from '../src/runs/executions/lease/heartbeat.ts';
+import { openKeyDirectory } from '../src/team/access/keys/directory.ts';
+import { openKeyWatch } from '../src/team/access/keys/watch.ts';
 import { domainsWithoutWorkers } from './service.ts';
 
 /** One service process, without its background loops. */

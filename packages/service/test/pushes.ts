@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
-import { gatewayPathOf } from '../src/environments/git-path.ts';
+import { gatewayPathOf } from '../src/team/environments/git-path.ts';
 import { runGit } from './run-git.ts';
 import { openTestService } from './service.ts';
 

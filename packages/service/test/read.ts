@@ -1,8 +1,8 @@
 /** Test support: reads a conversation as its readers do. */
 import { ConversationResponse } from '@runyard/contract/conversations';
-import { conversationJson } from '../src/conversations/as-json.ts';
-import { type ConversationRun, readParts } from '../src/conversations/read.ts';
-import type { Database } from '../src/store/database/database.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
+import { conversationJson } from '../src/runs/conversations/as-json.ts';
+import { type ConversationRun, readParts } from '../src/runs/conversations/read.ts';
 
 /** The conversation of the runs; null where nothing was said. */
 export async function readConversation(

@@ -1,9 +1,9 @@
 /** Test support: the work that the domains registered for the nightly sweep. */
-import type { ServiceDeps } from '../src/http/server/deps.ts';
-import { collectRetention, type RegisteredRetention } from '../src/retention/registered.ts';
-import { deleteOldDetail, type RunBatch, start } from '../src/retention/runs.ts';
+import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
+import { collectRetention, type RegisteredRetention } from '../src/edges/retention/registered.ts';
+import { deleteOldDetail, type RunBatch, start } from '../src/edges/retention/runs.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
 import { listDomains } from '../src/service.ts';
-import type { Database } from '../src/store/database/database.ts';
 
 /** Listing the domains opens nothing, so only the settings of nightly tasks are needed. */
 export const registeredRetention: RegisteredRetention = collectRetention(

@@ -7,8 +7,8 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach } from 'vitest';
 import { copyTree, makeOnce } from '../../../test/support/head-start.ts';
-import { silentLog } from '../src/store/database/log.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded/start.ts';
+import { silentLog } from '../src/platform/store/database/log.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/store/embedded/start.ts';
 
 export interface TestServers {
   /** Folder of the present test, removed after it. */
@@ -49,8 +49,8 @@ export function testServers({ copies = false } = {}): TestServers {
     account: { uid?: number; gid?: number } = {},
   ): Promise<{ child: ChildProcess; output: string }> {
     const program = `
-    import { startEmbeddedPostgres } from ${JSON.stringify(path.join(import.meta.dirname, '../src/store/embedded/start.ts'))};
-    import { silentLog } from ${JSON.stringify(path.join(import.meta.dirname, '../src/store/database/log.ts'))};
+    import { startEmbeddedPostgres } from ${JSON.stringify(path.join(import.meta.dirname, '../src/platform/store/embedded/start.ts'))};
+    import { silentLog } from ${JSON.stringify(path.join(import.meta.dirname, '../src/platform/store/database/log.ts'))};
     try {
       await startEmbeddedPostgres({ dataDir: process.env.FOLDER, log: silentLog });
       console.log('started');

@@ -1,7 +1,7 @@
-import type { BodyLimits } from '../src/bodies/body-budget.ts';
-import type { AdmitModelRequest } from '../src/gateway/models/admission.ts';
-import type { ClientTimeouts } from '../src/http/server/make-app.ts';
-import type { StartAutomations } from '../src/webhooks/ingest/start-automations.ts';
+import type { AdmitModelRequest } from '../src/edges/gateway/models/admission.ts';
+import type { ClientTimeouts } from '../src/edges/http/server/make-app.ts';
+import type { BodyLimits } from '../src/platform/bodies/body-budget.ts';
+import type { StartAutomations } from '../src/triggers/webhooks/ingest/start-automations.ts';
 
 /** Options of a service of the tests. */
 export interface TestServiceOptions {

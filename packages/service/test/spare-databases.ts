@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { Database } from '../src/store/database/database.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
 import { trimConnections } from './lent-database.ts';
 
 /** The state of a migrated database. */

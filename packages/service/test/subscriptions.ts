@@ -5,9 +5,14 @@ import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-sub
 import { systemNames } from '@runyard/contract/names/resolver';
 import { afterAll, afterEach, expect } from 'vitest';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../test/fakes/webhook-receiver.ts';
-import { makeVault, type Vault } from '../src/secrets/vault.ts';
-import { type Deliverer, type DelivererLimits, defaultLimits, openDeliverer } from '../src/subscriptions/deliverer.ts';
-import { createSubscription, openSecret } from '../src/subscriptions/subscriptions.ts';
+import { makeVault, type Vault } from '../src/platform/secrets/vault.ts';
+import {
+  type Deliverer,
+  type DelivererLimits,
+  defaultLimits,
+  openDeliverer,
+} from '../src/runs/subscriptions/deliverer.ts';
+import { createSubscription, openSecret } from '../src/runs/subscriptions/subscriptions.ts';
 import { openTestExecutions, type TestExecutions } from './executions.ts';
 
 /** Time that a test waits for events that it does not cause itself. */

@@ -6,11 +6,11 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, beforeEach } from 'vitest';
-import { type SweepDeps, type SweepOutcome, sweepWhenDue } from '../src/retention/sweep.ts';
-import type { NewRun } from '../src/runs/submit/new-run.ts';
-import type { BlobStore } from '../src/store/blobs/blobs.ts';
-import { openFolderBlobs } from '../src/store/blobs/folder-blobs.ts';
-import type { Database } from '../src/store/database/database.ts';
+import { type SweepDeps, type SweepOutcome, sweepWhenDue } from '../src/edges/retention/sweep.ts';
+import type { BlobStore } from '../src/platform/store/blobs/blobs.ts';
+import { openFolderBlobs } from '../src/platform/store/blobs/folder-blobs.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
+import type { NewRun } from '../src/runs/runs/submit/new-run.ts';
 import { openTestExecutions, type TestExecutions } from './executions.ts';
 import { registeredRetention } from './retention.ts';
 

@@ -1,0 +1,170 @@
+import { systemNames } from '@runyard/contract/names/resolver';
+import type { Settings } from '@runyard/contract/settings';
+import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import type { Domain } from '../../../platform/domain.ts';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
+import { endOverBudget } from '../../../runs/executions/reconcile/over-budget.ts';
+import { authenticateWorkingRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
+import { beginPush, endPush } from '../../../runs/repositories/pushes/record.ts';
+import { type RunModels, readRunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
+import { switchModel } from '../../../runs/runs/model-in-use/switch-model.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import { readProtectedBranches, readRepositories } from '../../../team/environments/repositories.ts';
+import { readServerOfExecution } from '../../../team/mcp/of-run.ts';
+import { isUnpriced } from '../../../team/models/is-unpriced.ts';
+import type { Models } from '../../../team/models/models.ts';
+import { beginOutage, claimOutageProbes, dueProbes, endOutage } from '../../../team/models/outages.ts';
+import type { ProviderName } from '../../../team/models/providers.ts';
+import { admitToBudgets } from '../../../team/usage/budget/admit.ts';
+import { oldRequests, recordLostRequests } from '../../../team/usage/budget/lost-requests.ts';
+import { hasCostLimit } from '../../../team/usage/budget/read-budgets.ts';
+import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
+import { makeUsageRecorder } from '../../../team/usage/record-with-retries.ts';
+import { registerGitGateway } from '../git/git.ts';
+import { openModelHealth } from '../health/health.ts';
+import { probeProvider } from '../health/probe.ts';
+import { registerMcpGateway } from '../mcp/mcp.ts';
+import type { AdmitModelRequest } from '../models/admission.ts';
+import { type GatewayLog, registerGateway } from '../models/gateway.ts';
+import type { ModelRouting } from '../models/route-request.ts';
+
+interface GatewayDomainDeps {
+  readonly db: Database;
+  readonly executionDeps: Pick<ExecutionDeps, 'db' | 'timing' | 'secrets' | 'vault'>;
+  readonly log: GatewayLog;
+  readonly models: Models;
+  readonly settings: Pick<Settings, 'RUNYARD_CODE_HOST_URL' | 'RUNYARD_ALLOW_PRIVATE_NETWORKS'>;
+  readonly vault: Vault;
+  readonly codeHosts: CodeHosts;
+  readonly bodies: BodyBudget;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
+  /** Default: by the budgets of run and team. */
+  readonly admitModelRequest?: AdmitModelRequest;
+}
+
+/** Time between two looks for outages whose provider has to be probed. */
+const probeEveryMs = 5_000;
+
+/** Returns the admission that checks the budgets of run and team. It ends a run whose budget is used up. */
+function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
+  return async (holder, request) => {
+    if (request.kind !== 'generate') return { ok: true };
+    const admission = await admitToBudgets(deps, holder, request);
+    switch (admission.kind) {
+      case 'admitted':
+        return { ok: true };
+      case 'busy': {
+        const message = 'other requests of this run use what is left of its budget; send it again later';
+        return { ok: false, status: 429, message, retryAfterSeconds: 5 };
+      }
+      case 'ended':
+        return { ok: false, status: 401, message: 'the run of this sandbox has ended' };
+      case 'over': {
+        const { code, message } = admission;
+        await endOverBudget(deps.executionDeps, holder, { code, message });
+        return { ok: false, status: 403, message, code };
+      }
+    }
+  };
+}
+
+/** The gateway: the routes through which agents reach model providers, code hosts and MCP servers. */
+export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
+  const { db, log } = deps;
+  const recorder = makeUsageRecorder(db, log);
+  return {
+    name: 'gateway',
+    routes: async (app) => {
+      const { models, settings, bodies } = deps;
+      const authenticateRunToken = (token: string) => authenticateWorkingRunToken(db, token);
+      await registerGateway(app, {
+        models,
+        authenticateRunToken,
+        recordUsage: (usage) => recorder.record(usage),
+        admit: deps.admitModelRequest ?? admitByBudgets(deps),
+        routing: routingOf(deps),
+        log,
+        bodies,
+      });
+      await registerMcpGateway(app, {
+        allowedNetworks: settings.RUNYARD_ALLOW_PRIVATE_NETWORKS,
+        authenticateRunToken,
+        serverOf: (executionId, name) => readServerOfExecution(deps, executionId, name),
+        resolve: systemNames.resolve,
+        bodies,
+        log,
+      });
+      await registerGitGateway(app, {
+        codeHostUrl: settings.RUNYARD_CODE_HOST_URL,
+        authenticateRunToken,
+        repositoriesOf: (executionId) => readRepositories(db, executionId),
+        credentialFor: deps.codeHosts.credentialFor,
+        pushes: {
+          protectedBranchesOf: (executionId) => readProtectedBranches(db, executionId),
+          begin: (session, push) => beginPush(deps.executionDeps, session, push),
+          isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
+          end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),
+        },
+        bodies,
+        log,
+      });
+    },
+    loops: async () => [
+      { name: 'probing model providers', everyMs: probeEveryMs, due: [dueProbes], work: () => probeOutages(deps) },
+      { name: 'recording model requests again', everyMs: 2_000, work: () => recorder.retry() },
+      {
+        name: 'model requests of dead processes',
+        everyMs: 10_000,
+        due: [oldRequests],
+        work: () => recordLostRequests(db),
+      },
+    ],
+  };
+};
+
+type HealthDeps = Pick<GatewayDomainDeps, 'db' | 'log' | 'models'>;
+
+async function probe({ models }: HealthDeps, provider: ProviderName): Promise<boolean> {
+  const upstream = models.upstreams[provider];
+  return upstream !== undefined && (await probeProvider(provider, upstream));
+}
+
+/** Reads the models of a run, without those whose price is not known where a budget in dollars holds. */
+async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHolder): Promise<RunModels> {
+  const run = await readRunModels(db, holder);
+  const priced = run.otherIds.filter((id) => !isUnpriced(models, id));
+  if (priced.length === run.otherIds.length || !(await hasCostLimit(db, holder))) return run;
+  return { ...run, otherIds: priced };
+}
+
+function routingOf(deps: HealthDeps): ModelRouting {
+  const { db, log } = deps;
+  const { worked, failed } = openModelHealth({
+    begin: (provider, reason) => beginOutage(db, provider, reason),
+    end: (outage) => endOutage(db, outage),
+    probe: (provider) => probe(deps, provider),
+    log,
+    now: () => performance.now(),
+  });
+  return {
+    read: (holder) => readUsableModels(deps, holder),
+    worked,
+    failed,
+    switched: (change) => switchModel(db, change),
+  };
+}
+
+/** Probes the providers that are due, and ends their outages if they work. Of several processes only one probes. */
+export async function probeOutages(deps: HealthDeps): Promise<void> {
+  const { db, log, models } = deps;
+  const claimed = await claimOutageProbes(db, Object.keys(models.upstreams) as ProviderName[]);
+  await Promise.all(
+    claimed.map(async (outage) => {
+      if (!(await probe(deps, outage.provider)) || !(await endOutage(db, outage))) return;
+      log.info({ provider: outage.provider }, 'a model provider works again');
+    }),
+  );
+}

@@ -1,0 +1,250 @@
+/** Reads the beginning of a push before any byte is forwarded, and decides whether the push is allowed. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Readable, Transform } from 'node:stream';
+import type { Repository } from '@runyard/contract/environments';
+import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import { type Commits, readLeadingCommits } from '../../../runs/repositories/pushes/leading-commits.ts';
+import { isNone, type PushHead } from '../../../runs/repositories/pushes/read-commands.ts';
+import type { BegunPush, Push } from '../../../runs/repositories/pushes/record.ts';
+import { type HostReport, watchReport, writeReport } from '../../../runs/repositories/pushes/report-status.ts';
+import { TooManyChanges } from '../../../team/access/audit/record.ts';
+import type { UsableCredential } from '../../../team/code-hosts/credential.ts';
+import { decoded } from '../decoded.ts';
+import { readBranchesOfPush } from './branches-of-push.ts';
+import { peekable } from './peekable.ts';
+import { readHead } from './read-head.ts';
+import { RunOver, whileAtWork } from './while-at-work.ts';
+
+/** The rules and the record of pushes. */
+export interface PushRecord {
+  /** Patterns of the branches that the run of an execution cannot push to. */
+  protectedBranchesOf(executionId: string): Promise<readonly string[]>;
+  /** Decides a push and records it. Throws `AttemptOver`, `TooManyChanges`. */
+  begin(session: RunSession, push: Push): Promise<BegunPush>;
+  /** Returns false if the run has ended or is stopping. */
+  isAtWork(session: RunSession): Promise<boolean>;
+  /** Records the answer of the code host. */
+  end(session: RunSession, push: Push, numbers: readonly number[], report: HostReport | null): Promise<void>;
+}
+
+interface PushRequest {
+  readonly session: RunSession;
+  readonly repository: Repository;
+  /** Clone URL. */
+  readonly base: URL;
+  readonly chosen: UsableCredential;
+  readonly request: IncomingMessage;
+  /** Largest push, bytes. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+/** The gateway's own answer to a push that it does not forward. */
+export interface AnsweredPush {
+  readonly kind: 'answer';
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer | string;
+  /** For the log. */
+  readonly why: string;
+}
+
+/** A push that is forwarded to the code host. Exactly one of its functions is called, once. */
+export interface ForwardedPush {
+  readonly kind: 'forward';
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+  /** Passes the bytes of the answer through. The last bytes wait until the result is recorded. */
+  watch(answer: Readable): Readable;
+  /** Records that git gave no answer. `reason`: why the code host did nothing; absent: it may have applied the push. */
+  failed(reason?: string): Promise<void>;
+  /** If the push was stopped, at the limit or because its run is over, records that and returns the answer to git. */
+  stopped(isTooLarge: boolean): Promise<AnsweredPush | undefined>;
+}
+
+/** Bytes of the pack in which the commits are looked for. */
+const maxPeekedBytes = 1024 * 1024;
+const resultType = 'application/x-git-receive-pack-result';
+
+const inWords = (message: string): string => `${message.charAt(0).toLowerCase()}${message.slice(1).replace(/\.$/, '')}`;
+
+/** Returns the answer to a push that is not forwarded. git prints the reason after each ref. */
+function answerOf(
+  capabilities: readonly string[],
+  refused: Iterable<readonly [string, string]>,
+  why: string,
+  unpack?: string,
+): AnsweredPush {
+  const report = writeReport(capabilities, refused, unpack);
+  return report === undefined
+    ? {
+        kind: 'answer',
+        status: 403,
+        contentType: 'text/plain; charset=utf-8',
+        body: `The push is refused: ${why}.\n`,
+        why,
+      }
+    : { kind: 'answer', status: 200, contentType: resultType, body: report, why };
+}
+
+const plain = (status: number, message: string): AnsweredPush => ({
+  kind: 'answer',
+  status,
+  contentType: 'text/plain; charset=utf-8',
+  body: `${message}\n`,
+  why: message,
+});
+
+const runOver = 'the run has ended or is stopping';
+
+/**
+ * At least this many bytes of a refused push are read, because git reads the answer only after it has sent everything. Of a compressed
+ * one not more, because 2 MB can be 2 GB.
+ */
+const leastDiscardedBytes = 64 * 1024 * 1024;
+
+/**
+ * Reads the commands of a push, decides about them, and records the push. A refused push is read to its end, so that git reads the
+ * answer.
+ */
+export async function admitPush(
+  { pushes, bodies }: { readonly pushes: PushRecord; readonly bodies: BodyBudget },
+  pushed: PushRequest,
+): Promise<AnsweredPush | ForwardedPush> {
+  const { session, repository, request, limit, signal } = pushed;
+  const { teamId, executionId } = session;
+  const place = await bodies.enter({ teamId, executionId }, maxPeekedBytes, signal);
+  if (typeof place === 'string') return plain(503, 'The service handles too many pushes now. Push again later.');
+  if (signal.aborted) place.release();
+  else signal.addEventListener('abort', place.release, { once: true });
+  const body = decoded(request);
+  if (body === undefined) return plain(415, 'The push has a content encoding that the gateway does not know.');
+  const peeked = peekable(body.body);
+
+  const read = await readHead(peeked);
+  const { capabilities } = read.kind === 'head' ? read.head : read;
+  const commands = read.kind === 'head' ? read.head.commands : [];
+  const discard = () => peeked.discard(body.changed ? leastDiscardedBytes : Math.max(limit, leastDiscardedBytes));
+  const refuse = async (refusals: Iterable<readonly [string, string]>, why: string, unpack?: string) => {
+    place.releaseBytes();
+    await discard();
+    return answerOf(capabilities, refusals, why, unpack);
+  };
+  const refuseAll = (why: string, unpack?: string) =>
+    refuse(
+      commands.map(({ ref }) => [ref, why]),
+      why,
+      unpack,
+    );
+  const tooLarge = `the push is larger than ${Math.floor(limit / 1_048_576)} MB`;
+  const forward = (record: (report: HostReport | null) => Promise<void>): ForwardedPush => {
+    const { 'content-encoding': _coding, 'content-length': size, ...others } = request.headers;
+    const headers = body.changed || size === undefined ? others : { ...others, 'content-length': size };
+    const rejected = (why: string) => new Map(commands.map(({ ref }) => [ref, why]));
+    place.releaseBytes();
+    const rest = peeked.all();
+    const pieces = commands.length === 0 ? rest : whileAtWork(rest, () => pushes.isAtWork(session));
+    let isRunOver = false;
+    const sent = Readable.from(pieces, { objectMode: false }).once('error', (error) => {
+      isRunOver = error instanceof RunOver;
+    });
+    return {
+      kind: 'forward',
+      headers,
+      body: sent,
+      watch: (answer) => withReport(answer, capabilities, record),
+      failed: (reason) => record(reason === undefined ? null : rejected(reason)),
+      stopped: async (isTooLarge) => {
+        const why = isTooLarge ? tooLarge : isRunOver ? runOver : undefined;
+        if (why === undefined) return undefined;
+        // A push with bytes behind its pack may have reached the code host whole before the run was over.
+        await record(isTooLarge ? rejected(why) : null);
+        await discard();
+        return answerOf(capabilities, rejected(why), why, why);
+      },
+    };
+  };
+
+  if (read.kind !== 'head') {
+    const why = read.kind === 'bad' ? read.message : 'the list of refs is cut, or too long';
+    return await refuseAll(why, why);
+  }
+  if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
+  if (!(await endsInPack(read.head, peeked.read))) return await refuseAll('behind the list of refs there is no pack');
+  // A single flush packet: git asks whether it may push, before it sends a large pack.
+  if (commands.length === 0) return forward(async () => {});
+
+  const protectedBranches = await pushes.protectedBranchesOf(executionId);
+  const about = { repository, clone: pushed.base, chosen: pushed.chosen, signal };
+  const branches = await readBranchesOfPush(about, protectedBranches, commands);
+  if (branches.kind !== 'branches') return await refuseAll(inWords(branches.message));
+  const { defaultBranch, aliases } = branches;
+  const commits = await commitsOf(read.head, peeked.read);
+  const { hasOptions } = read.head;
+  const push: Push = { repository, commands, hasOptions, protectedBranches, defaultBranch, aliases, commits };
+  try {
+    const begun = await pushes.begin(session, push);
+    if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));
+    return forward((report) => pushes.end(session, push, begun.numbers, report));
+  } catch (error) {
+    if (error instanceof AttemptOver) return await refuseAll(runOver);
+    if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');
+    throw error;
+  }
+}
+
+/**
+ * Returns whether a pack follows the commands, or nothing, and nothing follows a lone flush. Code hosts find capabilities in texts in
+ * which the gateway finds none, and would read other bytes as options of the push.
+ */
+async function endsInPack({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<boolean> {
+  const start = (await read(packAt + 4)).toString('latin1', packAt, packAt + 4);
+  return start === '' || (start === 'PACK' && commands.length > 0);
+}
+
+/** Returns the commits of a push. Only the rules for existing branches need them. */
+async function commitsOf({ commands, packAt }: PushHead, read: (bytes: number) => Promise<Buffer>): Promise<Commits> {
+  const [first] = commands;
+  if (first === undefined || commands.every(({ from, to }) => isNone(from) || isNone(to))) return new Map();
+  const bytes = await read(packAt + maxPeekedBytes);
+  return readLeadingCommits(bytes.subarray(packAt), first.to.length).commits;
+}
+
+function withReport(
+  answer: Readable,
+  capabilities: readonly string[],
+  end: (report: HostReport | null) => Promise<void>,
+): Readable {
+  const watched = watchReport(capabilities);
+  let isRecorded = false;
+  const record = async (report: HostReport | null): Promise<void> => {
+    if (isRecorded) return;
+    isRecorded = true;
+    await end(report);
+  };
+  const through = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      watched.add(chunk);
+      done(null, chunk);
+    },
+    flush(done) {
+      record(watched.result()).then(
+        () => done(),
+        (error: Error) => done(error),
+      );
+    },
+    destroy(error, done) {
+      record(watched.result()).then(
+        () => done(error),
+        (failed: Error) => done(failed),
+      );
+    },
+  });
+  answer.once('error', (error) => through.destroy(error));
+  answer.once('close', () => {
+    if (!answer.readableEnded) through.destroy(new Error('the answer was cut'));
+  });
+  return answer.pipe(through);
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import type { Outage } from '../../../team/models/choices.ts';
+import { openModelHealth } from './health.ts';
+
+function health({ probe = false } = {}) {
+  const begun: string[] = [];
+  const ended: Outage[] = [];
+  const clock = { now: 0 };
+  const opened = openModelHealth({
+    begin: async (provider, reason) => begun.push(`${provider}: ${reason}`) > 0,
+    end: async (outage) => ended.push(outage) > 0,
+    probe: async () => probe,
+    log: { info: () => {}, warn: () => {} },
+    now: () => clock.now,
+  });
+  const fail = (times: number, runs = ['a', 'b']) => {
+    for (let each = 0; each < times; each++)
+      opened.failed('anthropic', runs[each % runs.length] ?? '', 'the provider answered 529');
+  };
+  return { ...opened, begun, ended, clock, fail };
+}
+
+describe('an outage', () => {
+  test('begins after five failures in a row, not after four or where one worked in between', async () => {
+    const { fail, worked, settled, begun } = health();
+    fail(4);
+    worked('anthropic', undefined);
+    fail(4);
+    await settled();
+    expect(begun).toEqual([]);
+    fail(1);
+    await settled();
+    expect(begun).toEqual(['anthropic: the provider answered 529']);
+  });
+
+  test('does not begin with failures that are far apart', async () => {
+    const { fail, clock, settled, begun } = health();
+    for (let each = 0; each < 10; each++) {
+      fail(1, [String(each)]);
+      clock.now += 6 * 60_000;
+    }
+    await settled();
+    expect(begun).toEqual([]);
+  });
+
+  test('does not begin because of one run if the provider answers the service', async () => {
+    const { fail, settled, begun } = health({ probe: true });
+    fail(20, ['a']);
+    await settled();
+    expect(begun).toEqual([]);
+  });
+
+  test('of a provider that flaps is written at most every 10 s, however many requests fail', async () => {
+    const { fail, worked, settled, begun, clock } = health();
+    for (let second = 0; second < 30; second++) {
+      fail(50);
+      worked('anthropic', undefined);
+      clock.now += 1_000;
+    }
+    await settled();
+    expect(begun).toHaveLength(3);
+  });
+
+  test('ends with a request that works, if it was known when the request began', async () => {
+    const { worked, settled, ended } = health();
+    const outage = { provider: 'anthropic', beganAt: 'then', probeInSeconds: 1 } as const;
+    worked('anthropic', undefined);
+    worked('anthropic', outage);
+    await settled();
+    expect(ended).toEqual([outage]);
+  });
+});

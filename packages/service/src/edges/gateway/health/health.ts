@@ -1,0 +1,85 @@
+/** Detects from the requests of runs that a provider has an outage, and that it works again. */
+import type { Outage } from '../../../team/models/choices.ts';
+import type { ProviderName } from '../../../team/models/providers.ts';
+
+export interface HealthDeps {
+  begin(provider: ProviderName, reason: string): Promise<boolean>;
+  end(outage: Outage): Promise<boolean>;
+  /** True: the provider answers a request of the service itself. */
+  probe(provider: ProviderName): Promise<boolean>;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  /** Milliseconds of a monotonic clock. */
+  now(): number;
+}
+
+export interface ModelHealth {
+  /** A request was answered. `outage`: the one that was known when the request began. */
+  worked(provider: ProviderName, outage: Outage | undefined): void;
+  /** A request failed because of the provider. `reason` has no text of the provider. */
+  failed(provider: ProviderName, runId: string, reason: string): void;
+  /** Resolves when all changes are written to the database. */
+  settled(): Promise<void>;
+}
+
+/** Requests in a row that fail before it is an outage. */
+const enough = 5;
+/** Failures that are further apart are not one outage. */
+const togetherMs = 5 * 60_000;
+/** Time between two attempts of this process to begin an outage of a provider. */
+const pauseMs = 10_000;
+
+interface Failures {
+  count: number;
+  lastAt: number;
+  readonly runs: Set<string>;
+}
+
+/**
+ * Opens the health of one process. The process counts failures itself; it shares outages with the other processes through the database.
+ */
+export function openModelHealth(deps: HealthDeps): ModelHealth {
+  const failures = new Map<ProviderName, Failures>();
+  const triedAt = new Map<ProviderName, number>();
+  const writing = new Set<Promise<void>>();
+
+  const inBackground = (work: () => Promise<void>): void => {
+    const promise = work().catch((error: unknown) =>
+      deps.log.warn({ err: error }, 'the health of models was not written'),
+    );
+    writing.add(promise);
+    void promise.finally(() => writing.delete(promise));
+  };
+
+  const beginOutage = async (provider: ProviderName, reason: string, isOneRun: boolean): Promise<void> => {
+    // One run may send requests that make a provider fail. That is no outage for the other runs.
+    if (isOneRun && (await deps.probe(provider))) return;
+    if (await deps.begin(provider, reason)) deps.log.warn({ provider, reason }, 'outage of a model provider');
+  };
+
+  return {
+    worked: (provider, outage) => {
+      failures.delete(provider);
+      if (outage === undefined) return;
+      inBackground(async () => {
+        if (await deps.end(outage)) deps.log.info({ provider }, 'a model provider works again');
+      });
+    },
+    failed: (provider, runId, reason) => {
+      const now = deps.now();
+      const before = failures.get(provider);
+      const counted =
+        before && now - before.lastAt <= togetherMs ? before : { count: 0, lastAt: now, runs: new Set<string>() };
+      counted.count += 1;
+      counted.lastAt = now;
+      if (counted.runs.size < 2) counted.runs.add(runId);
+      failures.set(provider, counted);
+      const pause = now - (triedAt.get(provider) ?? Number.NEGATIVE_INFINITY);
+      if (counted.count < enough || pause < pauseMs) return;
+      triedAt.set(provider, now);
+      inBackground(() => beginOutage(provider, reason, counted.runs.size < 2));
+    },
+    settled: async () => {
+      while (writing.size > 0) await Promise.all(writing);
+    },
+  };
+}

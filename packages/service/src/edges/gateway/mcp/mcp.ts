@@ -1,0 +1,196 @@
+import { Readable } from 'node:stream';
+import { makeAddressRules } from '@runyard/contract/address-rules';
+import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
+import { makePlaces } from '../../../platform/bodies/places.ts';
+import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
+import type { Resolve } from '../../../runs/subscriptions/send.ts';
+import { mcpGatewayPath } from '../../../team/mcp/gateway-path.ts';
+import type { RunMcpServer } from '../../../team/mcp/of-run.ts';
+import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
+import { trackInFlight } from '../in-flight.ts';
+import { runTokenOf } from '../models/credentials.ts';
+import type { GatewayLog } from '../models/gateway.ts';
+import { passOn } from '../models/pass-on.ts';
+import { headersToSandbox, headersToServer, secretsOf } from './mcp-headers.ts';
+import { type McpAnswer, sendToMcpServer } from './mcp-upstream.ts';
+
+export interface McpGatewayDeps {
+  /** RUNYARD_ALLOW_PRIVATE_NETWORKS */
+  readonly allowedNetworks: readonly string[];
+  authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
+  /** Returns a server of this execution's run; null: the run has none of this name. */
+  serverOf(executionId: string, name: string): Promise<RunMcpServer | null>;
+  readonly resolve: Resolve;
+  readonly bodies: BodyBudget;
+  readonly log: GatewayLog;
+  readonly limits?: Partial<McpGatewayLimits>;
+  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
+  readonly drainMs?: number;
+}
+
+/** Bounds of one request to an MCP server. */
+export interface McpGatewayLimits {
+  readonly maxBodyBytes: number;
+  readonly maxAnswerBytes: number;
+  /** Requests of one execution that this process has at once, from before their body arrives, streams included. */
+  readonly maxInFlight: number;
+  readonly connectMs: number;
+  /** Until the answer begins, and between two pieces of it. */
+  readonly silenceMs: number;
+  /** For the whole answer. */
+  readonly answerMs: number;
+}
+
+const defaultLimits: McpGatewayLimits = {
+  maxBodyBytes: 4 * 1024 * 1024,
+  maxAnswerBytes: 16 * 1024 * 1024,
+  maxInFlight: 32,
+  connectMs: 10_000,
+  silenceMs: 600_000,
+  answerMs: 3_600_000,
+};
+
+const unread = {
+  busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
+  too_large: { status: 413, message: 'the request is larger than the gateway takes' },
+  too_slow: { status: 408, message: 'the request came too slowly' },
+  cut: { status: 400, message: 'the request cannot be read' },
+} as const;
+
+/** An error in the form of JSON-RPC, whose message clients show. */
+const errorBody = (message: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
+
+/**
+ * Registers the MCP gateway: `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to the server of this name in the
+ * configuration of the run that the token belongs to. The service adds the headers of the server, and masks their secrets in its answers,
+ * so that they never reach the sandbox.
+ */
+export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
+  const limits = { ...defaultLimits, ...deps.limits };
+  const upstream = {
+    rules: makeAddressRules(deps.allowedNetworks),
+    allowsPrivate: deps.allowedNetworks.length > 0,
+    resolve: deps.resolve,
+    answerMs: limits.silenceMs,
+    connectMs: limits.connectMs,
+  };
+  const inFlight = trackInFlight();
+  const places = makePlaces(limits.maxInFlight);
+  app.addHook('preClose', () => inFlight.drain(deps.drainMs ?? 5_000));
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // The handler reads the body.
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    const schema: object = { hide: true };
+    const method = ['GET', 'POST', 'DELETE'];
+    scope.route({ method, url: `${mcpGatewayPath}/:name`, logLevel: 'silent', schema, handler });
+  });
+
+  const refuse = (reply: FastifyReply, status: number, message: string): FastifyReply =>
+    reply.code(status).header('content-type', 'application/json').send(errorBody(message));
+
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const token = runTokenOf(request.headers, undefined);
+    const holder = token === undefined ? null : await deps.authenticateRunToken(token);
+    if (token === undefined || holder === null) return refuse(reply, 401, 'a valid run token is needed');
+    const { executionId, teamId } = holder;
+    const { name } = request.params as { readonly name: string };
+    const server = await deps.serverOf(executionId, name);
+    if (server === null || server.kind === 'command')
+      return refuse(reply, 404, 'the run has no MCP server over HTTP of this name');
+    if (server.kind !== 'url')
+      return refuse(reply, 404, 'the stored MCP server was deleted, or its headers cannot be opened any more');
+    const leave = places.enter(executionId);
+    if (leave === undefined) {
+      reply.header('retry-after', String(busyRetrySeconds)).header('connection', 'close');
+      return refuse(reply, 429, unread.busy.message);
+    }
+    // The answer closes when it was sent or its client is gone, however the request ends.
+    reply.raw.once('close', leave);
+    if (reply.raw.destroyed) leave();
+    let body: Buffer | undefined;
+    if (request.method === 'POST') {
+      const owner = { teamId, executionId };
+      const { maxBodyBytes: maxBytes } = limits;
+      const received = await holdBody(deps.bodies, { request: request.raw, response: reply.raw, owner, maxBytes });
+      if (received.kind !== 'body') {
+        reply.header('connection', 'close');
+        if (received.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
+        const { status, message } = unread[received.kind];
+        return refuse(reply, status, message);
+      }
+      body = received.bytes;
+      // The execution may have ended while the body arrived.
+      if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, 'a valid run token is needed');
+    }
+    const ownHeaders: Record<string, string> = {};
+    for (const [header, value] of Object.entries(reply.getHeaders())) ownHeaders[header] = String(value);
+    reply.hijack();
+    const fields = { run_id: holder.runId, mcp_server: name, method: request.method };
+    const work = relay({ request, reply, server, body, ownHeaders, fields }).catch((error: unknown) => {
+      deps.log.error({ ...fields, err: error }, 'the MCP gateway failed');
+      reply.raw.destroy();
+    });
+    inFlight.track(work);
+    return reply;
+  }
+
+  async function relay(sent: {
+    readonly request: FastifyRequest;
+    readonly reply: FastifyReply;
+    readonly server: Extract<RunMcpServer, { kind: 'url' }>;
+    readonly body: Buffer | undefined;
+    readonly ownHeaders: Readonly<Record<string, string>>;
+    readonly fields: object;
+  }): Promise<void> {
+    const { request, server, body, ownHeaders, fields } = sent;
+    const client = sent.reply.raw;
+    const gone = closedSignal(client);
+    if (gone.aborted) return;
+    const answer = await sendToMcpServer(
+      {
+        url: server.url,
+        method: request.method,
+        headers: headersToServer(request.headers, server.headers),
+        ...(body ? { body } : {}),
+      },
+      upstream,
+      AbortSignal.any([gone, inFlight.signal, AbortSignal.timeout(limits.answerMs)]),
+    );
+    const fault = faultOf(answer);
+    if (answer.kind === 'failed' || fault !== undefined) {
+      if (answer.kind === 'answer') answer.response.destroy();
+      if (client.destroyed) return;
+      deps.log.warn({ ...fields, fault }, 'MCP request failed');
+      const headers = { ...ownHeaders, 'content-type': 'application/json' };
+      client.writeHead(502, headers).end(errorBody(`the MCP server cannot be used: ${fault}`));
+      return;
+    }
+    const { response } = answer;
+    // A server may repeat the headers of its request, which must not reach the sandbox.
+    const mask = createByteMask(secretsOf(server.headers));
+    client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
+    client.flushHeaders();
+    let size = 0;
+    const masked = Readable.from(mask.stream(response), { objectMode: false });
+    const how = await passOn(response, masked, client, { silenceMs: limits.silenceMs, hangUpMs: 0 }, (bytes) => {
+      size += bytes.byteLength;
+      if (size > limits.maxAnswerBytes) response.destroy();
+    });
+    deps.log.info({ ...fields, status: response.statusCode, bytes: size, how }, 'MCP request');
+  }
+}
+
+/** Returns why an answer is not forwarded. A 401 would make clients ask for a credential, which only the service has. */
+function faultOf(answer: McpAnswer): string | undefined {
+  if (answer.kind === 'failed') return answer.message;
+  const { statusCode: status = 502, headers } = answer.response;
+  if (status === 401 || status === 403) return `it refused the stored headers with status ${status}`;
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') return 'it compressed its answer although it was asked not to';
+  return undefined;
+}

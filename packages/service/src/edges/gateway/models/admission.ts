@@ -1,0 +1,51 @@
+/** Decides whether a request of a run may be sent to a model. */
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import type { ErrorCode } from '@runyard/contract/errors';
+import type { ModelTarget } from '../../../team/models/models.ts';
+import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
+
+/** Decides whether a request may be sent. Budgets and limits are enforced here, before anything is spent. */
+export type Admission =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly status: 401 | 403 | 429;
+      readonly message: string;
+      readonly retryAfterSeconds?: number;
+      /** Error code of a run that this refusal ends. */
+      readonly code?: ErrorCode;
+    };
+
+/** A checked request of a run. */
+export interface CheckedModelRequest {
+  /** UUID; its usage is recorded under it. */
+  readonly requestId: string;
+  /** `count` is free of charge and not recorded. */
+  readonly kind: 'generate' | 'count';
+  readonly target: ModelTarget;
+  readonly bytes: number;
+  /** Estimate of the tokens of the prompt from its text. */
+  readonly promptTokens: number;
+  /** Aborts when the client leaves or the service stops. */
+  readonly signal: AbortSignal;
+  /** Returns false where the run has ended since the request was checked. */
+  isAtWork(): Promise<boolean>;
+}
+
+/** Decides about each checked request of a run. If it throws, the answer is 500 and nothing is sent. */
+export type AdmitModelRequest = (holder: RunTokenHolder, request: CheckedModelRequest) => Promise<Admission>;
+
+/** Outcome of an admission. `requestId`: UUID under which the usage is recorded. */
+export type AdmittedRequest = { readonly ok: true; readonly requestId: string } | Extract<Admission, { ok: false }>;
+
+/** Returns the headers of the answer to a refused request. */
+export function headersOfRefusal({
+  code,
+  retryAfterSeconds,
+}: Pick<Extract<Admission, { ok: false }>, 'code' | 'retryAfterSeconds'>): Record<string, string> {
+  return {
+    // Tells clients of the providers not to try again.
+    ...(code === undefined ? {} : { 'x-should-retry': 'false', [gatewayErrorHeader]: code }),
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+  };
+}

@@ -1,0 +1,51 @@
+/** Finds the models that may take a request of a run. */
+
+import type { RunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
+import { outageOf } from '../../../team/models/choices.ts';
+import type { Models, ModelTarget } from '../../../team/models/models.ts';
+import { type ProviderName, speakSameProtocol } from '../../../team/models/providers.ts';
+import type { Endpoint } from './endpoints.ts';
+
+export interface Candidates {
+  /** The model that the sandbox was given. */
+  readonly told: ModelTarget;
+  /** Names of the model that the request may use. */
+  readonly names: readonly string[];
+  /** In the order in which they are tried; the first is `told` unless its provider has an outage. */
+  readonly targets: readonly ModelTarget[];
+}
+
+/** Returns the models that may take a request at `endpoint` of `provider`; null: the run has no model there. */
+export function findCandidates(
+  models: Pick<Models, 'target'>,
+  currentId: string,
+  { otherIds, choices }: RunModels,
+  provider: ProviderName,
+  endpoint: Endpoint,
+): Candidates | null {
+  const ids = [...new Set([currentId, ...otherIds])].filter((id) => !choices.disabledIds.includes(id));
+  const targets = ids.map((id) => models.target(id)).filter((target) => target !== undefined);
+  const ofProvider = targets.filter((target) => target.provider === provider);
+  const [told] = ofProvider;
+  if (told === undefined) return null;
+  // The endpoints of compatible providers have only chat completions in common.
+  const isShared = endpoint.kind !== 'models' && endpoint.path === '/chat/completions';
+  const able = targets.filter(
+    (target) => target.provider === provider || (isShared && speakSameProtocol(told.id, target.id)),
+  );
+  const works = (target: ModelTarget): boolean => outageOf(choices, target.provider) === undefined;
+  return {
+    told,
+    names: ofProvider.map(({ providerModel }) => providerModel),
+    targets: [...able.filter(works), ...able.filter((target) => !works(target))],
+  };
+}
+
+type Generating = Exclude<Endpoint, { kind: 'models' }>;
+
+/** Returns the endpoint for another model. Google's path contains the name of the model. */
+export function endpointFor(endpoint: Generating, { providerModel }: ModelTarget): Generating {
+  if (endpoint.model === undefined || endpoint.model === providerModel) return endpoint;
+  const path = endpoint.path.replace(`/models/${endpoint.model}:`, () => `/models/${providerModel}:`);
+  return { ...endpoint, model: providerModel, path };
+}

@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import type { ModelTarget } from '../../../team/models/models.ts';
+import type { TokenCounts } from '../../../team/models/price.ts';
+import { endpointOf, type ProviderName, providerKinds } from '../../../team/models/providers.ts';
+import { decoded } from '../decoded.ts';
+import { headersDownwards, headersUpwards, queryUpwards } from '../headers.ts';
+import { credentialHeaders } from './credentials.ts';
+import type { Endpoint } from './endpoints.ts';
+import { hasFirstByte } from './first-byte.ts';
+import { passOn, readUpTo } from './pass-on.ts';
+import { providerError } from './provider-error.ts';
+import type { UpstreamResult, Upstreams } from './upstream.ts';
+import { usedAtLeast } from './usage/at-least.ts';
+import { noTokens } from './usage/counts.ts';
+import { openMeter } from './usage/meter.ts';
+
+/** A checked request on its way to the provider. */
+export interface Exchange {
+  readonly endpoint: Exclude<Endpoint, { kind: 'models' }>;
+  readonly target: ModelTarget;
+  readonly request: IncomingMessage;
+  readonly query: URLSearchParams;
+  readonly body: SentBody;
+  /** Estimate from the text of the request. */
+  readonly promptTokens: number;
+  /** True: another model can take the request, so a failure of the provider is returned instead of answered. */
+  readonly mayMove?: boolean;
+  /** Headers that every answer of the service has. */
+  readonly ownHeaders: Readonly<Record<string, string>>;
+}
+
+/** The bytes of a request, which are released as soon as the provider has them, because its answer may take minutes. */
+export interface SentBody {
+  parts: readonly Buffer[];
+  /** The body as it arrived, for another model. */
+  original?: Buffer | undefined;
+  /** Called when both were released. */
+  release(): void;
+}
+
+/** The result: the status that the client got (499 client gone, 502 cut in mid-stream), and the usage. */
+export interface ExchangeResult {
+  readonly status: number;
+  readonly tokens: TokenCounts;
+  /** For the log of the operator; without credentials and content. */
+  readonly fault?: string;
+  /** Whether the provider works, as far as this exchange shows. Absent: it shows nothing, for example an error of the caller. */
+  readonly health?: 'works' | 'unreachable' | 'fails';
+  /** True: no answer was sent, and the body of the request is kept. Only with `mayMove`. */
+  readonly isOpen?: true;
+}
+
+/** Time to connect to a provider if another model can take the request. */
+const impatientReachMs = 5_000;
+
+/** An error answer of a provider is buffered up to this size, to search it for the credential before it is forwarded. */
+const maxErrorBytes = 256 * 1024;
+
+/** The gateway has tried long enough. Clients of the providers must not try again, and our own agent names the reason. */
+const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
+
+/** Sends the request with the real credential and forwards the answer. Never throws; the answer is complete when it returns. */
+export async function exchange(
+  upstreams: Upstreams,
+  sent: Exchange,
+  client: ServerResponse,
+  signal: AbortSignal,
+): Promise<ExchangeResult> {
+  const { target, endpoint } = sent;
+  const { provider, upstream } = target;
+  const answer = (status: number, message: string, headers: Record<string, string> = {}): void =>
+    answerError(client, provider, { status, message, headers: { ...sent.ownHeaders, ...headers } });
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  client.once('close', leave);
+  // A client that disconnected before sends no `close` event any more.
+  if (client.destroyed) leave();
+  try {
+    const result = await upstreams.send(
+      {
+        url: new URL(`${upstream.baseUrl}${endpoint.path}${queryUpwards(sent.query)}`),
+        method: 'POST',
+        headers: {
+          ...headersUpwards(sent.request.headers),
+          ...credentialHeaders(provider, upstream),
+          'content-type': 'application/json',
+          'content-length': String(sent.body.parts.reduce((sum, part) => sum + part.byteLength, 0)),
+        },
+        body: sent.body,
+        ...(sent.mayMove ? { reachMs: impatientReachMs } : {}),
+      },
+      AbortSignal.any([gone.signal, signal]),
+    );
+    if (sent.mayMove && !gone.signal.aborted) {
+      const open = await openFault(result, upstreams.timeouts.silenceMs);
+      if (open && !gone.signal.aborted) return open;
+    }
+    letGo(sent.body);
+    if (result.kind !== 'answer') {
+      if (gone.signal.aborted) return { status: 499, tokens: noTokens };
+      const health = result.kind === 'unreachable' ? result.kind : 'fails';
+      if (result.kind === 'failed') answer(result.status, `the model provider ${result.message}`);
+      else answer(result.status, `the model provider at ${endpointOf(upstream)} ${result.message}`, unreachableHeaders);
+      return { status: result.status, tokens: noTokens, fault: result.message, health };
+    }
+    const { response } = result;
+    const status = response.statusCode ?? 502;
+    const coded = decoded(response);
+    if (status < 200 || status > 299 || coded === undefined) {
+      const refused = await errorAnswer(sent, status, coded, upstreams.timeouts.silenceMs);
+      response.destroy();
+      if (refused.body === undefined) answer(refused.status, refused.message);
+      else if (!client.destroyed) {
+        client
+          .writeHead(refused.status, { ...sent.ownHeaders, ...headersDownwards(response.headers, true) })
+          .end(refused.body);
+      }
+      const health = status >= 500 ? { health: 'fails' as const } : {};
+      return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}`, ...health };
+    }
+    // From here on the answer is read to its end, even if the client has disconnected.
+    client.off('close', leave);
+    const meter =
+      endpoint.kind === 'generate' ? openMeter(endpoint.reader, response.headers['content-type']) : undefined;
+    client.writeHead(status, { ...sent.ownHeaders, ...headersDownwards(response.headers, coded.changed) });
+    // The client gets the headers before the first piece of the answer.
+    client.flushHeaders();
+    const how = await passOn(response, coded.body, client, upstreams.timeouts, (bytes) => meter?.push(bytes));
+    const tokens = meter?.counts() ?? noTokens;
+    switch (how) {
+      case 'complete':
+        return { status, tokens, health: 'works' };
+      case 'cut':
+        return { status: 502, tokens, fault: 'the provider broke off', health: 'fails' };
+      case 'aborted':
+        return { status: 499, tokens: meter ? usedAtLeast(tokens, sent.promptTokens, meter.passedTokens()) : tokens };
+    }
+  } finally {
+    client.off('close', leave);
+  }
+}
+
+/** Answers with an error of the gateway, unless the client has disconnected. */
+export function answerError(
+  client: ServerResponse,
+  provider: ProviderName,
+  {
+    status,
+    message,
+    headers,
+  }: { readonly status: number; readonly message: string; readonly headers: Readonly<Record<string, string>> },
+): void {
+  if (client.destroyed) return;
+  const body = JSON.stringify(providerError(provider, status, message));
+  client.writeHead(status, { ...headers, 'content-type': 'application/json' }).end(body);
+}
+
+/** Releases the bytes of a request. */
+export function letGo(body: SentBody): void {
+  body.parts = [];
+  body.original = undefined;
+  body.release();
+}
+
+/** Returns the result of a request that another model can take: the provider failed before the first byte of an answer. Else null. */
+async function openFault(result: UpstreamResult, silenceMs: number): Promise<ExchangeResult | null> {
+  const fault = (status: number, reason: string, health: 'unreachable' | 'fails'): ExchangeResult => ({
+    status,
+    tokens: noTokens,
+    fault: reason,
+    health,
+    isOpen: true,
+  });
+  if (result.kind !== 'answer')
+    return fault(result.status, result.message, result.kind === 'unreachable' ? result.kind : 'fails');
+  const { response } = result;
+  const status = response.statusCode ?? 502;
+  if (status >= 500) {
+    response.destroy();
+    return fault(status, `the provider answered ${status}`, 'fails');
+  }
+  if (status > 299 || (await hasFirstByte(response, silenceMs))) return null;
+  response.destroy();
+  return fault(502, 'the provider began an answer and sent nothing', 'fails');
+}
+
+/** Converts a provider's error answer, redirect or unreadable answer into the answer for the sandbox. */
+async function errorAnswer(
+  sent: Exchange,
+  status: number,
+  coded: ReturnType<typeof decoded>,
+  maxMs: number,
+): Promise<{ status: number; message: string; body?: Buffer }> {
+  const kind = providerKinds[sent.target.provider];
+  // Not forwarded: the run token would seem wrong, and some providers quote a part of the key.
+  const wrongKey = {
+    status: 403,
+    message: `the model provider refused the service's credential; an administrator must check ${kind.keySetting}`,
+  };
+  if (status === 401) return wrongKey;
+  if (status >= 300 && status < 400) {
+    const message = `the model provider answered with a redirect, which is not followed; an administrator must check ${kind.urlSetting}`;
+    return { status: 502, message };
+  }
+  if (status < 300 || coded === undefined) {
+    return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
+  }
+  const body = await readUpTo(coded.body, { maxBytes: maxErrorBytes, maxMs });
+  // 401 in Google's names.
+  if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
+  const key = sent.target.upstream.key;
+  if (key === undefined || !body.includes(key)) return { status, message: '', body };
+  return { status, message: '', body: Buffer.from(body.toString('utf8').replaceAll(key, '[redacted]')) };
+}

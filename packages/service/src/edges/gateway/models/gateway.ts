@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import type { LookupFunction } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type BodyBudget, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
+import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
+import { oneModel } from '../../../runs/runs/model-in-use/read-run-models.ts';
+import { disabledMessage } from '../../../team/models/describe-offer.ts';
+import type { Models, ModelTarget } from '../../../team/models/models.ts';
+import { type ProviderName, providerKinds } from '../../../team/models/providers.ts';
+import type { ModelUsage, RunTokenHolder } from '../../../team/usage/model-usage.ts';
+import { trackInFlight } from '../in-flight.ts';
+import { type AdmitModelRequest, type AdmittedRequest, headersOfRefusal } from './admission.ts';
+import { findCandidates } from './candidates.ts';
+import { checkRequest } from './check-request.ts';
+import { runTokenOf } from './credentials.ts';
+import { type Endpoint, endpointOf } from './endpoints.ts';
+import { modelsAnswer } from './models-answer.ts';
+import { providerError } from './provider-error.ts';
+import { type ModelRouting, routeRequest } from './route-request.ts';
+import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
+import { estimateTokens } from './usage/at-least.ts';
+
+export interface GatewayLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface GatewayDeps {
+  readonly models: Pick<Models, 'target'>;
+  /** Returns the session of a run token; null: unknown, ended or superseded. */
+  authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
+  /** Called once for each request to a model when it has ended in any way. A failure is only logged. */
+  recordUsage(usage: ModelUsage): Promise<void>;
+  /** Fallbacks, disabled models and the health of providers; absent: each run has its one model. */
+  readonly routing?: ModelRouting;
+  /** Default: admits every request. */
+  readonly admit?: AdmitModelRequest;
+  readonly log: GatewayLog;
+  /** Default: 10 s to connect, 5 minutes of silence, 30 s after a hang-up. */
+  readonly timeouts?: UpstreamTimeouts;
+  /** Looks up the names of the providers; default: by the configuration of the machine. */
+  readonly lookup?: LookupFunction;
+  /** Default: 16 MB. */
+  readonly maxBodyBytes?: number;
+  /** Room for bodies; default: one of its own. */
+  readonly bodies?: BodyBudget;
+  /** Time for requests in flight when the service closes, milliseconds. Default: 5,000. */
+  readonly drainMs?: number;
+}
+
+interface Admitted {
+  readonly token: string;
+  readonly holder: RunTokenHolder;
+  readonly endpoint: Endpoint;
+  readonly query: URLSearchParams;
+}
+
+const tokenNeeded = 'a valid run token is needed: the run of this sandbox may have ended';
+/** Largest request to a model: a long conversation with some images. */
+const defaultMaxBodyBytes = 16 * 1024 * 1024;
+
+/** The answers to requests whose body was not read. */
+const unread = {
+  busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
+  too_large: { status: 413, message: 'the request is larger than the gateway takes' },
+  too_slow: { status: 408, message: 'the request came too slowly' },
+  cut: { status: 400, message: 'the request cannot be read' },
+} as const;
+
+/** Path and query of a request, as it came. */
+function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
+  const [path = '', ...query] = (request.raw.url ?? '').split('?');
+  return { path, query: new URLSearchParams(query.join('?')) };
+}
+
+/** Registers the model gateway: `/api/v1/gateway/{anthropic|openai|google|local}/…`. */
+export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): Promise<void> {
+  const upstreams = openUpstreams(deps.timeouts, deps.lookup);
+  const inFlight = trackInFlight();
+  app.addHook('preClose', async () => {
+    await inFlight.drain(deps.drainMs ?? 5_000);
+    upstreams.close();
+  });
+  const bodies = deps.bodies ?? makeBodyBudget();
+  for (const provider of Object.keys(providerKinds) as ProviderName[]) {
+    await app.register(async (scope) => {
+      scope.removeAllContentTypeParsers();
+      // The handler reads the body.
+      scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+      registerProvider(scope, provider);
+    });
+  }
+
+  function registerProvider(scope: FastifyInstance, provider: ProviderName): void {
+    const refuse = (reply: FastifyReply, status: number, message: string): FastifyReply =>
+      reply
+        .code(status)
+        .header('content-type', 'application/json')
+        .send(JSON.stringify(providerError(provider, status, message)));
+    const admitted = new WeakMap<FastifyRequest, Admitted>();
+
+    scope.setErrorHandler((error, _request, reply) => {
+      if (error instanceof StoreUnavailable) {
+        deps.log.warn({ err: error, provider }, 'the model gateway cannot reach the database');
+        return refuse(reply.header('retry-after', '2'), 503, 'the service cannot reach its database: try again');
+      }
+      const status =
+        error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
+          ? error.statusCode
+          : 500;
+      if (status >= 500) deps.log.error({ err: error, provider }, 'the model gateway failed');
+      return refuse(reply, status, status < 500 ? 'the request cannot be read' : 'internal error');
+    });
+
+    /** Refuses a request of a known run. The operator finds the reason in the log. */
+    const refuseRun = (
+      reply: FastifyReply,
+      { runId, modelId }: RunTokenHolder,
+      status: number,
+      message: string,
+    ): FastifyReply => {
+      deps.log.warn({ run_id: runId, model_id: modelId, status, reason: message }, 'model request refused');
+      return refuse(reply, status, message);
+    };
+
+    // Checked before the body is read: a caller without a run token cannot make the service hold a body.
+    scope.addHook('onRequest', async (request, reply) => {
+      const { path, query } = addressOf(request);
+      const token = runTokenOf(request.headers, query);
+      const holder = token === undefined ? null : await deps.authenticateRunToken(token);
+      if (token === undefined || holder === null) return refuse(reply, 401, tokenNeeded);
+      const endpoint = endpointOf(provider, request.method, path);
+      if (endpoint === undefined) return refuse(reply, 404, 'the gateway has no such endpoint of this provider');
+      admitted.set(request, { token, holder, endpoint, query });
+      return undefined;
+    });
+
+    // Not in the reference of our API (@fastify/swagger). Fastify writes into it: one object a route.
+    const schema: object = { hide: true };
+    // The log of requests would hold the query, in which a token may be; the gateway writes its own line.
+    const options = { logLevel: 'silent' as const, schema };
+    const { gatewayPath } = providerKinds[provider];
+    scope.route({ method: ['GET', 'POST'], url: `${gatewayPath}/*`, ...options, handler });
+
+    async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      const { token, holder, endpoint, query } = admitted.get(request) ?? {};
+      if (token === undefined || holder === undefined || endpoint === undefined || query === undefined)
+        return refuse(reply, 500, 'internal error');
+      const target = deps.models.target(holder.modelId);
+      if (target === undefined)
+        return refuseRun(
+          reply,
+          holder,
+          403,
+          `the model of this run, ${holder.modelId}, has no provider that is configured`,
+        );
+      const run = (await deps.routing?.read(holder)) ?? oneModel;
+      if (run.choices.disabledIds.includes(target.id)) return refuseRun(reply, holder, 403, disabledMessage(target.id));
+      const candidates = findCandidates(deps.models, holder.modelId, run, provider, endpoint);
+      if (candidates === null) {
+        return refuseRun(
+          reply,
+          holder,
+          403,
+          `this run uses the model ${target.id}, which is behind ${providerKinds[target.provider].gatewayPath}`,
+        );
+      }
+      if (endpoint.kind === 'models') return reply.send(modelsAnswer(candidates.told));
+      const received = await holdBody(bodies, {
+        request: request.raw,
+        response: reply.raw,
+        owner: { teamId: holder.teamId, executionId: holder.executionId },
+        maxBytes: deps.maxBodyBytes ?? defaultMaxBodyBytes,
+      });
+      if (received.kind !== 'body') {
+        // Does not read the rest of the body.
+        reply.header('connection', 'close');
+        if (received.kind === 'busy') reply.header('retry-after', String(busyRetrySeconds));
+        const { status, message } = unread[received.kind];
+        return refuseRun(reply, holder, status, message);
+      }
+      const { names, targets } = candidates;
+      const first = targets[0] ?? candidates.told;
+      const checked = await checkRequest(endpoint, first, received.bytes, names);
+      if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
+      const promptTokens = endpoint.kind === 'generate' ? await estimateTokens(checked.body) : 0;
+      // The execution may have ended or been assigned to another worker while the body arrived.
+      if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
+      const gone = closedSignal(reply.raw);
+      const admit = async (target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest> => {
+        const requestId = randomUUID();
+        const admission = await deps.admit?.(holder, {
+          requestId,
+          kind: endpoint.kind,
+          target,
+          bytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
+          promptTokens,
+          signal: AbortSignal.any([gone, inFlight.signal]),
+          isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
+        });
+        return admission?.ok === false ? admission : { ok: true, requestId };
+      };
+      const admission = await admit(first, checked.body);
+      if (!admission.ok)
+        return refuseRun(reply.headers(headersOfRefusal(admission)), holder, admission.status, admission.message);
+      const ownHeaders: Record<string, string> = {};
+      for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
+      reply.hijack();
+      const { place, bytes: original } = received;
+      const body = { parts: checked.body, original, release: () => place.releaseBytes() };
+      const sent = {
+        holder,
+        endpoint,
+        names,
+        run,
+        admit,
+        requestId: admission.requestId,
+        request: request.raw,
+        query,
+        body,
+        promptTokens,
+        ownHeaders,
+      };
+      const work = routeRequest(
+        { upstreams, routing: deps.routing, recordUsage: (usage) => deps.recordUsage(usage), log: deps.log },
+        { ...sent, targets: [first, ...targets.slice(1)] },
+        reply.raw,
+        inFlight.signal,
+      ).catch((error: unknown) => {
+        deps.log.error({ err: error, run_id: holder.runId }, 'a model request is not accounted for');
+        if (!reply.raw.writableEnded) reply.raw.destroy();
+      });
+      inFlight.track(work);
+      return reply;
+    }
+  }
+}

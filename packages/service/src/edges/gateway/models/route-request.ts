@@ -1,0 +1,124 @@
+/** Sends a request of a run to its model, and in an outage to the next model that the run allows. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
+import type { ModelSwitch } from '../../../runs/runs/model-in-use/switch-model.ts';
+import { type Outage, outageOf } from '../../../team/models/choices.ts';
+import type { ModelTarget } from '../../../team/models/models.ts';
+import type { ProviderName } from '../../../team/models/providers.ts';
+import { type ModelUsage, type RunTokenHolder, usageOf } from '../../../team/usage/model-usage.ts';
+import { type AdmittedRequest, headersOfRefusal } from './admission.ts';
+import { endpointFor } from './candidates.ts';
+import { checkRequest } from './check-request.ts';
+import type { Endpoint } from './endpoints.ts';
+import { answerError, type ExchangeResult, exchange, letGo, type SentBody } from './exchange.ts';
+import type { Upstreams } from './upstream.ts';
+
+/** Reads and reports of the gateway about the models of runs. */
+export interface ModelRouting {
+  read(holder: RunTokenHolder): Promise<RunModels>;
+  /** The provider answered. `outage`: the one that was known when the request began. */
+  worked(provider: ProviderName, outage: Outage | undefined): void;
+  failed(provider: ProviderName, runId: string, reason: string): void;
+  switched(change: ModelSwitch): Promise<void>;
+}
+
+interface RouteDeps {
+  readonly upstreams: Upstreams;
+  readonly routing: ModelRouting | undefined;
+  recordUsage(usage: ModelUsage): Promise<void>;
+  readonly log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+/** A checked request, written for the first of `targets` and admitted for it. */
+export interface RoutedRequest {
+  readonly holder: RunTokenHolder;
+  readonly endpoint: Exclude<Endpoint, { kind: 'models' }>;
+  readonly targets: readonly [ModelTarget, ...ModelTarget[]];
+  readonly names: readonly string[];
+  /** UUID under which the first try is recorded. */
+  readonly requestId: string;
+  /** Decides about a try with another model: budgets see each model with its own price. */
+  admit(target: ModelTarget, parts: readonly Buffer[]): Promise<AdmittedRequest>;
+  readonly run: RunModels;
+  readonly request: IncomingMessage;
+  readonly query: URLSearchParams;
+  readonly body: SentBody;
+  /** Estimate from the text of the request. */
+  readonly promptTokens: number;
+  readonly ownHeaders: Readonly<Record<string, string>>;
+}
+
+/** Forwards the answer of the first model that gives one to the client. Each try is accounted for with its own model. */
+export async function routeRequest(
+  deps: RouteDeps,
+  sent: RoutedRequest,
+  client: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const { holder, targets, body } = sent;
+  let reason = 'its provider has an outage';
+  let requestId = sent.requestId;
+  for (const [index, target] of targets.entries()) {
+    const endpoint = endpointFor(sent.endpoint, target);
+    if (index > 0) {
+      if (!body.original) throw new Error('the request was let go before its answer');
+      const checked = await checkRequest(sent.endpoint, target, body.original, sent.names);
+      if (!checked.ok) throw new Error(`the request cannot be written for ${target.id}: ${checked.message}`);
+      const admission = await sent.admit(target, checked.body);
+      if (!admission.ok) {
+        letGo(body);
+        const { status, message } = admission;
+        const headers = { ...sent.ownHeaders, ...headersOfRefusal(admission) };
+        return answerError(client, target.provider, { status, message, headers });
+      }
+      requestId = admission.requestId;
+      body.parts = checked.body;
+    }
+    const mayMove = index < targets.length - 1;
+    const started = performance.now();
+    const { request, query, promptTokens, ownHeaders } = sent;
+    const result = await exchange(
+      deps.upstreams,
+      { endpoint, target, request, query, body, promptTokens, ownHeaders, mayMove },
+      client,
+      signal,
+    );
+    await account(deps, { ...sent, requestId }, target, result, performance.now() - started);
+    if (result.isOpen) {
+      reason = result.fault ?? reason;
+      continue;
+    }
+    if (result.health === 'works' && target.id !== holder.modelId) {
+      const change = { runId: holder.runId, executionId: holder.executionId, from: holder.modelId, to: target.id };
+      await deps.routing?.switched({ ...change, reason });
+    }
+    return;
+  }
+}
+
+async function account(
+  deps: RouteDeps,
+  { holder, endpoint, run, requestId }: RoutedRequest,
+  target: ModelTarget,
+  result: ExchangeResult,
+  ms: number,
+): Promise<void> {
+  const usage = usageOf(holder, target, requestId, result.tokens, result.status, ms);
+  const fields = {
+    request_id: requestId,
+    run_id: holder.runId,
+    model_id: target.id,
+    status: result.status,
+    duration_ms: usage.durationMs,
+  };
+  if (result.fault === undefined) deps.log.info(fields, 'model request');
+  else deps.log.warn({ ...fields, fault: result.fault }, 'model request failed');
+  const { provider } = target;
+  if (result.health === 'works') deps.routing?.worked(provider, outageOf(run.choices, provider));
+  else if (result.health !== undefined) deps.routing?.failed(provider, holder.runId, result.fault ?? 'it fails');
+  if (endpoint.kind === 'generate') await deps.recordUsage(usage);
+}

@@ -1,0 +1,148 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { backoffMs, delay } from '@runyard/contract/backoff';
+import { systemNames } from '@runyard/contract/names/resolver';
+import { http } from '@runyard/contract/node-http';
+import { connectionReason } from '../../../team/models/connection-reason.ts';
+
+/** Milliseconds. */
+export interface UpstreamTimeouts {
+  /** Limit until the connection is open, TLS included. */
+  readonly connectMs: number;
+  /** Limit for all tries to connect together. A request that did not reach the provider had no effect, so it is safe to try again. */
+  readonly reachMs: number;
+  /** Limit from then on until the headers of the answer, and between two pieces of it: a model may work for minutes. */
+  readonly silenceMs: number;
+  /** Limit for the rest of an answer whose client has disconnected: its last piece contains the usage. */
+  readonly hangUpMs: number;
+}
+
+const defaultTimeouts: UpstreamTimeouts = { connectMs: 8_000, reachMs: 12_000, silenceMs: 300_000, hangUpMs: 30_000 };
+
+export interface UpstreamRequest {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Released by the caller after the answer began; until then it may be sent again. */
+  readonly body?: { readonly parts: readonly Buffer[] };
+  /** Time for all tries to connect, if shorter than that of `timeouts`. */
+  readonly reachMs?: number;
+}
+
+/**
+ * `failed`: the connection was open, and no answer came. `unreachable`: no connection could be opened, or it broke off at once, as a
+ * tunnel does whose other end is dead. Their messages have neither address nor credential in them.
+ */
+export type UpstreamResult =
+  | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
+  | { readonly kind: 'failed' | 'unreachable'; readonly status: 502 | 504; readonly message: string };
+
+/** If a connection breaks off this soon after it was opened, it did not reach a provider. */
+const atOnceMs = 1_000;
+
+/** Pauses between two tries to connect. */
+const reachBackoff = { firstMs: 250, longestMs: 3_000 };
+
+/** Connections to providers, kept alive between requests. */
+export interface Upstreams {
+  /** Sends a request; aborting `signal` destroys it, and its answer, at any time. Follows no redirect. */
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResult>;
+  readonly timeouts: UpstreamTimeouts;
+  close(): void;
+}
+
+class UpstreamTimeout extends Error {}
+
+/**
+ * Uses node:http instead of fetch. fetch has its own connect time (10 s, which only another package can change), its own limit of
+ * silence (bodyTimeout 300 s), compression and headers, and hides whether a connection was reused.
+ */
+export function openUpstreams(
+  timeouts: UpstreamTimeouts = defaultTimeouts,
+  lookup: LookupFunction = systemNames.lookup,
+): Upstreams {
+  const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' } as const;
+  const plain = new http.Agent(options);
+  const tls = new https.Agent(options);
+
+  const attempt = (sent: UpstreamRequest, signal: AbortSignal, reuse: boolean, connectMs: number) =>
+    new Promise<{ result: UpstreamResult } | { stale: true }>((resolve) => {
+      const secure = sent.url.protocol === 'https:';
+      const request = (secure ? https : http).request(sent.url, {
+        method: sent.method,
+        headers: sent.headers,
+        agent: reuse ? (secure ? tls : plain) : false,
+        lookup,
+        signal,
+      });
+      const timer = setTimeout(() => request.destroy(new UpstreamTimeout('connect')), connectMs);
+      let connectedAt: number | undefined;
+      let silence: NodeJS.Timeout | undefined;
+      const connected = (): void => {
+        connectedAt = performance.now();
+        clearTimeout(timer);
+        silence = setTimeout(() => request.destroy(new UpstreamTimeout('answer')), timeouts.silenceMs);
+      };
+      request.once('socket', (socket) => {
+        if (request.reusedSocket) connected();
+        else socket.once(secure ? 'secureConnect' : 'connect', connected);
+      });
+      request.once('response', (response) => {
+        clearTimeout(silence);
+        resolve({ result: { kind: 'answer', response, request } });
+      });
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(timer);
+        clearTimeout(silence);
+        // The provider closed a reused connection at this moment and did not read the request. Send it once more on a new connection,
+        // as the documentation of request.reusedSocket says.
+        if (request.reusedSocket && error.code === 'ECONNRESET') resolve({ stale: true });
+        else resolve({ result: connectedAt === undefined ? unreachable(error) : broken(error, connectedAt) });
+      });
+      for (const part of sent.body?.parts ?? []) request.write(part);
+      request.end();
+    });
+
+  return {
+    timeouts,
+    send: async (sent, signal) => {
+      const started = performance.now();
+      const reachMs = Math.min(timeouts.reachMs, sent.reachMs ?? timeouts.reachMs);
+      let refused: UpstreamResult | undefined;
+      for (let tries = 1, reuse = true; ; tries++) {
+        const leftMs = reachMs - (performance.now() - started);
+        const tried = await attempt(sent, signal, reuse, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
+        if ('stale' in tried) {
+          if (!reuse) return { kind: 'failed', status: 502, message: 'closed the connection' };
+          reuse = false;
+          continue;
+        }
+        const waitMs = backoffMs(reachBackoff, tries);
+        const isTimeLeft = performance.now() - started + waitMs < reachMs;
+        // The last try may have so little time that only an earlier one has the reason why the provider cannot be reached.
+        if (tried.result.kind === 'unreachable' && tried.result.status !== 504) refused = tried.result;
+        if (tried.result.kind !== 'unreachable') return tried.result;
+        if (!isTimeLeft || signal.aborted) return refused ?? tried.result;
+        // If the signal aborts the wait, it fails the next try at once.
+        await delay(waitMs, signal).catch(() => {});
+      }
+    },
+    close: () => {
+      plain.destroy();
+      tls.destroy();
+    },
+  };
+}
+
+function unreachable(error: NodeJS.ErrnoException): UpstreamResult {
+  if (error instanceof UpstreamTimeout)
+    return { kind: 'unreachable', status: 504, message: 'cannot be reached: no connection in time' };
+  return { kind: 'unreachable', status: 502, message: `cannot be reached${connectionReason(error)}` };
+}
+
+function broken(error: NodeJS.ErrnoException, connectedAt: number): UpstreamResult {
+  if (error instanceof UpstreamTimeout) return { kind: 'failed', status: 504, message: 'did not answer in time' };
+  const kind = performance.now() - connectedAt < atOnceMs ? 'unreachable' : 'failed';
+  return { kind, status: 502, message: `broke the connection off${connectionReason(error)}` };
+}

@@ -1,0 +1,109 @@
+import type { TokenCounts } from '../../../../team/models/price.ts';
+import { noTokens, type UsageReader } from './counts.ts';
+
+/** Counts the tokens of one answer while its bytes are forwarded. */
+export interface UsageMeter {
+  push(bytes: Uint8Array): void;
+  /** Returns the counted tokens, of a cut answer too. Called once, after the last byte. */
+  counts(): TokenCounts;
+  /** Lower limit of the tokens that were forwarded: one in each event of a stream, one in eight bytes of a body. */
+  passedTokens(): number;
+}
+
+/** A longer line or body is forwarded but not read, so the memory of the meter is bounded. */
+const maxBytes = 16 * 1024 * 1024;
+const newline = 10;
+
+/** Larger than almost all lines. A larger buffer is not kept for the next line. */
+const usualBytes = 64 * 1024;
+
+/**
+ * Collects bytes up to a limit; above it, drops all of them. One buffer holds them: with a list of the pieces, a provider that sends single
+ * bytes would take a hundred times their size.
+ */
+function pile(): { add(bytes: Uint8Array): void; take(): string } {
+  let buffer: Buffer = Buffer.alloc(0);
+  let size = 0;
+  return {
+    add: (bytes) => {
+      const from = size;
+      size += bytes.byteLength;
+      if (size > maxBytes) {
+        buffer = Buffer.alloc(0);
+        return;
+      }
+      if (size > buffer.byteLength) {
+        const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(size, buffer.byteLength * 2)));
+        buffer.copy(larger, 0, 0, from);
+        buffer = larger;
+      }
+      buffer.set(bytes, from);
+    },
+    take: () => {
+      const text = size > maxBytes ? '' : buffer.toString('utf8', 0, size);
+      if (buffer.byteLength > usualBytes) buffer = Buffer.alloc(0);
+      size = 0;
+      return text;
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Meter of server-sent events: one JSON document in each `data:` line, as in all four protocols. */
+function streamMeter(reader: UsageReader): UsageMeter {
+  let seen = noTokens;
+  let events = 0;
+  const line = pile();
+  const endLine = (): void => {
+    const text = line.take();
+    if (text.startsWith('data:')) events += 1;
+    // Most events hold no usage: they are not parsed.
+    if (text.startsWith('data:') && text.includes('"usage')) seen = reader.event(seen, parse(text.slice(5)));
+  };
+  return {
+    push: (bytes) => {
+      let from = 0;
+      for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, from)) {
+        line.add(bytes.subarray(from, at));
+        endLine();
+        from = at + 1;
+      }
+      if (from < bytes.byteLength) line.add(bytes.subarray(from));
+    },
+    counts: () => {
+      endLine();
+      return seen;
+    },
+    passedTokens: () => events,
+  };
+}
+
+/** Meter of an answer in one JSON document. */
+function bodyMeter(reader: UsageReader): UsageMeter {
+  const body = pile();
+  let seen: TokenCounts | undefined;
+  let size = 0;
+  return {
+    push: (bytes) => {
+      size += bytes.byteLength;
+      body.add(bytes);
+    },
+    counts: () => {
+      seen ??= reader.body(parse(body.take()));
+      return seen;
+    },
+    passedTokens: () => Math.floor(size / 8),
+  };
+}
+
+/** Returns a meter for an answer of this content type. */
+export function openMeter(reader: UsageReader, contentType: string | undefined): UsageMeter {
+  return contentType?.startsWith('text/event-stream') ? streamMeter(reader) : bodyMeter(reader);
+}

@@ -1,0 +1,27 @@
+import type { TokenCounts } from '../../../../team/models/price.ts';
+import { count, member, noTokens, rest, type UsageReader } from './counts.ts';
+
+/** `usage` of chat completions: `prompt_tokens` includes the cache. Some servers leave out the details. */
+function read(seen: TokenCounts, usage: unknown): TokenCounts {
+  const all = count(member(usage, 'prompt_tokens'));
+  if (all === undefined) return seen;
+  const details = member(usage, 'prompt_tokens_details');
+  const cacheRead = count(member(details, 'cached_tokens')) ?? 0;
+  const cacheWrite = count(member(details, 'cache_write_tokens')) ?? 0;
+  return {
+    input: rest(all, cacheRead, cacheWrite),
+    output: count(member(usage, 'completion_tokens')) ?? 0,
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong: 0,
+  };
+}
+
+/**
+ * Chat completions: the chunk after the last choice has the counts if `stream_options.include_usage` asked for them; servers that count
+ * in each chunk give totals.
+ */
+export const openAiChatUsage: UsageReader = {
+  event: (seen, event) => read(seen, member(event, 'usage')),
+  body: (body) => read(noTokens, member(body, 'usage')),
+};

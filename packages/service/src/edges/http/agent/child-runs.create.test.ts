@@ -1,0 +1,163 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { at, children, nesting, testChildRuns } from '../../../../test/child-runs.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+
+const { started, orchestrator, finish, startChild, begin, run } = testChildRuns(service);
+
+describe('POST child-runs answers', () => {
+  test('200 with the id and state of a child run that has the same creator and configuration', async () => {
+    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'E' } },
+    });
+    const parent = await orchestrator({
+      config: { environment_id: environment.body.uid, name: 'lead', idle_timeout_minutes: 3 },
+      metadata: { ticket: '7' },
+    });
+    const answer = await service.request<{ run_id: string }>('POST', children, {
+      key: parent.runToken,
+      body: { prompt: 'Part one.', title: 'One', metadata: { part: '1' }, config: { name: 'helper' } },
+    });
+    expect([answer.status, answer.body]).toEqual([200, { run_id: expect.any(String), state: 'QUEUED' }]);
+    const [child, lead] = [await run(answer.body.run_id), await run(parent.runId)];
+    expect(child).toMatchObject({
+      title: 'One',
+      prompt: 'Part one.',
+      parent_run_id: parent.runId,
+      source: 'ORCHESTRATION',
+      creator: lead.executor,
+      executor: lead.executor,
+      metadata: { ticket: '7', part: '1' },
+      agent_config: { environment_id: environment.body.uid, model_id: 'runbook', name: 'helper' },
+    });
+    expect(child.agent_config).not.toHaveProperty('idle_timeout_minutes');
+  });
+
+  test("200, and the child's approval policy is at least as strict as its parent's", async () => {
+    const policyOf = async (parent: string | undefined, own: string | undefined) => {
+      const withPolicy = (policy: string | undefined) => (policy ? { approval_policy: policy } : {});
+      const { runToken } = await orchestrator({ config: withPolicy(parent) });
+      const item = await run(await startChild(runToken, { config: withPolicy(own) }));
+      return (item.agent_config as { approval_policy?: string }).approval_policy;
+    };
+    expect(await policyOf('ask', undefined)).toBe('ask');
+    expect(await policyOf('ask', 'auto-approve')).toBe('ask');
+    expect(await policyOf('ask', 'auto-deny')).toBe('auto-deny');
+    expect(await policyOf('auto-deny', 'ask')).toBe('auto-deny');
+    expect(await policyOf(undefined, 'ask')).toBe('ask');
+    expect(await policyOf(undefined, undefined)).toBeUndefined();
+  });
+
+  test('200 with the same run for the same Idempotency-Key, also concurrently; 409 with another body', async () => {
+    const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 1 } } });
+    const headers = { 'idempotency-key': randomUUIDv7() };
+    const send = (prompt: string) =>
+      service.request<{ run_id: string }>('POST', children, { key, headers, body: { prompt } });
+    const answers = await Promise.all([send('a'), send('a'), send('a')]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(answers.map(({ body }) => body.run_id)).size).toBe(1);
+    expect((await send('b')).status).toBe(409);
+  });
+
+  test('403 with a remedy when neither mode nor configuration allow child runs, or the configuration forbids them', async () => {
+    for (const body of [{}, { mode: 'plan' }, { mode: 'orchestrate', config: { child_runs: { enabled: false } } }]) {
+      const { runToken: key } = await started(await service.startExecution(body));
+      const problem = await service.problem(403, 'POST', children, { key, body: { prompt: 'a' } });
+      expect(problem).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining('orchestrate') });
+      await service.problem(403, 'GET', children, { key });
+      await service.problem(403, 'GET', `${children}/${randomUUIDv7()}`, { key });
+      await service.problem(403, 'POST', `${children}/${randomUUIDv7()}/cancel`, { key });
+    }
+    const { runToken } = await started(await service.startExecution({ config: { child_runs: { enabled: true } } }));
+    expect(await startChild(runToken)).toEqual(expect.any(String));
+  });
+
+  test('200 after a follow-up that asks the run to orchestrate', async () => {
+    const { runId, runToken: key } = await started(await service.startExecution());
+    await service.request('POST', `/agent/runs/${runId}/followups`, {
+      body: { message: 'Split it.', mode: 'orchestrate' },
+    });
+    await service.problem(403, 'GET', children, { key });
+    const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key });
+    const events = [{ seq: 2, occurred_at: at, type: 'follow_up_taken', follow_up_id: body.items[0]?.id }];
+    await service.request('POST', '/harness-support/events', { key, body: { events } });
+    expect((await service.request('GET', children, { key })).body).toEqual({ child_runs: [] });
+  });
+
+  test('400 that names the member, for each request that a create refuses too', async () => {
+    const { runToken: key } = await orchestrator();
+    const wrong = { '': {}, prompt: { prompt: ' ' }, 'config.model_id': { prompt: 'a', config: { model_id: 'none' } } };
+    for (const body of Object.values(wrong)) await service.problem(400, 'POST', children, { key, body });
+    const problem = await service.problem(400, 'POST', children, { key, body: wrong['config.model_id'] });
+    expect(problem.errors?.[0]?.path).toBe('config.model_id');
+  });
+
+  test('403 for an environment of another team', async () => {
+    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      key: service.otherKey,
+      body: { config: { name: 'Theirs' } },
+    });
+    const child_runs = { enabled: true, overrides: ['environment_id'] };
+    const { runToken: key } = await orchestrator({ config: { child_runs } });
+    const body = { prompt: 'a', config: { environment_id: made.body.uid } };
+    const problem = await service.problem(403, 'POST', children, { key, body });
+    expect(problem.detail).toContain('another team');
+  });
+
+  test('400 for runs nested deeper than 5', async () => {
+    let { runToken } = await orchestrator({ config: nesting });
+    for (let depth = 1; depth <= 5; depth += 1)
+      ({ runToken } = await begin(await startChild(runToken, { mode: 'orchestrate' })));
+    await service.problem(400, 'POST', children, { key: runToken, body: { prompt: 'a' } });
+  });
+
+  test('409 for one live child too many, also concurrently, and 200 after a child has ended', async () => {
+    const { runToken: key } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 2 } } });
+    const ask = () =>
+      service.request<{ run_id: string; detail: string }>('POST', children, { key, body: { prompt: 'a' } });
+    const answers = await Promise.all(Array.from({ length: 12 }, ask));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(10);
+    expect(answers.find(({ status }) => status === 409)?.body.detail).toContain('Await or cancel some first');
+    const first = answers.find(({ status }) => status === 200)?.body.run_id ?? '';
+    await service.request('POST', `${children}/${first}/cancel`, { key });
+    expect((await ask()).status).toBe(200);
+  });
+
+  test('409 for 100 live runs in the tree', async () => {
+    const { runToken: key, runId } = await orchestrator({ config: { child_runs: { enabled: true, max_live: 32 } } });
+    for (let n = 0; n < 3; n += 1) {
+      const child = await service.newRun({ parent_run_id: runId });
+      await Promise.all(Array.from({ length: n < 2 ? 32 : 33 }, () => service.newRun({ parent_run_id: child })));
+    }
+    const problem = await service.problem(409, 'POST', children, { key, body: { prompt: 'a' } });
+    expect(problem.detail).toContain('100 runs');
+  });
+
+  test('409 for an agent whose turn is over, and 401 for one whose execution has ended', async () => {
+    const { runToken: key, executionId } = await orchestrator();
+    await finish(key);
+    await service.problem(409, 'POST', children, { key, body: { prompt: 'a' } });
+    await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [executionId]);
+    await service.problem(401, 'POST', children, { key, body: { prompt: 'a' } });
+  });
+
+  test('409 for an agent whose run was cancelled', async () => {
+    const { runToken: key, runId } = await orchestrator();
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    await service.problem(409, 'POST', children, { key, body: { prompt: 'a' } });
+  });
+});
+
+test('names in the task its parent and the runs that the agent may start', async () => {
+  const parent = await orchestrator({ title: 'Lead', config: { child_runs: { enabled: true, max_live: 3 } } });
+  const task = async (key: string) =>
+    (await service.request('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;
+  expect(await task(parent.runToken)).toMatchObject({ child_runs: { max_live: 3 } });
+  const child = await begin(await startChild(parent.runToken));
+  const told = await task(child.runToken);
+  expect(told).toMatchObject({ parent_run: { run_id: parent.runId, title: 'Lead' } });
+  expect(told).not.toHaveProperty('child_runs');
+});

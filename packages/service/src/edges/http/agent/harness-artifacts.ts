@@ -1,0 +1,80 @@
+/** Routes with which an agent reports and uploads its results, and downloads the attachments of its prompt. */
+
+import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
+import { maxArtifactBytes } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
+import { once } from '../../../platform/idempotency/once.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { reportArtifact } from '../../../runs/files/artifacts/report.ts';
+import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
+import { findAttachment } from '../../../runs/files/attachments/read.ts';
+import { addRoute } from '../server/add-route.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
+import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
+import { answerOnce } from '../server/repeatable.ts';
+import { artifactUploadTarget, refuseSignature } from '../server/signed-targets.ts';
+import { signUrl } from '../server/signed-urls.ts';
+
+const tooLarge = 'An artifact has at most 100 MB.';
+
+/** Registers report-artifact, the upload of its bytes, and the attachments of a run. */
+export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs } = deps;
+
+  addRoute(app, routes.reportArtifact, async (call) => {
+    const { session, body } = call;
+    const outcome = await once(db, call.once, async (tx) => {
+      const stored = await reportArtifact(deps.executionDeps, tx, session, body);
+      return stored.kind === 'stored' ? { kind: 'done', response: stored } : { kind: 'failed', failure: stored };
+    });
+    const reported = answerOnce(outcome, ({ faults }) => invalid(faults));
+    if (reported instanceof Refusal) return reported;
+    const { artifactUid, isFileLike } = reported;
+    const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
+    if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), artifactUploadTarget(artifactUid)).url;
+    return answer;
+  });
+
+  addRoute(app, routes.readAttachment, async ({ session, params, reply }) => {
+    const attachment = await findAttachment(db, session.runId, params.attachmentId);
+    if (!attachment) return notFound('attachment');
+    downloadHeaders(reply, attachment.fileName, attachment.mimeType);
+    const { content, blobKey, sizeBytes } = attachment;
+    const sent = await (content === null
+      ? sendBlob(reply, blobs, { key: blobKey, sizeBytes })
+      : sendContent(reply, content));
+    return sent ? reply : notFound('attachment');
+  });
+
+  withByteBodies(app, (scope) => {
+    addRoute(scope, routes.putArtifactContent, async ({ params, query, request, reply }) => {
+      const refused = refuseSignature(deps, artifactUploadTarget(params.artifactUid), query);
+      if (refused) return refused;
+      if (!isUuid(params.artifactUid)) return notFound('artifact');
+      if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
+      const maxBytesOfRun = deps.settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
+      switch (
+        await uploadArtifact({ db, blobs, vault: deps.vault, maxBytesOfRun }, params.artifactUid, bytesOf(request))
+      ) {
+        case 'stored':
+          return {};
+        case 'not_found':
+          return notFound('artifact');
+        case 'run_full': {
+          const most = `The artifacts of a run have at most ${deps.settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
+          return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
+        }
+        case 'busy':
+          return uploadBusy(reply, 'The run uploads as many artifacts as it may at once.');
+        case 'too_large':
+          return tooManyBytes(reply, tooLarge);
+        case 'other_bytes':
+          return refuse('conflict', { detail: 'The artifact has other bytes already; report a new one.' });
+      }
+    });
+  });
+}

@@ -1,0 +1,61 @@
+/** Routes with which a sandbox leaves its workspace to the next sandbox of its run. */
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { oneUpload } from '../../../platform/uploads/lease.ts';
+import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
+import { admitCheckpoint } from '../../../runs/executions/workspace/checkpoints.ts';
+import { keepEmptyWorkspace, keepWorkspace } from '../../../runs/files/workspaces/keep.ts';
+import { findWorkspace } from '../../../runs/files/workspaces/read.ts';
+import { addRoute } from '../server/add-route.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { sendBytes } from '../server/download.ts';
+import { notFound, type Refusal, refuse } from '../server/problem.ts';
+
+/** Registers the workspace that is kept between the executions of a run. */
+export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs, settings } = deps;
+
+  addRoute(app, routes.readWorkspace, async ({ session, params, reply }) => {
+    const key = await findWorkspace(db, session.runId, params.executionId);
+    return key !== null && (await sendBytes(reply, blobs, key, 'workspace')) ? reply : notFound('workspace');
+  });
+
+  withByteBodies(app, (scope) => {
+    addRoute(scope, routes.keepWorkspace, async ({ session, query, request, reply }) => {
+      const { turn, checkpoint } = query;
+      if (checkpoint !== undefined) {
+        const leastSeconds = settings.RUNYARD_CHECKPOINT_SECONDS / 2;
+        const { executionId } = session;
+        if (leastSeconds === 0) return noCheckpoint(reply);
+        const admission = await admitCheckpoint(db, { executionId, number: checkpoint, leastSeconds });
+        if (admission === 'early') return uploadBusy(reply, 'The last checkpoint was kept a short time ago.');
+        if (admission === 'unknown') return noCheckpoint(reply);
+      }
+      const moment = { turn, checkpoint };
+      if (request.headers['content-length'] === '0') {
+        await keepEmptyWorkspace(deps, session, moment);
+        return {};
+      }
+      const maxBytes = settings.RUNYARD_WORKSPACE_MB * 1024 * 1024;
+      const kind = { name: `workspace/${session.executionId}`, most: 1 };
+      const outcome = await oneUpload(db, kind, bytesOf(request), (body) =>
+        holdSandbox(db, session, () =>
+          keepWorkspace(deps, session, moment, { body, maxBytes, sessionId: query.session_id }),
+        ),
+      );
+      if (outcome === 'stored') return {};
+      if (outcome === 'busy') return uploadBusy(reply, 'The execution uploads a workspace already.');
+      return tooManyBytes(reply, `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`);
+    });
+  });
+}
+
+/** Returns a 409 refusal. The body is not read: the connection ends with the answer. */
+function noCheckpoint(reply: FastifyReply): Refusal {
+  reply.header('connection', 'close');
+  return refuse('conflict', {
+    detail:
+      'checkpoint: the service has no event of this checkpoint, or the run has not on_worker_loss: resume, or RUNYARD_CHECKPOINT_SECONDS is 0. Report the event first, and take no checkpoints otherwise.',
+  });
+}

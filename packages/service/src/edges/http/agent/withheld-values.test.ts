@@ -1,0 +1,105 @@
+/**
+ * Values that are not granted secrets and are still removed from everything that a run stores: values of MCP servers and of code hosts.
+ */
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { redacted } from '@runyard/contract/redaction/redactor';
+import { describe, expect, test } from 'vitest';
+import { newPerson, newTeam } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+// No program listens there. The code host does not answer about the repository, so the agent tries the clone.
+const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: 'http://127.0.0.1:1/{owner}/{repo}.git' } });
+const { db } = service.deps;
+
+const values = { stdio: 'stdio-Value-4711', header: 'header-Value-4712', host: 'host-Value-4713' };
+const planted = Object.values(values);
+
+const post = async (path: string, body: object, key?: string) => {
+  const answer = await service.request<{ id: string; uid: string }>('POST', path, { body, ...(key ? { key } : {}) });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body;
+};
+const taskOf = async (runToken: string) => {
+  const path = '/harness-support/resolve-prompt';
+  const answer = await service.request<AgentTask>('POST', path, { key: runToken, body: {} });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body;
+};
+
+describe('a run with MCP servers and a private repository', async () => {
+  const stdio = await post('/agent/mcp-servers', { name: 'S', command: 's', env: { TOKEN: values.stdio, DEBUG: '1' } });
+  const headers = { authorization: `Bearer ${values.header}` };
+  const http = await post('/agent/mcp-servers', { name: 'H', url: 'https://example.com/mcp', headers });
+  await post('/code-hosts', { kind: 'token', scope: 'team', token: values.host });
+  const environment = await post('/agent/environments', {
+    config: { name: 'E', github_repos: [{ owner: 'acme', repo: 'app' }] },
+  });
+  const config = {
+    environment_id: environment.uid,
+    mcp_servers: { stdio: { id: stdio.id }, http: { id: http.id } },
+  };
+  const { runId, runToken } = await service.startExecution({ prompt: 'a', mode: 'orchestrate', config });
+  const task = await taskOf(runToken);
+
+  test('hands the agent no header and no token of a code host, also not to redact them', () => {
+    const text = JSON.stringify(task);
+    expect([text.includes(values.header), text.includes(values.host)]).toEqual([false, false]);
+    // Values that occur in ordinary text, such as 1, are not redacted.
+    expect(task.redact).toEqual([values.stdio]);
+  });
+
+  test('stores none of the values', async () => {
+    const text = planted.map((value) => `${value} ${Buffer.from(`:${value}`).toString('base64')}`).join(' and ');
+    const body = (type: string, more: object) => ({ occurred_at: '2026-01-02T03:04:05.000Z', type, ...more });
+    const events = [
+      body('agent_started', { harness: 'oz', model_id: 'runbook' }),
+      body('turn_started', { step_id: 't', prompt: 'a' }),
+      body('text', { step_id: 't', message_id: 'm', role: 'assistant', text }),
+      body('notice', { step_id: 't', name: 'note', data: { text } }),
+      body('turn_finished', { step_id: 't' }),
+    ].map((event, index) => ({ seq: index + 1, ...event }));
+    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    expect(answer.status, answer.text).toBe(200);
+    const shown = await service.request('GET', `/agent/runs/${runId}/conversation`);
+    expect(shown.text).toContain(redacted);
+    const stored = await db.query<{ text: string }>('SELECT row_to_json(e)::text AS text FROM conversation_events e');
+    const all = shown.text + stored.map((row) => row.text).join() + service.logged.join();
+    expect(planted.filter((value) => all.includes(value))).toEqual([]);
+  });
+
+  test('grants none of them to child runs by the name of its server', async () => {
+    const asked = { prompt: 'a', config: { secrets: [{ name: 'stdio' }] } };
+    await service.problem(403, 'POST', '/harness-support/child-runs', { key: runToken, body: asked });
+  });
+});
+
+test('a guest of an environment gets neither its secrets nor those of the same names of the own team', async () => {
+  const theirs = await newTeam(service, 'Theirs');
+  const owner = { headers: { 'x-team-uid': theirs } };
+  const secret = (value: string) => ({ body: { value, scope: 'team' } });
+  await service.request('PUT', '/secrets/SHARED', { ...owner, ...secret('the secret of theirs') });
+  await service.request('PUT', '/secrets/SHARED', secret('the secret of ours'));
+  const config = { name: 'Trap', secrets: [{ name: 'SHARED' }], setup_commands: ['env'] };
+  const made = await service.request<{ uid: string }>('POST', '/agent/environments', { ...owner, body: { config } });
+  expect(made.status, made.text).toBe(201);
+  const { body: teams } = await service.request<{ teams: { uid: string; is_current: boolean }[] }>('GET', '/teams');
+  const ours = teams.teams.find(({ is_current }) => is_current)?.uid ?? '';
+  const guest = await newPerson(service, ours, 'member');
+  await service.request('PUT', `/agent/environments/${made.body.uid}/guests/${guest.uid}`, owner);
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: made.body.uid } }, guest.key);
+  const task = await taskOf((await service.claimRun(runId)).runToken);
+  expect(task.environment?.uid).toBe(made.body.uid);
+  expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
+});
+
+test('a schedule that names a secret does not keep its value in prompt and metadata', async () => {
+  const value = 'pasted-Value-4714';
+  await service.request('PUT', '/secrets/PASTED', { body: { value, scope: 'personal' } });
+  const schedule = { name: 'S', cron_schedule: '@yearly', prompt: `Use ${value}.`, metadata: { note: value } };
+  const config = { secrets: [{ name: 'PASTED' }] };
+  const { id } = await post('/agent/schedules', { ...schedule, agent_config: config });
+  const shown = await service.request('GET', `/agent/schedules/${id}`);
+  expect(shown.body).toMatchObject({ prompt: `Use ${redacted}.`, agent_config: config });
+  const rows = await db.query<{ text: string }>('SELECT row_to_json(s)::text AS text FROM schedules s');
+  expect(rows.map(({ text }) => text).join()).not.toContain(value);
+});

@@ -1,0 +1,234 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { deleteDetail } from '../../../../test/retention.ts';
+import { openTestService } from '../../../../test/service.ts';
+import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
+import { assignNext, hashRunToken } from '../../../runs/executions/queue/assign.ts';
+
+const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });
+
+const at = '2026-01-02T03:04:05.000Z';
+const put = (key: string, turn: number, bytes: Buffer) =>
+  service.request('PUT', `/harness-support/workspace?turn=${turn}`, {
+    key,
+    raw: new Uint8Array(bytes),
+    headers: { 'content-type': 'application/octet-stream' },
+  });
+const get = (key: string, executionId: string, headers = {}) =>
+  service.request('GET', `/harness-support/workspace/${executionId}`, { key, headers });
+const taskOf = async (key: string) =>
+  (await service.request<Record<string, unknown>>('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;
+const db = () => service.deps.db;
+const blobsNow = async () => {
+  let count = 0;
+  for await (const _ of service.deps.blobs.list()) count += 1;
+  return count;
+};
+
+/** Runs a turn and ends the sandbox; returns the next execution, which a follow-up begins. */
+async function goOn({ runId, executionId, runToken }: { runId: string; executionId: string; runToken: string }) {
+  await taskOf(runToken);
+  const events = [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'Go.' },
+  ];
+  await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  await service.request('POST', '/harness-support/finish-task', {
+    key: runToken,
+    body: { turn: 1, success: true, summary: '' },
+  });
+  const [row] = await db().query<{ connection_id: string; pool: string }>(
+    `UPDATE executions SET phase = 'ended' WHERE id = $1 RETURNING connection_id, pool`,
+    [executionId],
+  );
+  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'More.' } });
+  const slot = { connectionId: row?.connection_id ?? '', pool: row?.pool ?? '', teamId: null };
+  const next = await assignNext(service.deps.executionDeps, {
+    ...slot,
+    workerId: 'runyard-test',
+    workerInstance: 'one',
+  });
+  if (typeof next === 'string') throw new Error(next);
+  return next;
+}
+
+test('gives a further execution the workspace of the one before, and no other run', async () => {
+  const first = await service.startExecution();
+  expect(await taskOf(first.runToken)).not.toHaveProperty('workspace');
+  const bytes = randomBytes(5000);
+  expect((await put(first.runToken, 1, bytes)).status).toBe(200);
+  const second = await goOn(first);
+  const task = await taskOf(second.runToken);
+  expect(task).toMatchObject({
+    max_workspace_bytes: 1024 * 1024,
+    workspace: {
+      kind: 'archive',
+      path: `/api/v1/harness-support/workspace/${first.executionId}`,
+      size_bytes: 5000,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      execution_number: 1,
+      turn: 1,
+    },
+  });
+  const answer = await fetch(`${service.baseUrl}/api/v1/harness-support/workspace/${first.executionId}`, {
+    headers: { authorization: `Bearer ${second.runToken}` },
+  });
+  expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
+  const part = (range: string) =>
+    get(second.runToken, first.executionId, { range: `bytes=${range}` }).then(({ status }) => status);
+  expect([await part('4000-'), await part('5000-')]).toEqual([206, 416]);
+  const other = await service.startExecution();
+  expect((await get(other.runToken, first.executionId)).status).toBe(404);
+  expect((await get(second.runToken, 'x')).status).toBe(404);
+  expect((await get(second.runToken, second.executionId)).status).toBe(404);
+});
+
+test('shows a further execution whether the workspace was empty or not stored', async () => {
+  const empty = await service.startExecution();
+  expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
+  expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });
+  const none = await service.startExecution();
+  expect(await taskOf((await goOn(none)).runToken)).toMatchObject({ workspace: { kind: 'missing' } });
+});
+
+test("gives no workspace to a run that continues another run's conversation", async () => {
+  const first = await service.startExecution();
+  await put(first.runToken, 1, Buffer.from('x'));
+  const other = await service.startExecution({ conversation_id: first.conversationId });
+  expect(await taskOf(other.runToken)).not.toHaveProperty('workspace');
+  expect((await get(other.runToken, first.executionId)).status).toBe(404);
+});
+
+test('keeps the workspace of the latest turn and deletes those that no execution can start with', async () => {
+  const before = await blobsNow();
+  const first = await service.startExecution();
+  for (const [turn, text] of [
+    [1, 'one'],
+    [2, 'two'],
+    [1, 'late'],
+  ] as const)
+    await put(first.runToken, turn, Buffer.from(text));
+  expect((await get(first.runToken, first.executionId)).text).toBe('two');
+  expect(await blobsNow()).toBe(before + 1);
+  const second = await goOn(first);
+  await put(second.runToken, 1, Buffer.from('three'));
+  expect(await blobsNow()).toBe(before + 2);
+  const third = await goOn(second);
+  await put(third.runToken, 1, Buffer.from('four'));
+  expect(await blobsNow()).toBe(before + 2);
+  expect((await get(third.runToken, second.executionId)).text).toBe('three');
+  expect((await get(third.runToken, first.executionId)).status).toBe(404);
+});
+
+test('answers 413 above the limit of the setting, and stores nothing', async () => {
+  const before = await blobsNow();
+  const { runToken, executionId } = await service.startExecution();
+  expect((await put(runToken, 1, randomBytes(1024 * 1024 + 1))).status).toBe(413);
+  expect(await blobsNow()).toBe(before);
+  expect((await get(runToken, executionId)).status).toBe(404);
+});
+
+test('answers 400 without a turn, 401 with the token of an ended execution', async () => {
+  const { runToken, executionId } = await service.startExecution();
+  await service.problem(400, 'PUT', '/harness-support/workspace?turn=0', { key: runToken });
+  await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
+  expect((await put(runToken, 1, Buffer.from('x'))).status).toBe(401);
+});
+
+test('extends by at most two minutes a sandbox that leaves by itself during an upload, never after a cancel', async () => {
+  const { executionId, runToken } = await service.startExecution();
+  const attempt = { executionId, tokenHash: hashRunToken(runToken) };
+  const read = async () =>
+    (
+      await db().query<{ left: number }>(
+        'SELECT extract(epoch FROM stop_deadline - clock_timestamp())::float8 AS left FROM executions WHERE id = $1',
+        [executionId],
+      )
+    )[0]?.left ?? 0;
+  const stopping = (reason: string, keepingUntil: string | null) =>
+    db().query(
+      `UPDATE executions SET phase = 'stopping', stop_reason = $2, stop_deadline = clock_timestamp() + interval '1 second',
+         keeping_until = clock_timestamp() + $3::interval WHERE id = $1`,
+      [executionId, reason, keepingUntil],
+    );
+  await stopping('finished', null);
+  await holdSandbox(db(), attempt, async () => expect(await read()).toBeGreaterThan(10));
+  await stopping('finished', '3 seconds');
+  await holdSandbox(db(), attempt, async () => expect(await read()).toBeLessThan(3.1));
+  await stopping('ordered', null);
+  await holdSandbox(db(), attempt, async () => expect(await read()).toBeLessThan(1.1));
+});
+
+test('deletes the workspace with the conversation and with the run', async () => {
+  const before = await blobsNow();
+  const first = await service.startExecution();
+  await put(first.runToken, 1, Buffer.from('one'));
+  const second = await service.startExecution();
+  await put(second.runToken, 1, Buffer.from('two'));
+  for (const { runId, executionId } of [first, second]) {
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
+  }
+  await db().query(`UPDATE runs SET ended_at = now() - interval '91 days' WHERE id = $1`, [first.runId]);
+  const { blobKeys } = await deleteDetail(db());
+  for (const key of blobKeys) await service.deps.blobs.delete(key);
+  expect(await blobsNow()).toBe(before + 1);
+  expect((await service.request('DELETE', `/agent/runs/${second.runId}`)).status).toBe(200);
+  expect(await blobsNow()).toBe(before);
+});
+
+test('names the harness session only if no turn began after the archive was made', async () => {
+  const start = async () => {
+    const first = await service.startExecution();
+    const answer = await service.request('PUT', '/harness-support/workspace?turn=1&session_id=s%201', {
+      key: first.runToken,
+      raw: new Uint8Array(Buffer.from('x')),
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(answer.status).toBe(200);
+    return first;
+  };
+  const first = await start();
+  const second = await goOn(first);
+  expect(await taskOf(second.runToken)).toMatchObject({ workspace: { kind: 'archive', session_id: 's 1' } });
+  // The second execution runs a turn and saves nothing, so its messages are not in the session.
+  const third = await goOn(second);
+  const { workspace } = (await taskOf(third.runToken)) as { workspace: object };
+  expect(workspace).toMatchObject({ kind: 'archive', execution_number: 1 });
+  expect(workspace).not.toHaveProperty('session_id');
+});
+
+test('stores the last events and the empty workspace that come with the end of a turn, each once', async () => {
+  const first = await service.startExecution();
+  await taskOf(first.runToken);
+  const events = [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'Go.' },
+    { seq: 3, occurred_at: at, type: 'turn_finished', step_id: 's' },
+  ];
+  const finish = (body: object) =>
+    service.request('POST', '/harness-support/finish-task', { key: first.runToken, body });
+  const report = { turn: 1, success: true, summary: 'done' };
+  const wrong = [{ ...events[0], type: 'unknown' }];
+  expect((await finish({ ...report, events: wrong, workspace: 'empty' })).status).toBe(400);
+  for (let n = 0; n < 2; n++) {
+    const answer = await finish({ ...report, events, workspace: 'empty' });
+    expect([answer.status, answer.body]).toEqual([200, { next: 'wait', acknowledged: 3 }]);
+  }
+  const { body } = await service.request('GET', `/agent/runs/${first.runId}/timeline`);
+  const types = (body as { events: { event_type: string }[] }).events.map(({ event_type }) => event_type);
+  for (const type of ['agent_started', 'oz_run_done']) expect(types.filter((each) => each === type)).toHaveLength(1);
+  const stored = { kind: 'none', execution_number: 1, turn: 1 };
+  await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [first.executionId]);
+  await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'More.' } });
+  const [row] = await db().query('SELECT * FROM executions WHERE id = $1', [first.executionId]);
+  expect(row).toMatchObject({ workspace_turn: 1 });
+  expect(stored.turn).toBe(1);
+  // The token of another execution stores nothing here.
+  const other = await service.startExecution();
+  const foreign = await service.request('POST', '/harness-support/finish-task', {
+    key: `${other.runToken}x`,
+    body: { ...report, events, workspace: 'empty' },
+  });
+  expect(foreign.status).toBe(401);
+});

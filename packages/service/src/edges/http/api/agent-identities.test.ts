@@ -1,0 +1,263 @@
+import { AgentIdentity, ListAgentIdentitiesResponse } from '@runyard/contract/identities';
+import { describe, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
+
+const service = await openTestService();
+const team = await teamUidOf(service);
+const path = '/agent/identities';
+
+const create = async (body: object, key?: string): Promise<AgentIdentity> => {
+  const answer = await service.request('POST', path, { body, ...(key ? { key } : {}) });
+  expect(answer.status, answer.text).toBe(201);
+  return AgentIdentity.parse(answer.body);
+};
+/** Sets a secret of the team that by its own list no service account may use. */
+const setSecret = (name: string) =>
+  service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team', agents: [] } });
+const keyOf = async (identity: AgentIdentity, key?: string) => {
+  const body = { name: 'Agent key', kind: 'agent', agent_uid: identity.uid };
+  return await service.request<{ key: string; uid: string }>('POST', '/keys', { body, ...(key ? { key } : {}) });
+};
+const runOf = async (body: object, key?: string) => {
+  const made = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+    body: { prompt: 'a', ...body },
+    ...(key ? { key } : {}),
+  });
+  expect(made.status, made.text).toBe(200);
+  return (await service.request<Record<string, unknown>>('GET', `/agent/runs/${made.body.run_id}`)).body;
+};
+
+describe('an agent identity', () => {
+  test('is created, read, listed, changed and deleted', async () => {
+    await setSecret('TOKEN');
+    const made = await create({ name: 'Release', description: 'Releases', base_model: 'runbook' });
+    expect(made).toMatchObject({
+      name: 'Release',
+      available: true,
+      skills: [],
+      secrets: [],
+      on_behalf_of_enabled: false,
+    });
+    expect((await service.request('GET', `${path}/${made.uid}`)).body).toEqual(made);
+    const changed = await service.request('PUT', `${path}/${made.uid}`, {
+      body: { description: '', base_model: null, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] },
+    });
+    const { description: _description, updated_at: _updated, ...kept } = made;
+    expect(changed.body).toMatchObject({ ...kept, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] });
+    expect(changed.body).not.toHaveProperty('description');
+    const { agents } = ListAgentIdentitiesResponse.parse((await service.request('GET', path)).body);
+    expect(agents).toContainEqual(changed.body);
+    expect((await service.request('DELETE', `${path}/${made.uid}`)).body).toEqual({ success: true });
+    await service.problem(404, 'GET', `${path}/${made.uid}`);
+  });
+
+  test.each([
+    ['an unknown model', { base_model: 'nobody/none' }, 'base_model'],
+    ['an unknown environment', { environment_id: 'A'.repeat(22) }, 'environment_id'],
+    ['no name', { name: ' ' }, 'name'],
+    ['a skill of another form', { skills: ['a/b:c', 'nothing'] }, 'skills'],
+    ['a repository that its environment does not have', { skills: ['b:c'] }, 'skills'],
+    ['a secret that the team does not have', { secrets: [{ name: 'MISSING' }] }, 'secrets'],
+  ])('is refused with %s', async (_, body, member) => {
+    const problem = await service.problem(400, 'POST', path, { body: { name: 'I', ...body } });
+    expect(problem.errors?.map((error) => error.path)).toEqual([member]);
+  });
+
+  test('is not available while its environment does not exist', async () => {
+    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'E' } },
+    });
+    const made = await create({ name: 'I', environment_id: environment.body.uid });
+    expect(made.available).toBe(true);
+    await service.request('DELETE', `/agent/environments/${environment.body.uid}`);
+    expect((await service.request('GET', `${path}/${made.uid}`)).body).toMatchObject({ available: false });
+    const renamed = await service.request('PUT', `${path}/${made.uid}`, { body: { name: 'J', environment_id: '' } });
+    expect(renamed.body).toMatchObject({ name: 'J', available: true });
+  });
+
+  test('is refused a change to a secret that the team does not have, and is not available without its secrets', async () => {
+    await setSecret('LEAVING');
+    const made = await create({ name: 'I', secrets: [{ name: 'LEAVING' }] });
+    const one = `${path}/${made.uid}`;
+    const problem = await service.problem(400, 'PUT', one, {
+      body: { secrets: [{ name: 'LEAVING' }, { name: 'NONE' }] },
+    });
+    expect(problem.errors).toMatchObject([{ path: 'secrets', message: expect.stringContaining('no secret NONE') }]);
+    await service.request('DELETE', '/secrets/LEAVING?scope=team');
+    expect((await service.request('GET', one)).body).toMatchObject({ available: false });
+    const changed = await service.request('PUT', one, { body: { name: 'J' } });
+    expect(changed.body).toMatchObject({ name: 'J', available: false });
+  });
+
+  test('is created once for an Idempotency-Key', async () => {
+    const post = () =>
+      service.request<AgentIdentity>('POST', path, { headers: { 'Idempotency-Key': 'i-1' }, body: { name: 'Once' } });
+    expect((await post()).body.uid).toBe((await post()).body.uid);
+    await service.problem(409, 'POST', path, { headers: { 'Idempotency-Key': 'i-1' }, body: { name: 'Other' } });
+  });
+});
+
+describe('the keys of an identity', () => {
+  test('run as it, and end with it in every process', async () => {
+    const identity = await create({ name: 'Bot' });
+    const { body } = await keyOf(identity);
+    expect(await runOf({}, body.key)).toMatchObject({
+      creator: { type: 'service_account', uid: identity.uid, display_name: 'Bot' },
+      executor: { type: 'service_account', uid: identity.uid },
+    });
+    // The clock of its cache does not move, so no entry expires.
+    const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
+    expect(await elsewhere.authenticate(body.key)).not.toBeNull();
+    await service.request('DELETE', `${path}/${identity.uid}`);
+    await expect.poll(() => elsewhere.authenticate(body.key), { interval: 20 }).toBeNull();
+    await service.problem(401, 'GET', '/agent/runs', { key: body.key });
+    elsewhere.close();
+  });
+
+  test('are never left behind by a delete at the same moment', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const identity = await create({ name: 'Race' });
+      const [made] = await Promise.all([keyOf(identity), service.request('DELETE', `${path}/${identity.uid}`)]);
+      expect([201, 400]).toContain(made.status);
+      const left = await service.deps.db.query('SELECT FROM api_keys WHERE agent_uid = $1', [identity.uid]);
+      expect(left).toHaveLength(0);
+    }
+  });
+
+  test('read identities and change none', async () => {
+    const identity = await create({ name: 'Reader' });
+    const { key } = (await keyOf(identity)).body;
+    expect((await service.request('GET', `${path}/${identity.uid}`, { key })).status).toBe(200);
+    await service.problem(403, 'PUT', `${path}/${identity.uid}`, { key, body: { secrets: [{ name: 'TOKEN' }] } });
+    await service.problem(403, 'POST', path, { key, body: { name: 'More' } });
+  });
+});
+
+describe('agent_identity_uid', () => {
+  test('makes the identity the executor, with its defaults where the request names none', async () => {
+    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'E' } },
+    });
+    for (const name of ['TOKEN', 'OTHER']) await setSecret(name);
+    const identity = await create({
+      name: 'Bot',
+      base_model: 'runbook',
+      environment_id: environment.body.uid,
+      skills: ['a/b:c'],
+      secrets: [{ name: 'TOKEN' }],
+    });
+    expect(await runOf({ agent_identity_uid: identity.uid })).toMatchObject({
+      creator: { type: 'user' },
+      executor: { type: 'service_account', uid: identity.uid },
+      agent_config: {
+        model_id: 'runbook',
+        environment_id: environment.body.uid,
+        skills: ['a/b:c'],
+        secrets: [{ name: 'TOKEN' }],
+      },
+    });
+    const more = { name: 'TOKEN', variable: 'SAME' };
+    const own = { agent_identity_uid: identity.uid, config: { skills: ['x/y:z'], secrets: [more] } };
+    expect(await runOf(own)).toMatchObject({ agent_config: { skills: ['x/y:z'], secrets: [more] } });
+    // Another secret of the team does not belong to the identity, whoever starts the run.
+    const asked = { prompt: 'a', agent_identity_uid: identity.uid, config: { secrets: [{ name: 'OTHER' }] } };
+    const { detail } = await service.problem(403, 'POST', '/agent/runs', { body: asked });
+    expect(detail).toContain('the secret OTHER may not be used by this run');
+  });
+
+  test('is refused for another team, for an unknown one, and for the key of another identity', async () => {
+    const [mine, other] = [await create({ name: 'Mine' }), await create({ name: 'Other' })];
+    const { key } = (await keyOf(mine)).body;
+    const body = { prompt: 'a', agent_identity_uid: other.uid };
+    await service.problem(403, 'POST', '/agent/runs', { key, body });
+    await service.problem(400, 'POST', '/agent/runs', { key: service.otherKey, body });
+    await service.problem(400, 'POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: 'x' } });
+  });
+});
+
+test('gives a child run no secret that its parent did not have', async () => {
+  for (const name of ['FIRST', 'SECOND']) await setSecret(name);
+  const identity = await create({ name: 'Bot', secrets: [{ name: 'FIRST' }] });
+  const { runToken } = await service.startExecution({ mode: 'orchestrate', agent_identity_uid: identity.uid });
+  const secrets = [{ name: 'FIRST' }, { name: 'SECOND' }];
+  await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+  await service.request('PUT', `${path}/${identity.uid}`, { body: { secrets, base_model: 'runbook' } });
+  const body = { prompt: 'a' };
+  const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+    key: runToken,
+    body,
+  });
+  expect(child.status, child.text).toBe(200);
+  const run = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
+  expect(run.body).toMatchObject({ executor: { uid: identity.uid } });
+  expect(run.body.agent_config).not.toHaveProperty('secrets');
+  const asked = (name: string) => ({ key: runToken, body: { prompt: 'a', config: { secrets: [{ name }] } } });
+  const first = await service.request('POST', '/harness-support/child-runs', asked('FIRST'));
+  expect(first.status, first.text).toBe(200);
+  await service.problem(403, 'POST', '/harness-support/child-runs', asked('SECOND'));
+});
+
+describe('on_behalf_of', () => {
+  test('cannot be used with a key that an administrator created before an owner permitted it', async () => {
+    const admin = await newPerson(service, team, 'admin');
+    const identity = await create({ name: 'Plain' }, admin.key);
+    const { key } = (await keyOf(identity, admin.key)).body;
+    await service.request('PUT', `${path}/${identity.uid}`, { body: { on_behalf_of_enabled: true } });
+    const body = { prompt: 'a', on_behalf_of: admin.uid };
+    await service.problem(401, 'POST', '/agent/runs', { key, body });
+  });
+
+  test('reaches the environments that admit the person as a guest', async () => {
+    const person = await newPerson(service, team, 'member');
+    const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      key: service.otherKey,
+      body: { config: { name: 'Theirs' } },
+    });
+    const config = { environment_id: body.uid };
+    const { key } = (await keyOf(await create({ name: 'Deputy', on_behalf_of_enabled: true }))).body;
+    const asked = { on_behalf_of: person.uid, config };
+    await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', ...asked } });
+    await service.request('PUT', `/agent/environments/${body.uid}/guests/${person.uid}`, { key: service.otherKey });
+    expect(await runOf(asked, key)).toMatchObject({ agent_config: config });
+    // The identity itself is no guest.
+    await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', config } });
+  });
+
+  test('makes the person the executor, for agent keys of an identity that acts for users', async () => {
+    const person = await newPerson(service, team, 'member');
+    const identity = await create({ name: 'Deputy', on_behalf_of_enabled: true });
+    const { key } = (await keyOf(identity)).body;
+    expect(await runOf({ on_behalf_of: person.uid }, key)).toMatchObject({
+      creator: { type: 'service_account', uid: identity.uid },
+      executor: { type: 'user', uid: person.uid },
+    });
+    const viewer = await newPerson(service, team, 'viewer');
+    for (const uid of [viewer.uid, 'A'.repeat(22)])
+      await service.problem(400, 'POST', '/agent/runs', { key, body: { prompt: 'a', on_behalf_of: uid } });
+  });
+
+  test('answers 403 to people and to other agent keys', async () => {
+    const person = await newPerson(service, team, 'member');
+    const { key } = (await keyOf(await create({ name: 'Plain' }))).body;
+    for (const caller of [key, service.key, await service.newKey({ kind: 'agent' })])
+      await service.problem(403, 'POST', '/agent/runs', {
+        key: caller,
+        body: { prompt: 'a', on_behalf_of: person.uid },
+      });
+  });
+
+  test('is permitted only by owners, who also create the keys', async () => {
+    const admin = await newPerson(service, team, 'admin');
+    const plain = await create({ name: 'Plain' }, admin.key);
+    await service.problem(403, 'POST', path, { key: admin.key, body: { name: 'D', on_behalf_of_enabled: true } });
+    const on = { on_behalf_of_enabled: true };
+    await service.problem(403, 'PUT', `${path}/${plain.uid}`, { key: admin.key, body: on });
+    expect((await service.request('PUT', `${path}/${plain.uid}`, { body: on })).status).toBe(200);
+    expect((await keyOf(plain, admin.key)).status).toBe(403);
+    const renamed = await service.request('PUT', `${path}/${plain.uid}`, { key: admin.key, body: { name: 'E' } });
+    expect(renamed.body).toMatchObject({ name: 'E', on_behalf_of_enabled: true });
+    expect((await keyOf(plain)).status).toBe(201);
+  });
+});

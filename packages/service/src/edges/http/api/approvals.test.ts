@@ -1,0 +1,276 @@
+import type { BlockedOn } from '@runyard/contract/approvals';
+import { describe, expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+
+const at = '2026-01-02T03:04:05.000Z';
+const request = {
+  request_id: 'q1',
+  kind: 'permission',
+  title: 'rm -rf build',
+  action: { id: 'a1', name: 'shell', category: 'command', input: { command: 'rm -rf build' }, fingerprint: 'f1' },
+  resume: 'what only the harness reads',
+};
+
+interface Item {
+  state: string;
+  blocked_on?: BlockedOn;
+  status_message?: { message: string };
+}
+const read = async (runId: string) => (await service.request<Item>('GET', `/agent/runs/${runId}`)).body;
+const send = (token: string, events: object[]) =>
+  service.request('POST', '/harness-support/events', {
+    key: token,
+    body: { events: events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })) },
+  });
+const begin = [
+  { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+  { type: 'turn_started', step_id: 's1', prompt: 'Go.' },
+];
+const followUps = (runId: string) => `/agent/runs/${runId}/followups`;
+const inbox = async (token: string) =>
+  (await service.request<{ items: Record<string, unknown>[] }>('GET', '/harness-support/inbox', { key: token })).body
+    .items;
+
+/** A run that waits for a decision. */
+async function blockedRun(config: Record<string, unknown> = {}) {
+  const execution = await service.startExecution({ config: { approval_policy: 'ask', ...config } });
+  await send(execution.runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
+  return execution;
+}
+
+const endSandbox = (executionId: string) =>
+  service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);
+
+test('makes the run BLOCKED: the run shows the question, holds no slot and has no deadline', async () => {
+  const { runId, executionId } = await blockedRun();
+  expect(await read(runId)).toMatchObject({
+    state: 'BLOCKED',
+    status_message: { message: 'The agent asks for permission to use shell: rm -rf build' },
+    blocked_on: {
+      request_id: 'q1',
+      kind: 'permission',
+      title: 'rm -rf build',
+      action: { name: 'shell', category: 'command', input: { command: 'rm -rf build' } },
+      asked_at: at,
+    },
+  });
+  expect(JSON.stringify(await read(runId))).not.toContain('only the harness');
+  const [execution] = await service.deps.db.query(
+    "SELECT phase, deadline_at, idle_until > now() + interval '9 minutes' AS waits FROM executions WHERE id = $1",
+    [executionId],
+  );
+  expect(execution).toEqual({ phase: 'idle', deadline_at: null, waits: true });
+  const timeline = await service.request<{ events: object[] }>('GET', `/agent/runs/${runId}/timeline`);
+  expect(timeline.body.events.at(-1)).toMatchObject({
+    event_type: 'oz_run_blocked',
+    payload: { request: { request_id: 'q1', title: 'rm -rf build' } },
+  });
+  const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`);
+  expect(conversation.text).toContain('"name":"permission"');
+  expect(conversation.text).not.toContain('only the harness');
+});
+
+test('keeps a sandbox with an open question even if its idle time is 0', async () => {
+  const { runId, runToken } = await blockedRun({ idle_timeout_minutes: 0 });
+  expect((await read(runId)).state).toBe('BLOCKED');
+  expect(await inbox(runToken)).toEqual([]);
+});
+
+test('asks once for a request that is reported twice, and asks nothing for a cancelled run', async () => {
+  const { runId, runToken } = await blockedRun();
+  await service.request('POST', followUps(runId), { body: { decision: 'approve' } });
+  await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
+  expect((await read(runId)).state).toBe('INPROGRESS');
+  const other = await service.startExecution();
+  await send(other.runToken, begin);
+  await service.request('POST', `/agent/runs/${other.runId}/cancel`);
+  await send(other.runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
+  expect(await read(other.runId)).not.toHaveProperty('blocked_on');
+});
+
+test('answers 200 and gives the agent the decision once, with its request; earlier follow-ups are no answers', async () => {
+  const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
+  await send(runToken, begin);
+  await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
+  await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
+  expect((await read(runId)).state).toBe('BLOCKED');
+  const body = { decision: 'deny', message: 'too dangerous', request_id: 'q1' };
+  expect(await service.request('POST', followUps(runId), { body })).toMatchObject({ status: 200, body: {} });
+  expect(await read(runId)).not.toHaveProperty('blocked_on');
+  const [earlier, answer] = await inbox(runToken);
+  expect(earlier).not.toHaveProperty('answers');
+  expect(answer).toMatchObject({ message: 'too dangerous', answers: 'q1', decision: 'deny' });
+  const taken = { type: 'follow_up_taken', follow_up_id: answer?.id };
+  const decided = {
+    type: 'decided',
+    step_id: 's1',
+    request_id: 'q1',
+    kind: 'permission',
+    title: 'rm -rf build',
+    decision: 'deny',
+    by: 'person',
+    follow_up_id: answer?.id,
+    message: 'too dangerous',
+  };
+  await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }, taken, decided]);
+  expect(await inbox(runToken)).toMatchObject([{ message: 'earlier' }]);
+  const { text } = await service.request('GET', `/agent/runs/${runId}/conversation`);
+  expect(text.match(/"name":"permission"/g), 'request and decision are one event').toHaveLength(1);
+  expect(text).toContain('"decision":"deny","by":"person"');
+  const timeline = await service.request<{ events: object[] }>('GET', `/agent/runs/${runId}/timeline`);
+  expect(timeline.body.events.at(-1)).toMatchObject({
+    event_type: 'followup_received',
+    payload: { answers: 'q1', decision: 'deny', follow_up_id: answer?.id, by: { type: 'user' } },
+  });
+});
+
+test('takes a text without a decision as an answer and continues the run', async () => {
+  const { runId, runToken } = await blockedRun();
+  await service.request('POST', followUps(runId), { body: { message: 'only the cache' } });
+  expect((await read(runId)).state).toBe('INPROGRESS');
+  expect(await inbox(runToken)).toMatchObject([{ message: 'only the cache', answers: 'q1' }]);
+});
+
+describe('with the sandbox gone', () => {
+  const resolve = async (runId: string) => {
+    const slot = { connectionId: runId, workerId: 'runyard-test', workerInstance: 'one', pool: runId, teamId: null };
+    const { assignNext } = await import('../../../runs/executions/queue/assign.ts');
+    const assignment = await assignNext(service.deps.executionDeps, slot);
+    if (typeof assignment === 'string') throw new Error(assignment);
+    const task = await service.request<{ conversation?: { kind: string } }>('POST', '/harness-support/resolve-prompt', {
+      key: assignment.runToken,
+      body: {},
+    });
+    return task.body;
+  };
+
+  test('stays BLOCKED, and starts a new execution with the decision in its task', async () => {
+    const { runId, executionId } = await blockedRun();
+    await endSandbox(executionId);
+    expect(await read(runId)).toMatchObject({
+      state: 'BLOCKED',
+      is_sandbox_running: false,
+      blocked_on: { request_id: 'q1' },
+    });
+    await service.request('POST', followUps(runId), { body: { decision: 'approve', message: 'go' } });
+    expect(await read(runId)).toMatchObject({ state: 'QUEUED' });
+    expect(await read(runId)).not.toHaveProperty('blocked_on');
+    expect(await resolve(runId)).toMatchObject({
+      prompt: '',
+      decision: { request, decision: 'approve', message: 'go' },
+    });
+  });
+
+  test('continues without a decision on an empty message, with earlier follow-ups in the prompt', async () => {
+    const { runId, runToken, executionId } = await service.startExecution({ config: { approval_policy: 'ask' } });
+    await send(runToken, begin);
+    await service.request('POST', followUps(runId), { body: { message: 'earlier' } });
+    await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }]);
+    await endSandbox(executionId);
+    expect((await service.request('POST', followUps(runId), { body: {} })).status).toBe(200);
+    const task = await resolve(runId);
+    expect(task).toMatchObject({ prompt: 'earlier', decision: { request: { request_id: 'q1' } } });
+    expect(task).not.toHaveProperty('decision.decision');
+    expect(task).not.toHaveProperty('decision.message');
+  });
+
+  const conversationAfter = async (keep: { request_id?: string; after?: object[] }) => {
+    const { runId, runToken, executionId } = await blockedRun();
+    const query = keep.request_id === undefined ? '' : `&request_id=${keep.request_id}`;
+    const kept = await service.request('PUT', `/harness-support/memory?turn=1${query}`, {
+      key: runToken,
+      raw: 'what it knows',
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+    expect(kept.status).toBe(200);
+    if (keep.after) await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }, ...keep.after]);
+    await endSandbox(executionId);
+    expect((await service.request('POST', followUps(runId), { body: { decision: 'approve' } })).status).toBe(200);
+    return { executionId, conversation: (await resolve(runId)).conversation };
+  };
+
+  test('restores the harness memory from before the question unless a decision was made there', async () => {
+    const asked = await conversationAfter({ request_id: 'q1' });
+    expect(asked.conversation).toEqual({
+      kind: 'memory',
+      path: `/api/v1/harness-support/memory/${asked.executionId}`,
+    });
+    const decided = (request_id: string) => ({
+      ...{ type: 'decided', step_id: 's1', kind: 'permission', title: 'x', decision: 'approve', by: 'person' },
+      request_id,
+    });
+    expect((await conversationAfter({ request_id: 'q1', after: [decided('q0')] })).conversation?.kind).toBe('memory');
+    expect((await conversationAfter({ request_id: 'q1', after: [decided('q1')] })).conversation?.kind).toBe('text');
+    expect((await conversationAfter({ after: [decided('q1')] })).conversation?.kind).toBe('memory');
+  });
+
+  test('can be cancelled, and its execution does not start again', async () => {
+    const { runId, executionId } = await blockedRun();
+    await endSandbox(executionId);
+    expect((await service.request('POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
+    expect(await read(runId)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
+  });
+});
+
+test('answers 400 for a decision without a question, for another or an unknown request, and for an empty message', async () => {
+  const runId = await service.newRun();
+  const idle = await service.problem(400, 'POST', followUps(runId), { body: { decision: 'approve' } });
+  expect(idle).toMatchObject({
+    error_code: 'invalid_request',
+    errors: [{ path: 'decision', message: expect.stringContaining('not BLOCKED') }],
+  });
+  await service.problem(400, 'POST', followUps(runId), { body: { message: 'a', request_id: 'q1' } });
+  const asks = await blockedRun();
+  for (const body of [
+    { decision: 'approve', request_id: 'q0' },
+    { decision: 'perhaps' },
+    { decision: 'approve', message: 'a\u0000' },
+    {},
+    { message: ' ' },
+  ])
+    await service.problem(400, 'POST', followUps(asks.runId), { body });
+  expect((await read(asks.runId)).state).toBe('BLOCKED');
+  await service.request('POST', followUps(asks.runId), { body: { decision: 'approve' } });
+  await service.problem(400, 'POST', followUps(asks.runId), { body: { decision: 'deny' } });
+});
+
+test('answers 400 for an interrupt, 409 for a delete, 404 for the key of another team', async () => {
+  const { runId } = await blockedRun();
+  const interrupted = await service.problem(400, 'POST', `/agent/runs/${runId}/interrupt`);
+  expect(interrupted.detail).toMatch(/BLOCKED.*answer.*cancel/);
+  await service.problem(409, 'DELETE', `/agent/runs/${runId}`);
+  await service.problem(404, 'POST', followUps(runId), { body: { decision: 'approve' }, key: service.otherKey });
+  expect((await read(runId)).state).toBe('BLOCKED');
+});
+
+test('answers 400 with the known policies for an unknown approval_policy', async () => {
+  const body = { prompt: 'Go.', config: { approval_policy: 'sometimes' } };
+  const problem = await service.problem(400, 'POST', '/agent/runs', { body });
+  expect(problem.errors).toEqual([
+    { path: 'config.approval_policy', message: expect.stringMatching(/ask.*auto-approve.*auto-deny/) },
+  ]);
+});
+
+test('keeps a question open when its turn ends; a failure ends the run', async () => {
+  const finish = async (token: string, report: object) =>
+    (await service.request('POST', '/harness-support/finish-task', { key: token, body: { turn: 1, ...report } })).body;
+  const one = await blockedRun();
+  expect(await finish(one.runToken, { success: true, summary: 'done' })).toEqual({ next: 'wait' });
+  expect((await read(one.runId)).state).toBe('BLOCKED');
+  await service.request('POST', followUps(one.runId), { body: { decision: 'approve' } });
+  expect((await read(one.runId)).state).toBe('INPROGRESS');
+  const away = await blockedRun();
+  await service.deps.db.query("UPDATE executions SET phase = 'stopping', idle_until = NULL WHERE id = $1", [
+    away.executionId,
+  ]);
+  const killed = { success: false, summary: 'x', error: { code: 'agent_process_failed', message: 'It was killed.' } };
+  expect(await finish(away.runToken, killed)).toEqual({ next: 'leave' });
+  expect((await read(away.runId)).state, 'who was told to leave ends its turn, not the question').toBe('BLOCKED');
+  const two = await blockedRun();
+  const error = { code: 'internal_error', message: 'It broke.' };
+  expect(await finish(two.runToken, { success: false, summary: 'x', error })).toEqual({ next: 'leave' });
+  expect(await read(two.runId)).toMatchObject({ state: 'ERROR', status_message: { message: 'It broke.' } });
+  expect(await read(two.runId)).not.toHaveProperty('blocked_on');
+});

@@ -1,0 +1,132 @@
+import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
+import { apiPrefix } from '@runyard/contract/route';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { deleteArtifact } from '../../../runs/files/artifacts/delete.ts';
+import { findRunByExternalReference } from '../../../runs/files/artifacts/external-reference.ts';
+import { findArtifact, type StoredArtifact } from '../../../runs/files/artifacts/read.ts';
+import { shareArtifact } from '../../../runs/files/artifacts/share.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
+import { addRoute, redirect } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { notFound, Refusal, refuse } from '../server/problem.ts';
+import { blobTarget } from '../server/signed-targets.ts';
+import { signUrl } from '../server/signed-urls.ts';
+
+/** Registers read, download, sharing and deletion of artifacts, and the look-up of the run of a reference. */
+export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db } = deps;
+
+  /** A caller without a key can see only public artifacts; one with a key also those of its team. */
+  const findReadable = async (principal: Principal | null, artifactUid: string): Promise<StoredArtifact | Refusal> => {
+    const artifact = await findArtifact(db, artifactUid);
+    if (artifact && (artifact.isPublic || artifact.teamId === principal?.teamId)) return artifact;
+    if (principal) return notFound('artifact');
+    return refuse('authentication_required', {
+      detail: 'The artifact is not public: send the header Authorization: Bearer <key>.',
+    });
+  };
+
+  addRoute(app, routes.getArtifact, async ({ params, principal }) => {
+    const artifact = await findReadable(principal, params.artifactUid);
+    return artifact instanceof Refusal ? artifact : toResponse(deps, artifact, principal);
+  });
+
+  addRoute(app, routes.downloadArtifact, async ({ params, principal, reply }) => {
+    const artifact = await findReadable(principal, params.artifactUid);
+    if (artifact instanceof Refusal) return artifact;
+    if (artifact.type === 'PLAN') {
+      const read = `${deps.baseUrl()}${apiPrefix}/agent/artifacts/${artifact.id}`;
+      return refuse('operation_not_supported', { status: 400, detail: `A plan is no file: read it at ${read}.` });
+    }
+    if (artifact.blobKey === null) return nothingToDownload(artifact);
+    return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url);
+  });
+
+  addRoute(app, routes.deleteArtifact, async ({ params, principal }) => {
+    const wasThere = await deleteArtifact(deps, principal, params.artifactUid);
+    return wasThere ? { success: true as const } : notFound('artifact');
+  });
+
+  const share = async (principal: Principal, uid: string, isPublic: boolean): Promise<ArtifactSharing | Refusal> => {
+    const outcome = await shareArtifact(db, principal, uid, isPublic);
+    switch (outcome.kind) {
+      case 'not_found':
+        return notFound('artifact');
+      case 'nothing_to_read':
+        return nothingToDownload(outcome);
+      case 'done': {
+        if (!isPublic) return { artifact_uid: uid, is_public: false };
+        const read = `${deps.baseUrl()}${apiPrefix}/agent/artifacts/${uid}`;
+        return {
+          artifact_uid: uid,
+          is_public: true,
+          public_url: outcome.type === 'PLAN' ? read : `${read}/download`,
+        };
+      }
+    }
+  };
+  addRoute(app, routes.shareArtifact, ({ params, principal }) => share(principal, params.artifactUid, true));
+  addRoute(app, routes.unshareArtifact, ({ params, principal }) => share(principal, params.artifactUid, false));
+
+  addRoute(app, routes.findRunByExternalReference, async ({ query, principal }) => {
+    const runId = await findRunByExternalReference(db, principal.teamId, query.url);
+    return runId === null ? notFound('reference') : { run_id: runId };
+  });
+}
+
+const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
+  refuse('operation_not_supported', {
+    status: 400,
+    detail: `An artifact of type ${type} has nothing to read or download.`,
+  });
+
+function toResponse(
+  deps: ServiceDeps,
+  artifact: StoredArtifact,
+  principal: Principal | null,
+): ArtifactResponse | Refusal {
+  const { id, type, createdAt, sizeBytes } = artifact;
+  const data = artifact.data as Record<string, string | undefined>;
+  const isOwn = principal?.teamId === artifact.teamId;
+  const base = {
+    artifact_uid: id,
+    created_at: createdAt,
+    ...(isOwn && artifact.isPublic ? { is_public: true as const } : {}),
+  };
+  const optional = (...names: string[]) =>
+    Object.fromEntries(names.map((name) => [name, data[name]]).filter(([, value]) => value !== undefined));
+  const download = () => {
+    const { url, expiresAt } = signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', id));
+    return { content_type: data.mime_type ?? 'application/octet-stream', download_url: url, expires_at: expiresAt };
+  };
+  switch (type) {
+    case 'FILE': {
+      const place = isOwn ? optional('filepath') : {};
+      const size = sizeBytes === null ? {} : { size_bytes: sizeBytes };
+      const file = {
+        ...download(),
+        filename: data.filename ?? id,
+        ...place,
+        ...size,
+        ...optional('description', 'title'),
+      };
+      return { artifact_type: type, ...base, data: file };
+    }
+    case 'SCREENSHOT':
+      return { artifact_type: type, ...base, data: { ...download(), ...optional('description') } };
+    case 'PLAN': {
+      const documentUid = data.document_uid ?? id;
+      const plan = {
+        content: data.content ?? '',
+        content_type: 'text/markdown',
+        document_uid: documentUid,
+        notebook_uid: data.notebook_uid ?? documentUid,
+        ...optional('title', 'url'),
+      };
+      return { artifact_type: type, ...base, data: plan };
+    }
+    default:
+      return nothingToDownload(artifact);
+  }
+}

@@ -1,0 +1,42 @@
+/** Downloads by signed URLs. */
+import { Readable } from 'node:stream';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../../runs/conversations/transcript.ts';
+import { findArtifact } from '../../../runs/files/artifacts/read.ts';
+import { findHandoffFile } from '../../../runs/files/handoffs/read.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
+import { notFound } from '../server/problem.ts';
+import { type BlobKind, blobTarget, refuseSignature } from '../server/signed-targets.ts';
+
+/** Registers `GET /blobs/{kind}/{id}`. */
+export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  const { db, blobs } = deps;
+  addRoute(app, routes.getBlob, async ({ params, query, reply }) => {
+    const { kind, id } = params;
+    const refused = refuseSignature(deps, blobTarget(kind as BlobKind, id), query);
+    if (refused) return refused;
+    if (kind === 'artifact') {
+      const artifact = await findArtifact(db, id);
+      if (!artifact?.blobKey || artifact.sizeBytes === null) return notFound('artifact');
+      const { filename, mime_type } = artifact.data as { filename?: string; mime_type?: string };
+      const contentType = mime_type ?? 'application/octet-stream';
+      downloadHeaders(reply, filename ?? `screenshot.${contentType.split(/[/;+]/)[1]}`, contentType);
+      const sent = await sendBlob(reply, blobs, { key: artifact.blobKey, sizeBytes: artifact.sizeBytes });
+      return sent ? reply : notFound('artifact');
+    }
+    if (kind === 'handoff') {
+      const file = await findHandoffFile(db, id);
+      if (!file) return notFound('file');
+      downloadHeaders(reply, file.filename, file.mimeType ?? 'application/octet-stream');
+      const sent = await sendBlob(reply, blobs, { key: file.blobKey, sizeBytes: file.sizeBytes });
+      return sent ? reply : notFound('file');
+    }
+    const runIds = await findTranscriptRuns(db, kind === 'transcript' ? 'run' : 'conversation', id);
+    if (runIds.length === 0 || !(await hasTranscript(db, runIds))) return notFound('transcript');
+    downloadHeaders(reply, `transcript-${id}.ndjson`, 'application/x-ndjson');
+    return sendStream(reply, Readable.from(streamTranscript(db, blobs, runIds)));
+  });
+}

@@ -1,0 +1,159 @@
+import { ListEnvironmentGuestsResponse } from '@runyard/contract/environment-guests';
+import { Environment, EnvironmentSharing, ListEnvironmentsResponse } from '@runyard/contract/environments';
+import { maxEnvironmentGuests, maxEnvironmentVisitors } from '@runyard/contract/limits';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const { db } = service.deps;
+const guestKey = service.otherKey;
+const [guest] = await db.query<{ uid: string }>(
+  'SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $1',
+  [service.otherTeamId],
+);
+const guestUid = guest?.uid ?? '';
+
+const create = async (config: object = {}) => {
+  const body = { config: { name: 'Shared', ...config } };
+  const { uid } = (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body;
+  return { uid, path: `/agent/environments/${uid}` };
+};
+const admit = (path: string, uid = guestUid, key = service.key) =>
+  service.request('PUT', `${path}/guests/${uid}`, { key });
+const listed = async (key: string, query = '') => {
+  const { body } = await service.request('GET', `/agent/environments${query}`, { key });
+  return ListEnvironmentsResponse.parse(body).environments;
+};
+const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
+
+test('a guest lists and reads the environment, and changes nothing', async () => {
+  const { uid, path } = await create();
+  await service.problem(404, 'GET', path, { key: guestKey });
+  const answers = [await admit(path), await admit(path)];
+  expect(answers[0]?.body).toEqual(answers[1]?.body);
+  const own = Environment.parse((await service.request('GET', path)).body);
+  expect((await service.request('GET', path, { key: guestKey })).body).toEqual(own);
+  for (const query of ['', '?sort_by=name'])
+    expect((await listed(guestKey, query)).map((each) => each.uid)).toContain(uid);
+  const { guests } = ListEnvironmentGuestsResponse.parse((await service.request('GET', `${path}/guests`)).body);
+  expect(guests).toEqual([
+    { user: { type: 'user', uid: guestUid, display_name: 'A person' }, granted_at: expect.any(String) },
+  ]);
+  await service.problem(404, 'PUT', path, { key: guestKey, body: { config: { name: 'Mine' } } });
+  await service.problem(404, 'DELETE', path, { key: guestKey });
+  await service.problem(404, 'GET', `${path}/guests`, { key: guestKey });
+  await service.problem(404, 'DELETE', `${path}/guests/${guestUid}`, { key: guestKey });
+});
+
+test('only the person is a guest: no other of the team, and no agent key', async () => {
+  const { uid, path } = await create();
+  await admit(path);
+  const teamId = service.otherTeamId;
+  for (const key of [await service.newKey({ teamId }), await service.newKey({ teamId, kind: 'agent' })]) {
+    await service.problem(404, 'GET', path, { key });
+    await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', config: { environment_id: uid } } });
+  }
+});
+
+test('a run of a guest is set up with the environment, and the owner and the guest hear nothing of the runs of each other', async () => {
+  const { uid, path } = await create({ setup_commands: ['make'] });
+  await admit(path);
+  const ofOwner = await service.newRun({ title: 'Of the owner', config: { environment_id: uid } });
+  expect((await listed(guestKey)).find((each) => each.uid === uid)).not.toHaveProperty('last_task_created');
+  const ofGuest = await service.newRun({ title: 'Of the guest', config: { environment_id: uid } }, guestKey);
+  const { runToken } = await service.claimRun(ofGuest);
+  expect((await resolve(runToken)).body).toMatchObject({ environment: { uid, config: { setup_commands: ['make'] } } });
+  const latest = async (key: string) =>
+    Environment.parse((await service.request('GET', path, { key })).body).last_task_created?.id;
+  expect(await latest(guestKey)).toBe(ofGuest);
+  expect(await latest(service.key)).toBe(ofOwner);
+});
+
+test('a removed guest starts no run, and a waiting run fails with the reason', async () => {
+  const { uid, path } = await create();
+  await admit(path);
+  const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);
+  const { runToken } = await service.claimRun(runId);
+  expect((await service.request('DELETE', `${path}/guests/${guestUid}`)).body).toEqual({ success: true });
+  await service.problem(404, 'DELETE', `${path}/guests/${guestUid}`);
+  await service.problem(403, 'POST', '/agent/runs', {
+    key: guestKey,
+    body: { prompt: 'a', config: { environment_id: uid } },
+  });
+  await service.problem(404, 'GET', path, { key: guestKey });
+  expect((await resolve(runToken)).status).toBe(401);
+  expect((await service.request('GET', `/agent/runs/${runId}`, { key: guestKey })).body).toMatchObject({
+    state: 'FAILED',
+    status_message: { error_code: 'resource_not_found' },
+  });
+});
+
+test('admits nobody to the environment of another team, no unknown person, and not more than the limit', async () => {
+  const { uid, path } = await create();
+  await service.problem(404, 'PUT', `${path}/guests/${guestUid}`, { key: guestKey });
+  await service.problem(404, 'PUT', `${path}/guests/${'A'.repeat(22)}`);
+  await service.problem(404, 'PUT', `${path}/guests/x`);
+  const member = await service.newKey({ role: 'member' });
+  await service.problem(403, 'PUT', `${path}/guests/${guestUid}`, { key: member });
+  await db.query(
+    `WITH people AS (INSERT INTO users (id, uid, display_name)
+       SELECT gen_random_uuid(), lpad(n::text, 22, 'G'), 'P' FROM generate_series(1, $2::int) n RETURNING id)
+     INSERT INTO environment_guests (environment_uid, user_id) SELECT $1, id FROM people`,
+    [uid, maxEnvironmentGuests],
+  );
+  await service.problem(409, 'PUT', `${path}/guests/${guestUid}`);
+});
+
+test('an environment that is shared by its link is open to people who have its uid, and listed after they opened it', async () => {
+  const { uid, path } = await create({ setup_commands: ['make'] });
+  const shared = [await service.request('POST', `${path}/share`), await service.request('POST', `${path}/share`)];
+  expect(shared[0]?.body).toEqual(shared[1]?.body);
+  const { url, ...rest } = EnvironmentSharing.parse(shared[0]?.body);
+  expect(rest).toEqual({ uid, is_link_shared: true });
+  expect(new URL(url ?? '').pathname).toBe(`/api/v1${path}`);
+
+  const isListed = async () => (await listed(guestKey)).some((each) => each.uid === uid);
+  expect(await isListed()).toBe(false);
+  const agentKey = await service.newKey({ teamId: service.otherTeamId, kind: 'agent' });
+  await service.problem(404, 'GET', path, { key: agentKey });
+  const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);
+  expect(await isListed()).toBe(true);
+  expect((await service.request('GET', path, { key: guestKey })).body).toMatchObject({ is_link_shared: true });
+  await service.problem(404, 'PUT', path, { key: guestKey, body: { config: { name: 'Mine' } } });
+  const { runToken } = await service.claimRun(runId);
+  expect((await resolve(runToken)).body).toMatchObject({ environment: { uid, config: { setup_commands: ['make'] } } });
+
+  const reader = await service.newKey({ teamId: service.otherTeamId });
+  expect((await service.request('GET', path, { key: reader })).status).toBe(200);
+
+  expect((await service.request('DELETE', `${path}/share`)).body).toEqual({ uid, is_link_shared: false });
+  for (const key of [guestKey, reader]) await service.problem(404, 'GET', path, { key });
+  expect(await isListed()).toBe(false);
+  expect((await service.request('GET', path)).body).not.toHaveProperty('is_link_shared');
+});
+
+test('the end of sharing by link leaves guests, and only administrators of the team share', async () => {
+  const { path } = await create();
+  const member = await service.newKey({ role: 'member' });
+  for (const method of ['POST', 'DELETE'] as const) {
+    await service.problem(403, method, `${path}/share`, { key: member });
+    await service.problem(404, method, `${path}/share`, { key: guestKey });
+    await service.problem(404, method, '/agent/environments/x/share');
+  }
+  await admit(path);
+  await service.request('POST', `${path}/share`);
+  await service.request('DELETE', `${path}/share`);
+  expect((await service.request('GET', path, { key: guestKey })).status).toBe(200);
+});
+
+test('admits no more people by a link than the limit', async () => {
+  const { uid, path } = await create();
+  await service.request('POST', `${path}/share`);
+  await db.query(
+    `WITH people AS (INSERT INTO users (id, uid, display_name)
+       SELECT gen_random_uuid(), lpad(n::text, 22, 'V'), 'P' FROM generate_series(1, $2::int) n RETURNING id)
+     INSERT INTO environment_visitors (environment_uid, user_id) SELECT $1, id FROM people`,
+    [uid, maxEnvironmentVisitors],
+  );
+  await service.problem(404, 'GET', path, { key: guestKey });
+});

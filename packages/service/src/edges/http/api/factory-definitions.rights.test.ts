@@ -1,0 +1,43 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { baseFiles, testDefinitions, toBody } from '../../../../test/definitions.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const { setSecret, faultsOf, webhooks, open } = testDefinitions(service);
+
+let path = '';
+beforeEach(async () => {
+  path = await open();
+});
+
+describe('rights', () => {
+  test.each(['viewer', 'agent', 'other team', 'run token'] as const)(
+    'a definition is not applied by: %s',
+    async (who) => {
+      const keys = {
+        viewer: () => service.newKey({ role: 'viewer' }),
+        agent: () => service.newKey({ kind: 'agent' }),
+        'other team': async () => service.otherKey,
+        'run token': async () => (await service.startExecution()).runToken,
+      };
+      const key = await keys[who]();
+      const expected = { viewer: 403, agent: 403, 'other team': 404, 'run token': 401 }[who];
+      const answer = await service.request('PUT', `${path}/definition`, { body: toBody(baseFiles), key });
+      expect(answer.status).toBe(expected);
+      expect(await webhooks()).toEqual([]);
+    },
+  );
+
+  test('a personal secret of the caller is none of the team', async () => {
+    await setSecret('MINE', 'a-secret-of-mine', 'personal');
+    expect(await faultsOf({ ...baseFiles, 'webhooks/alerts.yaml': 'secretName: MINE\n' })).toEqual([
+      expect.stringContaining('the team has no secret MINE'),
+    ]);
+  });
+
+  test('the schemas of the files need no key', async () => {
+    const answer = await service.request<object>('GET', '/factory-files/schemas/v1alpha1', { key: null });
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.body).sort()).toEqual(['agent', 'automation', 'factory', 'runner', 'webhook']);
+  });
+});

@@ -1,0 +1,50 @@
+import { factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { applyDefinition } from '../../../triggers/definitions/apply.ts';
+import { readFactoryDefinition } from '../../../triggers/definitions/read.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { notFound, refuse } from '../server/problem.ts';
+
+/** Registers the definitions of factories, and the schemas of their files. */
+export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  addRoute(app, routes.getFactoryDefinition, async ({ principal, params }) => {
+    const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
+    return (await readFactoryDefinition(deps.db, deps.vault, factory)) ?? notFound('definition');
+  });
+
+  addRoute(app, routes.applyFactoryDefinition, async ({ principal, params, body }) => {
+    const outcome = await applyDefinition(deps, principal, params.factoryUid, body);
+    switch (outcome.kind) {
+      case 'applied':
+        return outcome.response;
+      case 'no_factory':
+        return notFound('factory');
+      case 'other_version':
+        return refuse('conflict', {
+          detail: `expected_version: the definition has version ${outcome.version} now. Plan again with dry_run.`,
+        });
+      case 'has_source':
+        return refuse('conflict', {
+          detail: `The factory takes its definition from ${outcome.repository}. Push the change there, or detach the factory with DELETE /factory/${params.factoryUid}/source.`,
+        });
+      case 'superseded':
+        throw new Error('only a sync is superseded');
+      case 'faulty': {
+        const errors = outcome.faults.map(({ file, ...fault }) => ({ path: file, ...fault }));
+        const [first] = outcome.faults;
+        const detail = first && `${first.file}:${first.line}:${first.column}: ${first.message}`;
+        return refuse('invalid_request', { status: 422, errors, ...(detail ? { detail } : {}) });
+      }
+    }
+  });
+
+  // Created at the first request: it takes 50 ms, which the start should not wait for.
+  let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
+  addRoute(app, routes.getFactoryFileSchemas, async ({ reply }) => {
+    reply.header('access-control-allow-origin', '*');
+    schemas ??= factoryFileSchemas();
+    return schemas;
+  });
+}

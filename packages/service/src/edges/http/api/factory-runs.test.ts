@@ -1,0 +1,64 @@
+import type { Factory } from '@runyard/contract/factories';
+import type { DispatchResponse } from '@runyard/contract/factory-definitions';
+import type { RunItem } from '@runyard/contract/runs';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const { body: factory } = await service.request<Factory>('POST', '/factory', {
+  body: { name: 'Billing', agent_defaults: { model_id: 'runbook', base_prompt: 'Be careful.' } },
+});
+const path = `/factory/${factory.uid}/runs`;
+const dispatch = (body: object, more: object = {}) =>
+  service.request<DispatchResponse>('POST', path, { body, ...more });
+
+test('a new factory has a foreman', () => {
+  expect(factory.agents).toEqual([{ name: 'foreman', agent_type: 'FOREMAN', prompt: '', config: {} }]);
+});
+
+test('a dispatch starts a run with the configuration of the foreman, its ticket and its factory', async () => {
+  const answer = await dispatch({
+    prompt: 'Fix it.',
+    title: 'Fix',
+    ticket_ref: 'BILL-12',
+    ticket_url: 'https://tickets.example.com/12',
+  });
+  expect(answer.body).toEqual({
+    run_id: expect.any(String),
+    run_url: `${service.baseUrl}/runs/${answer.body.run_id}`,
+    state: 'QUEUED',
+  });
+  const run = await service.request<RunItem>('GET', `/agent/runs/${answer.body.run_id}`);
+  expect(run.body).toMatchObject({
+    title: 'Fix',
+    prompt: 'Fix it.\n\nTicket: BILL-12 https://tickets.example.com/12',
+    agent_config: { model_id: 'runbook', base_prompt: 'Be careful.' },
+    metadata: { factory_uid: factory.uid, ticket_ref: 'BILL-12', ticket_url: 'https://tickets.example.com/12' },
+  });
+  const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?factory_uid=${factory.uid}`);
+  expect(listed.body.runs.map(({ run_id }) => run_id)).toContain(answer.body.run_id);
+});
+
+test('a dispatch is done once for its Idempotency-Key', async () => {
+  const headers = { 'idempotency-key': 'd-1' };
+  const [a, b] = await Promise.all([dispatch({ prompt: 'a' }, { headers }), dispatch({ prompt: 'a' }, { headers })]);
+  expect(a.body).toEqual(b.body);
+  expect((await dispatch({ prompt: 'b' }, { headers })).status).toBe(409);
+});
+
+test.each([
+  ['prompt', { prompt: ' ' }],
+  ['ticket_ref', { prompt: 'a', ticket_ref: 'é'.repeat(129) }],
+  ['ticket_url', { prompt: 'a', ticket_url: 'javascript:alert(1)' }],
+])('a wrong %s is refused with its name', async (member, body) => {
+  const problem = await service.problem(400, 'POST', path, { body });
+  expect(problem.errors?.[0]?.path).toBe(member);
+});
+
+test('a dispatch needs the right to start runs in the team of the factory', async () => {
+  const status = async (key: string) => (await dispatch({ prompt: 'a' }, { key })).status;
+  expect(await status(await service.newKey({ role: 'viewer' }))).toBe(403);
+  expect(await status(service.otherKey)).toBe(404);
+  expect(await status((await service.startExecution()).runToken)).toBe(401);
+  expect(await status(await service.newKey({ kind: 'agent' }))).toBe(200);
+});

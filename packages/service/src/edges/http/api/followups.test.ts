@@ -1,0 +1,224 @@
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+
+const path = (runId: string) => `/agent/runs/${runId}/followups`;
+const waiting = async (runId: string) =>
+  await service.deps.db.query<{ message: string; mode: string | null }>(
+    'SELECT message, mode FROM followups WHERE run_id = $1 ORDER BY position',
+    [runId],
+  );
+interface Inbox {
+  items: { type: string; id: string; position: number; message: string; mode?: string }[];
+}
+const at = '2026-01-02T03:04:05.000Z';
+const start = async (token: string) => {
+  await service.request('POST', '/harness-support/resolve-prompt', { key: token, body: {} });
+  const events = [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'Go.' },
+  ];
+  await service.request('POST', '/harness-support/events', { key: token, body: { events } });
+};
+const finish = async (token: string, turn: number) => {
+  const body = { turn, success: true, summary: 'done' };
+  return (await service.request<{ next: string }>('POST', '/harness-support/finish-task', { key: token, body })).body
+    .next;
+};
+const inboxOf = async (token: string, after = 0) =>
+  (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
+
+test('answers 200 with an empty object, and sends message and mode to the agent in order until they are confirmed', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await start(runToken);
+  for (const body of [{ message: 'one', mode: 'plan' }, { message: 'two' }]) {
+    const answer = await service.request('POST', path(runId), { body });
+    expect([answer.status, answer.body]).toEqual([200, {}]);
+  }
+  const items = await inboxOf(runToken);
+  expect(items).toMatchObject([
+    { type: 'follow_up', message: 'one', mode: 'plan' },
+    { type: 'follow_up', message: 'two' },
+  ]);
+  expect(await inboxOf(runToken, items[1]?.position)).toEqual([]);
+  expect(await finish(runToken, 1)).toBe('wait');
+  const taken = { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: items[0]?.id };
+  await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
+  expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
+});
+
+test('delivers many follow-ups in order, page by page', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await start(runToken);
+  const messages = Array.from({ length: 22 }, (_, n) => `message ${n}`);
+  for (const message of messages) await service.request('POST', path(runId), { body: { message } });
+  const first = await inboxOf(runToken);
+  const rest = await inboxOf(runToken, first.at(-1)?.position);
+  expect([...first, ...rest].map((item) => item.message)).toEqual(messages);
+  expect(rest).toHaveLength(2);
+});
+
+test('ignores a repeated report of the end after a follow-up has continued the run', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await start(runToken);
+  expect(await finish(runToken, 1)).toBe('wait');
+  const state = async () => (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+  expect(await state()).toBe('SUCCEEDED');
+  await service.request('POST', path(runId), { body: { message: 'more' } });
+  expect(await state()).toBe('INPROGRESS');
+  const [item] = await inboxOf(runToken);
+  const taken = { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: item?.id };
+  await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
+  expect(await finish(runToken, 1)).toBe('wait');
+  expect(await state()).toBe('INPROGRESS');
+  expect(await finish(runToken, 2)).toBe('wait');
+  expect(await state()).toBe('SUCCEEDED');
+});
+
+test('ends the agent after the turn with idle_timeout_minutes 0', async () => {
+  const { runToken } = await service.startExecution({ config: { idle_timeout_minutes: 0 } });
+  await start(runToken);
+  expect(await finish(runToken, 1)).toBe('leave');
+  expect(await inboxOf(runToken)).toEqual([{ type: 'leave' }]);
+});
+
+test('adds waiting follow-ups to the prompt when the agent asks for its task', async () => {
+  const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
+  await service.request('POST', path(runId), { body: { message: 'Second.', mode: 'plan' } });
+  const task = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+  expect(task.body).toMatchObject({ prompt: 'First.\n\nSecond.', mode: 'plan' });
+  expect(await inboxOf(runToken)).toEqual([]);
+});
+
+test('answers 400 to an empty message unless an ended run has a conversation', async () => {
+  const { runId, runToken, executionId } = await service.startExecution({ prompt: 'First.' });
+  for (const body of [{}, { message: '' }, { message: ' \n' }]) {
+    const problem = await service.problem(400, 'POST', path(runId), { body });
+    expect(problem.errors?.[0]?.path).toBe('message');
+  }
+  await start(runToken);
+  await finish(runToken, 1);
+  await service.problem(400, 'POST', path(runId), { body: {} });
+  await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [executionId]);
+  expect((await service.request('POST', path(runId), { body: {} })).status).toBe(200);
+  expect(await waiting(runId)).toEqual([{ message: 'Continue.', mode: null }]);
+  expect((await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state).toBe('QUEUED');
+});
+
+test('starts with the prompt when the run ended before its first turn', async () => {
+  const runId = await service.newRun({ prompt: 'First.' });
+  await service.request('POST', `/agent/runs/${runId}/cancel`);
+  await service.problem(400, 'POST', path(runId), { body: {} });
+  await service.request('POST', path(runId), { body: { message: 'Do it after all.' } });
+  const [execution] = await service.deps.db.query<{ continues: number | null }>(
+    'SELECT continues FROM executions WHERE run_id = $1 AND number = 2',
+    [runId],
+  );
+  expect(execution).toEqual({ continues: null });
+});
+
+test.each([
+  ['a message that is no text', { message: 1 }],
+  ['a NUL character', { message: 'a\u0000' }],
+  ['an unknown mode', { message: 'a', mode: 'fast' }],
+  ['more than 1 MB', { message: 'x'.repeat(1024 * 1024 + 1) }],
+])('400 for %s', async (_name, body) => {
+  const runId = await service.newRun();
+  await service.problem(400, 'POST', path(runId), { body });
+  expect(await waiting(runId)).toEqual([]);
+});
+
+test('answers 401 without a key, 403 for another team’s header, 404 for another team’s run and an unknown id', async () => {
+  const runId = await service.newRun();
+  const body = { message: 'a' };
+  await service.problem(401, 'POST', path(runId), { body, key: null });
+  await service.problem(403, 'POST', path(runId), { body, headers: { 'x-team-uid': 'another' } });
+  await service.problem(404, 'POST', path(runId), { body, key: service.otherKey });
+  await service.problem(404, 'POST', path('0199a000-0000-7000-8000-000000000000'), { body });
+  await service.problem(404, 'POST', path('x'), { body });
+  expect(await waiting(runId)).toEqual([]);
+});
+
+test('sends a message once for the same Idempotency-Key, and answers 409 with another message', async () => {
+  const runId = await service.newRun();
+  const headers = { 'idempotency-key': 'k1' };
+  const send = () => service.request('POST', path(runId), { body: { message: 'a' }, headers });
+  const answers = await Promise.all([send(), send(), send()]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(await waiting(runId)).toHaveLength(1);
+  await service.problem(409, 'POST', path(runId), { body: { message: 'b' }, headers });
+});
+
+test('keeps the harness memory of the latest turn per execution, readable by its conversation only', async () => {
+  const mine = await service.startExecution();
+  const other = await service.startExecution();
+  const put = (turn: number, raw: string) =>
+    service.request('PUT', `/harness-support/memory?turn=${turn}`, {
+      key: mine.runToken,
+      raw,
+      headers: { 'content-type': 'application/octet-stream' },
+    });
+  for (const [turn, raw] of [
+    [1, 'one'],
+    [2, 'two'],
+    [1, 'late'],
+  ] as const)
+    expect((await put(turn, raw)).status).toBe(200);
+  const read = `/harness-support/memory/${mine.executionId}`;
+  expect((await service.request('GET', read, { key: mine.runToken })).text).toBe('two');
+  const part = (range: string) =>
+    service.request('GET', read, { key: mine.runToken, headers: { range: `bytes=${range}` } });
+  expect(await part('1-')).toMatchObject({ status: 206, text: 'wo' });
+  expect((await part('3-')).status).toBe(416);
+  await service.problem(404, 'GET', read, { key: other.runToken });
+});
+
+test('413 for a body over 64 MB', async () => {
+  const runId = await service.newRun();
+  const raw = `{"message":"${'a'.repeat(64 * 1024 * 1024)}"}`;
+  await service.problem(413, 'POST', path(runId), { raw, headers: { 'content-type': 'application/json' } });
+});
+
+test('answers 413 for a harness memory over 32 MB and does not keep it', async () => {
+  const { runToken, executionId } = await service.startExecution();
+  const answer = await fetch(`${service.baseUrl}/api/v1/harness-support/memory?turn=1`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${runToken}`, 'content-type': 'application/octet-stream' },
+    body: new Uint8Array(32 * 1024 * 1024 + 1),
+  });
+  expect(answer.status).toBe(413);
+  await service.problem(404, 'GET', `/harness-support/memory/${executionId}`, { key: runToken });
+});
+
+test("accepts the agent's last report with 200", async () => {
+  const { runToken } = await service.startExecution();
+  const body = { reason: 'finished' };
+  const answer = await service.request('POST', '/harness-support/report-shutdown', { key: runToken, body });
+  expect([answer.status, answer.body]).toEqual([200, {}]);
+});
+
+test.each([
+  ['before the agent began', false],
+  ['in its first turn', true],
+])(
+  'retries an execution that failed %s with the prompt and the follow-ups that had joined it',
+  async (_name, begun) => {
+    const { runId, runToken } = await service.startExecution({ prompt: 'First.' });
+    await service.request('POST', path(runId), { body: { message: 'Second.' } });
+    if (begun) await start(runToken);
+    else await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+    const error = { code: 'resource_unavailable', message: 'Overloaded.' };
+    const body = { turn: 1, success: false, summary: '', error };
+    await service.request('POST', '/harness-support/finish-task', { key: runToken, body });
+    const [next] = await service.deps.db.query('SELECT continues FROM executions WHERE run_id = $1 AND number = 2', [
+      runId,
+    ]);
+    expect(next).toEqual({ continues: null });
+    const waits = await service.deps.db.query(
+      'SELECT message FROM followups WHERE run_id = $1 AND execution_id IS NULL',
+      [runId],
+    );
+    expect(waits).toEqual([{ message: 'Second.' }]);
+  },
+);

@@ -1,0 +1,149 @@
+import {
+  type ApiKey,
+  type CreateKeyResponse,
+  CreateKeyResponse as CreateKeyResponseSchema,
+  KeyLifetime,
+  ListKeysResponse,
+} from '@runyard/contract/keys';
+import { describe, expect, test, vi } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
+
+const service = await openTestService();
+
+const create = async (body: object, key?: string): Promise<CreateKeyResponse> => {
+  const answer = await service.request('POST', '/keys', { body, ...(key ? { key } : {}) });
+  expect(answer.status, answer.text).toBe(201);
+  return CreateKeyResponseSchema.parse(answer.body);
+};
+const listed = async (key?: string): Promise<ApiKey[]> =>
+  ListKeysResponse.parse((await service.request('GET', '/keys', key ? { key } : {})).body).keys;
+
+describe('POST /keys', () => {
+  test('returns the raw key once and stores only its hash', async () => {
+    const created = await create({ name: 'CI', kind: 'personal', expires_in: '30d' });
+    expect(created.key).toMatch(/^ryk_[\w-]{43}$/);
+    expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
+    const days = (Date.parse(created.expires_at ?? '') - Date.parse(created.created_at)) / 86_400_000;
+    expect(days).toBeCloseTo(30);
+    const inList = (await listed()).find((key) => key.uid === created.uid);
+    expect(inList).toMatchObject({ name: 'CI', prefix: created.key.slice(0, 8), last_four: created.key.slice(-4) });
+    expect(JSON.stringify(inList)).not.toContain(created.key);
+    const [dump] = await service.deps.db.query('SELECT json_agg(k)::text AS dump FROM api_keys k');
+    expect(dump?.dump).not.toContain(created.key);
+  });
+
+  test.each(KeyLifetime.options)('ends the key after the chosen lifetime: %s', async (expires_in) => {
+    const { created_at, expires_at } = await create({ name: expires_in, kind: 'personal', expires_in });
+    const days = expires_at && Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 86_400_000);
+    expect(days).toBe(expires_in === 'never' ? undefined : Number(expires_in.slice(0, -1)));
+  });
+
+  test('creates agent keys that act as a service account', async () => {
+    const created = await create({ name: 'Bot', kind: 'agent' });
+    expect(created.expires_at).toBeUndefined();
+    const id = await service.newRun({}, created.key);
+    expect((await service.request('GET', `/agent/runs/${id}`)).body).toMatchObject({
+      creator: { type: 'service_account', uid: created.uid, display_name: 'Bot' },
+    });
+  });
+
+  test.each([
+    ['without a name', { kind: 'personal' }],
+    ['of an unknown kind', { name: 'a', kind: 'root' }],
+    ['with another lifetime', { name: 'a', kind: 'personal', expires_in: '2d' }],
+    ['personal with agent_uid', { name: 'a', kind: 'personal', agent_uid: 'x' }],
+    ['of an agent identity that the team does not have', { name: 'a', kind: 'agent', agent_uid: 'x' }],
+  ])('answers 400 for one %s', async (_, body) => {
+    await service.problem(400, 'POST', '/keys', { body });
+  });
+
+  test('answers 403 to agent keys, and to members who create agent keys', async () => {
+    const agent = await service.newKey({ kind: 'agent' });
+    const member = await service.newKey({ role: 'member' });
+    await service.problem(403, 'POST', '/keys', { key: agent, body: { name: 'a', kind: 'personal' } });
+    await service.problem(403, 'GET', '/keys', { key: agent });
+    await service.problem(403, 'POST', '/keys', { key: member, body: { name: 'a', kind: 'agent' } });
+    await create({ name: 'a', kind: 'personal' }, member);
+  });
+});
+
+describe('a member', () => {
+  test('sees and deletes own keys only', async () => {
+    const member = await service.newKey({ role: 'member' });
+    const own = await create({ name: 'mine', kind: 'personal' }, member);
+    const other = await create({ name: 'not mine', kind: 'personal' });
+    expect((await listed(member)).map(({ name }) => name).sort()).toEqual(['A key', 'mine']);
+    await service.problem(404, 'DELETE', `/keys/${other.uid}`, { key: member });
+    expect((await service.request('DELETE', `/keys/${own.uid}`, { key: member })).body).toEqual({ success: true });
+  });
+});
+
+describe('DELETE /keys/{uid}', () => {
+  test('ends the key at once, in this process and in others', async () => {
+    const created = await create({ name: 'short', kind: 'personal' });
+    // The clock of its cache does not move, so no entry expires.
+    const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log, () => 0);
+    expect(await elsewhere.authenticate(created.key)).not.toBeNull();
+    expect((await service.request('GET', '/agent/runs', { key: created.key })).status).toBe(200);
+    await service.request('DELETE', `/keys/${created.uid}`);
+    await vi.waitFor(async () => expect(await elsewhere.authenticate(created.key)).toBeNull(), {
+      timeout: 30_000,
+      interval: 5,
+    });
+    await service.problem(401, 'GET', '/agent/runs', { key: created.key });
+    elsewhere.close();
+  });
+});
+
+describe('the directory of keys', () => {
+  test('stores the time of use at most once a minute', async () => {
+    const created = await create({ name: 'used', kind: 'personal' });
+    const usedAt = async () => (await listed()).find((key) => key.uid === created.uid)?.last_used_at;
+    await service.request('GET', '/agent/runs', { key: created.key });
+    const first = await vi.waitUntil(usedAt, { timeout: 30_000 });
+    await service.request('GET', '/agent/runs', { key: created.key });
+    const elsewhere = await openKeyDirectory(service.deps.db, service.deps.log);
+    await elsewhere.authenticate(created.key);
+    elsewhere.close();
+    expect(await usedAt()).toBe(first);
+  });
+
+  test('refuses a cached key as soon as it expires', async () => {
+    let now = Date.now();
+    const { db, log } = service.deps;
+    /** Keys end in two seconds, as the database says it. */
+    const ending = {
+      ...db,
+      query: async (...args: Parameters<typeof db.query>) =>
+        (await db.query(...args)).map((row) => ({ ...row, remaining_ms: 2_000 })),
+    } as typeof db;
+    const keys = await openKeyDirectory(ending, log, () => now);
+    const key = await service.newKey({ expiresIn: '1 hour' });
+    expect(await keys.authenticate(key)).not.toBeNull();
+    now += 2_500;
+    expect(await keys.authenticate(key)).toBeNull();
+    keys.close();
+  });
+
+  test('caches a key for 5 seconds', async () => {
+    let now = Date.now();
+    let queries = 0;
+    const { db } = service.deps;
+    const counted = {
+      ...db,
+      query: (...args: Parameters<typeof db.query>) => {
+        queries += 1;
+        return db.query(...args);
+      },
+    } as typeof db;
+    const keys = await openKeyDirectory(counted, service.deps.log, () => now);
+    for (let i = 0; i < 5; i += 1) await keys.authenticate(service.key);
+    // One look-up, and one update of its last use.
+    expect(queries).toBe(2);
+    now += 5_000;
+    await keys.authenticate(service.key);
+    expect(queries).toBe(3);
+    keys.close();
+  });
+});

@@ -1,0 +1,114 @@
+/** Server-sent events of one run, and of all runs of a team. */
+import type { OutgoingHttpHeaders } from 'node:http';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import type { KeyInTeam } from '../../../team/access/keys/watch.ts';
+import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
+import { idBytes, retryBytes } from '../../live/frame.ts';
+import { openLive } from '../../live/live.ts';
+import { afterRow, findRunPlace, parseRunPosition } from '../../live/run-events.ts';
+import { addRoute } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
+
+/** The readers of a restarted service do not all connect in the same moment. */
+const retryMs = { from: 500, to: 1_500 };
+
+const notOfStream = (): Refusal =>
+  invalid([{ path: 'Last-Event-ID', message: 'must be the id of an event of this stream' }]);
+
+const gone = (): Refusal =>
+  refuse('resource_not_found', {
+    status: 410,
+    detail: 'Events after Last-Event-ID are no longer stored. Connect again without Last-Event-ID.',
+  });
+
+/** Absent and empty are the same. */
+function lastIdOf(request: FastifyRequest): string | undefined {
+  const id = request.headers['last-event-id'];
+  return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
+/** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. Streams are cut when their key ends. */
+export async function registerLiveRoutes(
+  app: FastifyInstance,
+  { executionDeps: deps, db, keyWatch }: ServiceDeps,
+): Promise<void> {
+  const live = await openLive(deps);
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    live.stop();
+  });
+
+  /** Answers with a stream; `open` begins to write to it at once. */
+  const answer = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    key: KeyInTeam,
+    first: Buffer,
+    open: (outlet: Outlet) => Stream<unknown>,
+  ): FastifyReply => {
+    reply.hijack();
+    const response = reply.raw;
+    response.on('error', () => response.destroy());
+    response.writeHead(200, {
+      // Headers that were set before the stream was asked for, such as X-Ignored-Fields.
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
+    if (request.method === 'HEAD') {
+      response.end();
+      return reply;
+    }
+    response.write(first);
+    const stream = open({
+      write: (bytes) => response.write(bytes),
+      end: () => void response.end(),
+      cut: () => void response.destroy(),
+    });
+    live.pulse.add(stream);
+    response.on('drain', () => drained(stream));
+    const unwatchKey = keyWatch.watch(key, 'stream', () => cut(stream));
+    const forget = () => {
+      unwatchKey();
+      leave(stream);
+      live.pulse.remove(stream);
+    };
+    response.on('close', forget);
+    // The client closed the connection while the run was looked up: the event was emitted already.
+    if (response.destroyed) forget();
+    if (isClosing) end(stream);
+    return reply;
+  };
+  const retry = () => retryBytes(retryMs.from + (retryMs.to - retryMs.from) * Math.random());
+
+  addRoute(app, routes.streamRunEvents, async ({ params: { runId }, query, principal, request, reply }) => {
+    const lastId = lastIdOf(request);
+    const position = lastId === undefined ? 0 : parseRunPosition(lastId);
+    const run = { teamId: principal.teamId, runId };
+    const place = isUuid(runId) ? await findRunPlace(db, run, position ?? 0) : null;
+    if (!place) return notFound('run');
+    if (position === null || position > afterRow(place.lastSeq)) return notOfStream();
+    if (lastId !== undefined && (position < place.keptAfter || place.isInsideMerged)) return gone();
+    const start = {
+      runId: runId.toLowerCase(),
+      position,
+      floor: place.keptAfter,
+      lastSeq: place.lastSeq,
+      ...(query.follow === false ? { until: afterRow(place.lastSeq) } : {}),
+    };
+    return answer(request, reply, principal, retry(), (outlet) => live.runs.open(start, outlet));
+  });
+
+  addRoute(app, routes.streamTeamEvents, async ({ principal, request, reply }) => {
+    const start = await live.teams.find(lastIdOf(request));
+    if (start.kind === 'unknown') return notOfStream();
+    if (start.kind === 'gone') return gone();
+    const first = Buffer.concat([retry(), idBytes(live.teams.idOf(start.position))]);
+    return answer(request, reply, principal, first, (outlet) => live.teams.open(principal.teamId, start, outlet));
+  });
+}

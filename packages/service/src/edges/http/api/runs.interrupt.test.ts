@@ -1,0 +1,89 @@
+import type { RunItem } from '@runyard/contract/runs';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+
+const path = (runId: string) => `/agent/runs/${runId}/interrupt`;
+const interrupted = async (key: string) =>
+  (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
+const begin = async (key: string) => {
+  const event = {
+    seq: 1,
+    occurred_at: '2026-01-02T03:04:05.000Z',
+    type: 'agent_started',
+    harness: 'oz',
+    model_id: 'runbook',
+  };
+  await service.request('POST', '/harness-support/events', { key, body: { events: [event] } });
+};
+
+test('answers 200 during a turn, and names the turn to end to the agent', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  const answer = await service.request('POST', path(runId));
+  expect([answer.status, answer.body]).toEqual([200, {}]);
+  expect(await interrupted(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
+});
+
+test('answers 400 when no turn is in progress: before the start, after the end', async () => {
+  const queued = await service.newRun();
+  await service.problem(400, 'POST', path(queued));
+  const { runId, runToken } = await service.startExecution();
+  await service.problem(400, 'POST', path(runId));
+  await begin(runToken);
+  await service.request('POST', '/harness-support/finish-task', {
+    key: runToken,
+    body: { success: true, summary: '' },
+  });
+  await service.problem(400, 'POST', path(runId));
+});
+
+test('does not interrupt the next turn if the turn ended before its interrupt arrived', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'And then?' } });
+  await service.request('POST', '/harness-support/finish-task', {
+    key: runToken,
+    body: { turn: 1, success: true, summary: '' },
+  });
+  expect(await interrupted(runToken)).toEqual([expect.objectContaining({ type: 'follow_up', message: 'And then?' })]);
+});
+
+test('shows until when an interrupted run waits for a message, and ends its sandbox at a cancel', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const message = async () =>
+    (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message?.message;
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, interrupted: true, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  expect(await message()).toMatch(
+    /^The turn was interrupted\. The agent waits in its sandbox for a message until 20[-\dT:]+Z\. Send a message, or cancel the run to end the sandbox\.$/,
+  );
+  await service.problem(404, 'POST', `/agent/runs/${runId}/cancel`, { key: service.otherKey });
+  const cancelled = await service.request('POST', `/agent/runs/${runId}/cancel`);
+  expect([cancelled.status, cancelled.body]).toEqual([200, runId]);
+  expect(await interrupted(runToken)).toEqual([{ type: 'leave' }]);
+  expect(await message()).toBeUndefined();
+  await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+});
+
+test('shows no wait for a run that ended its turn by itself, and keeps its sandbox at a cancel', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  expect((await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message).toBeUndefined();
+  await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
+  expect(await interrupted(runToken)).toEqual([]);
+});
+
+test('answers 404 for another team, and interrupts nothing', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await begin(runToken);
+  await service.problem(404, 'POST', path(runId), { key: service.otherKey });
+  expect(await interrupted(runToken)).toEqual([]);
+});

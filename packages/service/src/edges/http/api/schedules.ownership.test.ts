@@ -1,0 +1,105 @@
+import type { AgentIdentity } from '@runyard/contract/identities';
+import type { RunItem } from '@runyard/contract/runs';
+import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import { describe, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';
+import { openTestService } from '../../../../test/service.ts';
+import { fireDueSchedules } from '../../../triggers/schedules/fire.ts';
+
+const service = await openTestService();
+const { create, fires, makeDue } = testSchedules(service);
+const team = await teamUidOf(service);
+const owner = await newPerson(service, team, 'member');
+
+const idsOf = async (key: string) => {
+  const { body } = await service.request<{ schedules: ScheduledAgentItem[] }>('GET', base, { key });
+  return body.schedules.map(({ id }) => id);
+};
+const runOf = async (id = '') => (await service.request<RunItem>('GET', `/agent/runs/${id}`)).body;
+async function fireNow(id: string) {
+  await makeDue(id);
+  await fireDueSchedules(service.deps);
+  return (await fires(id))[0];
+}
+
+describe('a personal schedule', () => {
+  test('belongs to its person, and its runs act as the person', async () => {
+    const schedule = await create({ team: false }, owner.key);
+    expect(schedule.scope).toEqual({ type: 'User', uid: owner.uid });
+    const body = { ...aSchedule, name: 'Changed' };
+    const changed = await service.request('PUT', `${base}/${schedule.id}`, { key: owner.key, body });
+    expect(changed.body).toMatchObject({ name: 'Changed', scope: { type: 'User', uid: owner.uid } });
+    const fire = await fireNow(schedule.id);
+    expect(await runOf(fire?.run_id)).toMatchObject({ creator: { uid: owner.uid }, executor: { uid: owner.uid } });
+    const byHand = await service.request<{ run_id: string }>('POST', `${base}/${schedule.id}/run`, { key: owner.key });
+    expect(await runOf(byHand.body.run_id)).toMatchObject({ executor: { uid: owner.uid } });
+  });
+
+  test('is hidden from the others of the team, also from their agent keys', async () => {
+    const schedule = await create({ team: false }, owner.key);
+    const one = `${base}/${schedule.id}`;
+    const others = [(await newPerson(service, team, 'member')).key, await service.newKey({ kind: 'agent' })];
+    for (const key of [...others, service.otherKey]) {
+      expect(await idsOf(key)).not.toContain(schedule.id);
+      await service.problem(404, 'GET', one, { key });
+      await service.problem(404, 'GET', `${one}/history`, { key });
+      await service.problem(404, 'PUT', one, { key, body: aSchedule });
+      await service.problem(404, 'DELETE', one, { key });
+      for (const action of ['pause', 'resume', 'run']) await service.problem(404, 'POST', `${one}/${action}`, { key });
+    }
+    expect(await idsOf(owner.key)).toContain(schedule.id);
+  });
+
+  test('can be seen and deleted by an administrator, and not changed or started', async () => {
+    const schedule = await create({ team: false }, owner.key);
+    const one = `${base}/${schedule.id}`;
+    const { key } = await newPerson(service, team, 'admin');
+    expect(await idsOf(key)).toContain(schedule.id);
+    await service.problem(404, 'PUT', one, { key, body: aSchedule });
+    for (const action of ['pause', 'resume', 'run']) await service.problem(404, 'POST', `${one}/${action}`, { key });
+    expect((await service.request('DELETE', one, { key })).status).toBe(200);
+    await service.problem(404, 'GET', one, { key: owner.key });
+  });
+
+  test('is refused to agent keys, which are no person', async () => {
+    const key = await service.newKey({ kind: 'agent' });
+    await service.problem(403, 'POST', base, { key, body: { ...aSchedule, team: false } });
+  });
+
+  test('starts no run after its person left the team', async () => {
+    const person = await newPerson(service, team, 'member');
+    const schedule = await create({ team: false }, person.key);
+    await service.request('DELETE', `/teams/${team}/members/${person.uid}`);
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'failed' });
+  });
+});
+
+describe('a schedule with agent_uid', () => {
+  const newIdentity = async () =>
+    (await service.request<AgentIdentity>('POST', '/agent/identities', { body: { name: 'Bot' } })).body;
+
+  test('makes runs that execute as the identity, until it is deleted', async () => {
+    const identity = await newIdentity();
+    const schedule = await create({ agent_uid: identity.uid }, owner.key);
+    const fire = await fireNow(schedule.id);
+    expect(await runOf(fire?.run_id)).toMatchObject({
+      creator: { type: 'user', uid: owner.uid },
+      executor: { type: 'service_account', uid: identity.uid },
+    });
+    await service.request('DELETE', `/agent/identities/${identity.uid}`);
+    const reason = expect.stringContaining('agent_uid: there is no such agent identity');
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'failed', reason });
+  });
+
+  test('starts no run for an agent key whose identity was deleted', async () => {
+    const identity = await newIdentity();
+    const body = { name: 'K', kind: 'agent', agent_uid: identity.uid };
+    const { key } = (await service.request<{ key: string }>('POST', '/keys', { body })).body;
+    const schedule = await create({}, key);
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'started' });
+    await service.request('DELETE', `/agent/identities/${identity.uid}`);
+    const reason = expect.stringContaining('may not start runs of the team any more');
+    expect(await fireNow(schedule.id)).toMatchObject({ outcome: 'failed', reason });
+  });
+});

@@ -1,0 +1,105 @@
+/** A removal ends the access of a person to a team at once, in every service process. */
+import { expect, test } from 'vitest';
+import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
+import { openKeyWatch } from '../../../team/access/keys/watch.ts';
+
+const service = await openTestService();
+const first = await teamUidOf(service);
+const { db, log } = service.deps;
+
+/** The process looks at keys without a notice after the test only. */
+const checkEveryMs = 3_600_000;
+
+test('ends the keys, browser sessions and open streams of the person, in other processes too', async () => {
+  const person = await newPerson(service, first, 'member');
+  // The clock of its cache does not move, so no entry expires.
+  const elsewhere = await openKeyDirectory(db, log, () => 0);
+  expect(await elsewhere.authenticate(person.key)).not.toBeNull();
+  const { body } = await service.request<{ code: string }>('POST', '/sign-in-codes', { key: person.key });
+  const session = await service.request<{ key: string }>('POST', '/browser-sessions', {
+    key: null,
+    headers: { origin: service.baseUrl },
+    body: { code: body.code },
+  });
+  const runId = await service.newRun({}, person.key);
+  const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/${runId}/events`, {
+    headers: { authorization: `Bearer ${person.key}` },
+  });
+  const ended = stream.text().catch(() => 'cut');
+  await service.request('DELETE', `/teams/${first}/members/${person.uid}`);
+  await expect.poll(() => elsewhere.authenticate(person.key)).toBeNull();
+  for (const key of [person.key, session.body.key])
+    expect((await service.request('GET', `/agent/runs/${runId}`, { key })).status).toBe(401);
+  expect(await ended).toBe('cut');
+  elsewhere.close();
+});
+
+test('ends the access of keys of another team to the team, but not to their own', async () => {
+  const second = await newTeam(service);
+  const person = await newPerson(service, first, 'member');
+  await service.request('POST', '/team-invitations/join', {
+    key: person.key,
+    body: { key: await invite(service, second, 'member') },
+  });
+  const headers = { 'X-Team-Uid': second };
+  const made = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+    key: person.key,
+    headers,
+    body: { prompt: 'a' },
+  });
+  const stream = await fetch(`${service.baseUrl}/api/v1/agent/runs/${made.body.run_id}/events`, {
+    headers: { authorization: `Bearer ${person.key}`, ...headers },
+  });
+  const ended = stream.text().catch(() => 'cut');
+  const watch = await openKeyWatch(db, log, checkEveryMs);
+  // Its clock does not move, so its cache does not expire.
+  const elsewhere = await openKeyDirectory(db, log, () => 0);
+  const principal = await elsewhere.authenticate(person.key);
+  if (!principal) throw new Error('the key is not known');
+  const inSecond = await elsewhere.inTeam(principal, second);
+  if (!inSecond) throw new Error('the person is not in the second team');
+  const ends: string[] = [];
+  watch.watch(inSecond, 'stream', () => void ends.push('second'));
+  watch.watch(principal, 'stream', () => void ends.push('first'));
+
+  expect((await service.request('DELETE', `/teams/${second}/members/${person.uid}`)).status).toBe(200);
+  await expect.poll(() => elsewhere.inTeam(principal, second)).toBeNull();
+  await expect.poll(() => ends).toEqual(['second']);
+  expect(await ended).toBe('cut');
+  expect((await service.request('GET', '/agent/runs', { key: person.key, headers })).status).toBe(403);
+  expect((await service.request('GET', '/agent/runs', { key: person.key })).status).toBe(200);
+  watch.close();
+  elsewhere.close();
+});
+
+test('does not revive old keys when the person is invited again', async () => {
+  const second = await newTeam(service);
+  const person = await newPerson(service, first, 'member');
+  const join = async () =>
+    await service.request('POST', '/team-invitations/join', {
+      key: person.key,
+      body: { key: await invite(service, second, 'member') },
+    });
+  await join();
+  const headers = { 'X-Team-Uid': second };
+  const made = await service.request<{ key: string }>('POST', '/keys', {
+    key: person.key,
+    headers,
+    body: { name: 'Second', kind: 'personal' },
+  });
+  expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(200);
+  await service.request('DELETE', `/teams/${second}/members/${person.uid}`);
+  await join();
+  expect((await service.request('GET', '/agent/runs', { key: person.key, headers })).status).toBe(200);
+  expect((await service.request('GET', '/agent/runs', { key: made.body.key })).status).toBe(401);
+});
+
+test('refuses a worker with the key of a viewer', async () => {
+  const { authenticateWorker } = await import('../server/authenticate-worker.ts');
+  const viewer = await newPerson(service, first, 'viewer');
+  const member = await newPerson(service, first, 'member');
+  expect(await authenticateWorker(service.deps.keys, `Bearer ${viewer.key}`)).toBeNull();
+  expect(await authenticateWorker(service.deps.keys, `Bearer ${member.key}`)).not.toBeNull();
+});

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify';
+import type { Domain } from '../../platform/domain.ts';
+import { makeRateLimits } from '../../team/access/rate-limits/rate-limits.ts';
+import { registerIngress } from './ingress/webhooks.ts';
+import { showNotFound } from './pages/not-found-page.ts';
+import { makeAuthorizer } from './server/authorize.ts';
+import type { ServiceDeps } from './server/deps.ts';
+import { registerHealthRoutes } from './server/health.ts';
+import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
+
+/** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
+export async function buildApp(
+  deps: ServiceDeps,
+  domains: readonly Domain[],
+  timeouts: ClientTimeouts = defaultTimeouts,
+): Promise<FastifyInstance> {
+  const { db, keys, bodies, settings } = deps;
+  const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings));
+  const app = makeApp(deps, { authorizer, bodies, timeouts, showNotFound });
+  registerHealthRoutes(
+    app,
+    domains.flatMap(({ readiness }) => readiness ?? []),
+  );
+  for (const domain of domains) await domain.routes?.(app);
+  return app;
+}
+
+/** Limits the connections of senders, on a port of their own: a slow request ends by itself within seconds. */
+const maxSenders = 4_000;
+
+/** Builds an app that only takes deliveries to webhooks. Nothing answers before it listens. */
+export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = ingressTimeouts): FastifyInstance {
+  const { db, keys, bodies, settings } = deps;
+  const app = makeApp(deps, { authorizer: makeAuthorizer(db, keys, makeRateLimits(settings)), bodies, timeouts });
+  app.server.maxConnections = maxSenders;
+  // Connections that only wait for a next request do not count.
+  app.server.on('drop', () => app.server.closeIdleConnections());
+  registerIngress(app, deps);
+  return app;
+}

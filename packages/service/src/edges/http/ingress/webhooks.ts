@@ -1,0 +1,160 @@
+/** The ingress: the only endpoint for senders of webhooks. */
+import { maxWebhookBytes } from '@runyard/contract/limits';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type BodyLimits, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { announcedBytes, type BodyPace } from '../../../platform/bodies/read-body.ts';
+import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { isUid } from '../../../team/access/teams/uid.ts';
+import { makeDeliveryWriter } from '../../../triggers/webhooks/ingest/delivery-writer.ts';
+import { makeGate } from '../../../triggers/webhooks/ingest/gate.ts';
+import { type IngestOutcome, ingest } from '../../../triggers/webhooks/ingest/ingest.ts';
+import type { RefuseWhileFull } from '../server/add-route.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { tooBusy } from '../server/json-bodies.ts';
+import { type Refusal, refuse } from '../server/problem.ts';
+import { listUnprovedSenders } from './unproved.ts';
+
+const kb = 1024;
+const mb = 1024 * kb;
+
+/**
+ * Room for bodies of deliveries, separate from that of the API. Its teams are webhooks, and all senders with a wrong token count as one
+ * team.
+ */
+const ingressRoom: BodyLimits = {
+  smallBytes: 16 * kb,
+  small: { total: 8 * mb, perTeam: mb, perExecution: mb },
+  large: { total: 32 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
+  requestsPerExecution: 1,
+  waiting: 32,
+  waitMs: 5_000,
+};
+
+/** The slowest sender gets 5 s, and 4 s more for 256 KB. */
+const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
+
+/** Limits of the requests that are being answered: in total, so that slow senders cannot take all memory, and for one webhook. */
+const maxInFlight = 1_000;
+const maxInFlightOfWebhook = 100;
+/** Limits of those whose sender is not verified yet and whose body has not arrived yet. */
+const maxUnproved = 500;
+
+/** Registers `POST /webhooks/w/{uid}[/{token}]`. */
+export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
+  const bodies = makeBodyBudget(ingressRoom);
+  const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
+  const concurrent = Math.max(1, Math.floor(deps.settings.RUNYARD_DATABASE_CONNECTIONS / 4));
+  const gate = makeGate({ concurrent, waiting: 256 });
+  const startingGate = makeGate({ concurrent: Math.max(1, concurrent - 1), waiting: 256 });
+  const write = makeDeliveryWriter(deps.db, deps.startAutomations, { gate, startingGate });
+  const unproved = listUnprovedSenders(maxUnproved);
+  const inFlight = new Map<string, number>();
+  let total = 0;
+
+  /** Counts a request until its answer was sent. False: too many are being answered. */
+  const enter = (uid: string, reply: FastifyReply): boolean => {
+    const own = inFlight.get(uid) ?? 0;
+    if (own >= maxInFlightOfWebhook && !unproved.cutOldest(uid)) return false;
+    if (total >= maxInFlight && !unproved.cutOldest()) return false;
+    total += 1;
+    inFlight.set(uid, own + 1);
+    reply.raw.once('close', () => {
+      total -= 1;
+      const left = (inFlight.get(uid) ?? 1) - 1;
+      if (left > 0) inFlight.set(uid, left);
+      else inFlight.delete(uid);
+    });
+    return true;
+  };
+
+  const take = async (request: FastifyRequest, reply: FastifyReply): Promise<IngestOutcome> => {
+    const { uid = '', token } = request.params as { uid?: string; token?: string };
+    if (!isUid(uid)) return { kind: 'not_found' };
+    if (!enter(uid, reply)) return { kind: 'busy' };
+    await refuseWhileFull();
+    return await ingest(
+      { db: deps.db, directory: deps.webhooks, gate, write },
+      {
+        uid,
+        urlToken: token,
+        headers: request.raw.headers,
+        announcedBytes: announcedBytes(request.raw.headers['content-length']),
+        readBody: async (owner, isProved) => {
+          const leave = isProved ? undefined : unproved.add(uid, () => request.raw.destroy());
+          try {
+            return await holdBody(bodies, {
+              request: request.raw,
+              response: reply.raw,
+              owner: { teamId: owner },
+              maxBytes: maxWebhookBytes,
+              pace,
+            });
+          } finally {
+            leave?.();
+          }
+        },
+      },
+      Date.now,
+    );
+  };
+
+  // Runs in `onRequest`, before fastify checks the type of the body: any type is accepted, and the body is read after the first checks.
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
+    const outcome = await take(request, reply).catch((error: unknown) => {
+      closeUnlessRead(request, reply);
+      throw error;
+    });
+    closeUnlessRead(request, reply);
+    reply.header('cache-control', 'no-store').type('application/json; charset=utf-8');
+    switch (outcome.kind) {
+      case 'accepted':
+      case 'duplicate':
+        return reply.code(202).send(JSON.stringify({ delivery_id: outcome.deliveryId }));
+      case 'challenge':
+        return reply.code(200).send(JSON.stringify({ challenge: outcome.challenge }));
+      default:
+        throw refusalOf(outcome);
+    }
+  };
+  const handler = async () => Promise.reject(new Error('the ingress answers before the handler'));
+  app.post('/webhooks/w/:uid', { onRequest }, handler);
+  app.post('/webhooks/w/:uid/:token', { onRequest }, handler);
+}
+
+/** Closes the connection after the answer if the body has not arrived yet, instead of waiting for the rest. */
+function closeUnlessRead(request: FastifyRequest, reply: FastifyReply): void {
+  if (!request.raw.complete) reply.header('connection', 'close');
+}
+
+type Refused = Exclude<IngestOutcome, { kind: 'accepted' | 'duplicate' | 'challenge' }>;
+
+/** Returns the answer to a delivery that was not accepted. It names neither the webhook nor the fault of a credential. */
+function refusalOf(outcome: Refused): Refusal {
+  switch (outcome.kind) {
+    case 'not_found':
+      return refuse('resource_not_found', { detail: 'There is no webhook at this URL, or it is disabled.' });
+    case 'rate_limited':
+      return refuse('resource_unavailable', {
+        detail:
+          'The webhook takes no more requests of this kind for now. Send this one again after Retry-After seconds.',
+        headers: { 'retry-after': String(Math.ceil(outcome.retryAfterMs / 1000)) },
+      });
+    case 'busy':
+      return tooBusy('Too many deliveries wait already.');
+    case 'unauthenticated':
+      return refuse('authentication_required', {
+        detail: 'The delivery does not carry the credential of this webhook.',
+      });
+    case 'invalid_json':
+      return refuse('invalid_request', { detail: `${outcome.why}; send one JSON value in UTF-8.` });
+    case 'cut':
+      return refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
+    case 'too_large':
+      return refuse('invalid_request', {
+        status: 413,
+        detail: `The body is larger than ${maxWebhookBytes} bytes.`,
+      });
+    case 'too_slow':
+      return refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
+  }
+}

@@ -1,0 +1,200 @@
+/** The commands of the reference work as they are: a shell runs each against a service on a real port and database. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { openApiDocument } from '@runyard/contract/openapi';
+import { type RouteName, routes } from '@runyard/contract/routes';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
+import { newBrowserSession, newSignInCode } from '../../../../test/browser-session.ts';
+import { makeOwnThings, type OwnThings } from '../../../../test/own-things.ts';
+import { startTestService, type TestService } from '../../../../test/service.ts';
+
+const run = promisify(execFile);
+
+interface Operation {
+  readonly operationId: RouteName;
+  readonly 'x-codeSamples': readonly { readonly source: string }[];
+}
+
+let host: FakeGitHost;
+let service: TestService;
+let folder: string;
+let shared: OwnThings;
+/** By operation. Building the document takes as long as several requests, so it is built once. */
+let commands: Map<RouteName, string>;
+beforeAll(async () => {
+  host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
+  await host.commit('acme', 'site', { 'README.md': 'a' });
+  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+  shared = await makeThings();
+  commands = commandsOf(service.baseUrl);
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-examples-'));
+});
+afterAll(async () => {
+  await service.close();
+  await host.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const commandsOf = (baseUrl: string): Map<RouteName, string> => {
+  const { paths } = openApiDocument(baseUrl) as { paths: Record<string, Record<string, Operation>> };
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  return new Map(operations.map((each) => [each.operationId, each['x-codeSamples'][0]?.source ?? '']));
+};
+
+/** Shell variables of the commands. */
+type Variables = Readonly<Record<string, string>>;
+
+const at = '2026-10-25T12:00:00Z';
+const turn = [
+  { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+  { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'a' },
+  { seq: 3, occurred_at: at, type: 'transcript', line: '{}' },
+];
+const reference = {
+  artifact_type: 'EXTERNAL_REFERENCE',
+  data: { reference_type: 'issue', url: 'https://example.com/issues/7' },
+};
+
+/** Creates one thing of each kind, and a run whose agent is in its first turn. */
+async function makeThings(): Promise<OwnThings> {
+  const { own } = await makeOwnThings(service);
+  await service.request('POST', '/harness-support/events', { key: own.runToken, body: { events: turn } });
+  await service.request('POST', '/harness-support/report-artifact', { key: own.runToken, body: reference });
+  return own;
+}
+
+async function variablesOf(own: OwnThings): Promise<Variables> {
+  const { body } = await service.request<{ session_id: string }>('GET', `/agent/runs/${own.runId}`);
+  return {
+    RUNYARD_API_KEY: service.key,
+    RUN_TOKEN: own.runToken,
+    RUN_ID: own.runId,
+    CHILD_RUN_ID: own.childRunId,
+    EXECUTION_ID: own.executionId,
+    CONVERSATION_ID: own.conversationId,
+    SESSION_UUID: body.session_id,
+    ARTIFACT_UID: own.artifactUid,
+    ATTACHMENT_ID: own.attachmentId,
+    ENVIRONMENT_UID: own.environmentUid,
+    KEY_UID: own.keyUid,
+    SCHEDULE_ID: own.scheduleId,
+    SUBSCRIPTION_ID: own.subscriptionId,
+    SERVER_ID: own.serverId,
+    DELIVERY_ID: own.deliveryId,
+    CREDENTIAL_ID: own.credentialId,
+    TEAM_UID: own.teamUid,
+    USER_UID: own.userUid,
+    INVITATION_ID: own.invitationId,
+    INVITATION_KEY: own.invitationKey,
+    IDENTITY_UID: own.identityUid,
+    FACTORY_UID: own.factoryUid,
+    WEBHOOK_UID: own.webhookUid,
+    AUTOMATION_UID: own.automationUid,
+    NAME: 'OWN',
+  };
+}
+
+const newFile = { artifact_type: 'FILE', data: { filename: 'b.txt', mime_type: 'text/plain' } };
+const snapshot = { turn: 1, files: [{ filename: 'b.patch', size_bytes: 5 }] };
+
+/** Further variables of a command, and the state that it needs. */
+const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variables>>> = {
+  getBlob: async ({ artifactUid }) => {
+    const { headers } = await service.request('GET', `/agent/artifacts/${artifactUid}/download`);
+    return { SIGNED_URL: headers.get('location') ?? '' };
+  },
+  putArtifactContent: async ({ runToken: key }) => {
+    const path = '/harness-support/report-artifact';
+    const { body } = await service.request<{ upload_url: string }>('POST', path, { key, body: newFile });
+    return { SIGNED_URL: body.upload_url };
+  },
+  putSnapshotFile: async ({ runToken: key }) => {
+    const path = '/harness-support/upload-snapshot';
+    const { body } = await service.request<{ files: { upload_url: string }[] }>('POST', path, { key, body: snapshot });
+    return { SIGNED_URL: body.files[0]?.upload_url ?? '' };
+  },
+  getWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
+  getWebhookDeliveryPayload: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
+  replayWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
+  getFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  setFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  deleteFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  syncFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  deleteRun: async () => {
+    const runId = await service.newRun();
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    return { RUN_ID: runId };
+  },
+  openPullRequest: async () => {
+    await service.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token: 'a' } });
+    const github_repos = [{ owner: 'acme', repo: 'site' }];
+    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'E', github_repos } },
+    });
+    const runId = await service.newRun({ config: { environment_id: environment.body.uid } });
+    return { RUN_TOKEN: (await service.claimRun(runId)).runToken };
+  },
+  createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
+  endBrowserSession: async () => ({ RUNYARD_API_KEY: await newBrowserSession(service) }),
+  joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
+  readMemory: async ({ runToken: key }) => {
+    await service.request('PUT', '/harness-support/memory?turn=1', { key, raw: 'a' });
+    return {};
+  },
+  readWorkspace: async ({ runToken: key }) => {
+    await service.request('PUT', '/harness-support/workspace?turn=1', { key, raw: 'a' });
+    return {};
+  },
+};
+
+/** They delete things that other commands read, so each has things of its own. */
+const ending: readonly RouteName[] = [
+  'cancelRun',
+  'updateEventSubscription',
+  'deleteEventSubscription',
+  'finishTask',
+  'reportShutdown',
+  'deleteArtifact',
+  'deleteEnvironment',
+  'deleteSchedule',
+  'removeTeamMember',
+  'deleteTeamInvitation',
+  'acceptTeamInvitation',
+  'deleteAgentIdentity',
+  'deleteAutomation',
+  'deleteFactory',
+  'deleteFactorySource',
+  'deleteWebhook',
+  'disableWebhook',
+  'updateAutomation',
+];
+
+/** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */
+const refused: Partial<Record<RouteName, number>> = { getConversationTranscript: 400 };
+
+/** The stream does not end by itself. */
+const endless: readonly RouteName[] = ['streamTeamEvents'];
+
+test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
+  const own = ending.includes(name) ? await makeThings() : shared;
+  const variables = { ...(await variablesOf(own)), ...(await preparations[name]?.(own)) };
+  // Returns the command unchanged; the function adds the options with which the test sees the result.
+  const limit = endless.includes(name) ? 2 : 20;
+  const script = `curl() { command curl --silent --show-error --max-time ${limit} --output body --write-out '%{http_code}' "$@"; }
+${commands.get(name)}`;
+  const { stdout } = await run('sh', ['-c', script], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', ...variables },
+  }).catch((error: { stdout: string; stderr: string }) => {
+    if (endless.includes(name)) return { stdout: error.stdout };
+    throw new Error(error.stderr);
+  });
+  const { status } = routes[name].answer;
+  // -L follows the redirect to the bytes.
+  expect(Number(stdout)).toBe(refused[name] ?? (status === 302 ? 200 : status));
+});

@@ -1,0 +1,187 @@
+/** Calls every route with every kind of credential and compares the answers with the declarations of the routes. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { type AllowKeys, isAtLeast } from '@runyard/contract/access';
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import { describe, expect, test } from 'vitest';
+import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../../test/access-table.ts';
+import { newBrowserSession } from '../../../../test/browser-session.ts';
+import { makeOwnThings } from '../../../../test/own-things.ts';
+import { replaceAccessTable, securityPage } from '../../../../test/security-page.ts';
+import { openTestService } from '../../../../test/service.ts';
+import { endSandbox } from '../../../runs/executions/reconcile/sandbox-end.ts';
+import { signUrl } from './signed-urls.ts';
+
+const service = await openTestService();
+await service.deps.db.query('UPDATE teams SET max_concurrent_executions = 10000');
+
+const deletedKey = await service.newKey();
+await service.deps.db.query('DELETE FROM api_keys WHERE last_four = $1', [deletedKey.slice(-4)]);
+const member = await service.newKey({ role: 'member' });
+const viewer = await service.newKey({ role: 'viewer' });
+const keys: Readonly<Partial<Record<Credential, string>>> = {
+  operator: service.key,
+  owner: await service.newKey({ role: 'owner' }),
+  administrator: await service.newKey({ role: 'admin' }),
+  member,
+  viewer,
+  agentKey: await service.newKey({ kind: 'agent' }),
+  otherTeam: service.otherKey,
+  deletedKey,
+  expiredKey: await service.newKey({ expiresIn: '-1 minute' }),
+  unknownKey: `ryk_${'A'.repeat(43)}`,
+};
+
+const makeThings = async (credential: Credential, onlyFor?: Route) => {
+  const things = await makeOwnThings(service, credential === 'viewer' ? viewer : member, onlyFor);
+  const { runId, executionId } = things.own;
+  if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
+  if (credential === 'endedRunToken')
+    await endSandbox(service.deps.executionDeps, executionId, { kind: 'exited', message: 'The agent exited.' });
+  return things;
+};
+type Things = Awaited<ReturnType<typeof makeThings>>;
+
+const shared = new Map<Credential, Promise<Things>>();
+/** Things for a call that changes nothing. */
+function sharedThings(credential: Credential): Promise<Things> {
+  const state = credential === 'stoppingRunToken' || credential === 'endedRunToken' ? credential : 'operator';
+  const known = shared.get(state) ?? makeThings(state);
+  shared.set(state, known);
+  return known;
+}
+
+/** Answers other than that of the route which depend on the state of things, not on the caller. */
+const honestRefusals: Readonly<Record<string, number>> = {
+  deleteRun: 409,
+  interruptRun: 400,
+  getRunConversation: 404,
+  getRunTranscript: 404,
+  getConversation: 404,
+  getConversationTranscript: 400,
+  checkSessionRedirect: 404,
+  readMemory: 404,
+  readWorkspace: 404,
+  // The run has no environment.
+  openPullRequest: 404,
+  // The callers of the team are already in it.
+  joinTeam: 409,
+};
+
+/** Removes things of which a team and a person have a limited number. */
+async function removeLimited(own: Things['own']): Promise<void> {
+  await service.deps.db.query('DELETE FROM team_invitations');
+  await service.deps.db.query('DELETE FROM code_host_credentials');
+  const paths = [
+    own.subscriptionId && `/event-subscriptions/${own.subscriptionId}`,
+    own.serverId && `/agent/mcp-servers/${own.serverId}`,
+    own.factoryUid && `/factory/${own.factoryUid}`,
+    own.sourcedFactoryUid && `/factory/${own.sourcedFactoryUid}`,
+    own.identityUid && `/agent/identities/${own.identityUid}`,
+    own.scheduleId && `/agent/schedules/${own.scheduleId}`,
+  ];
+  for (const thing of paths) if (thing) await service.request('DELETE', thing);
+}
+
+async function call(row: AccessRow, credential: Credential): Promise<{ status: number; text: string }> {
+  const { route, name } = row;
+  const isChanging = accessOf(route, credential) === 'yes' && route.method !== 'GET';
+  const { own, requestOf } = isChanging ? await makeThings(credential, route) : await sharedThings(credential);
+  const { path: asked, options } = requestOf(name, route);
+  const tokens = credential.endsWith('unToken') ? own.runToken : undefined;
+  // A new one for each call, because the call may end it.
+  const isJoining = name === 'joinTeam' && credential === 'otherTeam';
+  const joining = isJoining ? await service.newKey({ teamId: service.otherTeamId }) : undefined;
+  const token = tokens ?? joining ?? (credential === 'session' ? await newBrowserSession(service) : keys[credential]);
+  const needsSignature = 'anyone' in route.allow && route.allow.anyone === 'with_signature';
+  const unsigned = service.baseUrl + apiPrefix + asked;
+  const method = route.method === 'PUT' ? 'PUT' : 'GET';
+  const wrong = `?expires=${Math.ceil(Date.now() / 1000) + 60}&signature=${'A'.repeat(43)}`;
+  const url =
+    credential === 'signedUrl'
+      ? signUrl(service.deps.signing, service.baseUrl, { method, path: asked }).url
+      : unsigned + (needsSignature ? wrong : '');
+  const answer = await fetch(url, {
+    method: route.method,
+    redirect: 'manual',
+    headers: {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(options.body === undefined ? {} : { body: JSON.stringify({ ...options.body, ...row.body }) }),
+    ...(options.raw === undefined ? {} : { body: options.raw }),
+  });
+  if (isChanging) await removeLimited(own);
+  const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
+  if (isStream) await answer.body?.cancel();
+  return { status: answer.status, text: isStream ? '' : await answer.text() };
+}
+
+/** A person of another team, whom an environment of the first team admits as a guest. */
+async function newGuest({ own }: Things): Promise<string> {
+  const key = await service.newKey({ teamId: service.otherTeamId, role: 'member' });
+  const people = await service.deps.db.query<{ uid: string }>(
+    'SELECT u.uid FROM users u JOIN api_keys k ON k.user_id = u.id WHERE k.last_four = $1 ORDER BY k.created_at DESC',
+    [key.slice(-4)],
+  );
+  const admitted = await service.request('PUT', `/agent/environments/${own.environmentUid}/guests/${people[0]?.uid}`);
+  expect(admitted.status, admitted.text).toBe(200);
+  return key;
+}
+
+describe('a guest of an environment', () => {
+  const ofTheTeam = accessRows.filter(
+    ({ name, route }) => route.params && 'user' in route.allow && name !== 'putSecret' && name !== 'deleteSecret',
+  );
+  let guest: Promise<string> | undefined;
+  test.each(ofTheTeam.map((row) => [`${row.name}${Object.values(row.body ?? {})}`, row] as const))(
+    'reads the environment and reaches nothing else of its team: %s',
+    async (_, { name, route, body }) => {
+      const things = await sharedThings('operator');
+      guest ??= newGuest(things);
+      const { path: asked, options } = things.requestOf(name, route);
+      const { user: role, operator } = route.allow as AllowKeys;
+      const given = { ...options, ...(options.body ? { body: { ...options.body, ...body } } : {}) };
+      const { status } = await service.request(route.method, asked, { ...given, key: await guest });
+      const isRefused = operator === true || !isAtLeast('member', role);
+      expect(status).toBe(name === 'getEnvironment' ? 200 : isRefused ? 403 : 404);
+    },
+  );
+});
+
+const named = accessRows.map((row) => [`${row.name}${Object.values(row.body ?? {})}`, row] as const);
+
+describe.each(named)('%s', (_, row) => {
+  test.each(Object.entries(credentials) as [Credential, string][])('answers %s as declared', async (credential) => {
+    const access = accessOf(row.route, credential);
+    const { status, text } = await call(row, credential);
+    if (access !== 'yes') {
+      const codes = {
+        401: 'authentication_required',
+        403: 'not_authorized',
+        404: 'resource_not_found',
+        409: 'conflict',
+      };
+      expect([status, JSON.parse(text).error_code], text).toEqual([access, codes[access]]);
+      return;
+    }
+    const isElsewhere = credential === 'otherTeam' && row.name === 'findRunByExternalReference';
+    const isNoSession = row.name === 'endBrowserSession' && credential !== 'session';
+    const isOutsider = credential === 'otherTeam' && row.name === 'joinTeam';
+    const honest = isOutsider ? undefined : isElsewhere || isNoSession ? 404 : honestRefusals[row.name];
+    expect(status, text).toBe(honest ?? row.route.answer.status);
+  });
+});
+
+test('docs/security.md has the table of all routes (else: node packages/service/test/write-access-table.ts)', () => {
+  const page = readFileSync(securityPage, 'utf8');
+  expect(page).toBe(replaceAccessTable(page));
+});
+
+test('docs/security.md names only tests that exist', () => {
+  const root = path.dirname(path.dirname(securityPage));
+  const files = [...readFileSync(securityPage, 'utf8').matchAll(/\]\(\.\.\/([\w./-]+\.test\.ts)\)/g)];
+  expect(files.length).toBeGreaterThan(10);
+  for (const [, file = ''] of files) expect(() => readFileSync(path.join(root, file)), file).not.toThrow();
+});

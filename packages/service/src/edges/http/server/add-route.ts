@@ -1,0 +1,139 @@
+import { Readable } from 'node:stream';
+import type { AllowKeys, AllowRun } from '@runyard/contract/access';
+import { parseUntrusted } from '@runyard/contract/parse-untrusted';
+import { plainMessage, plainParameterMessage } from '@runyard/contract/plain-message';
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { Fault } from '../../../platform/fault.ts';
+import { isClientAttempt, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
+import { nameChecker } from '../member-names/check-names.ts';
+import type { Authorizer } from './authorize.ts';
+import type { WatchDelivery } from './delivery.ts';
+import { sendStream } from './download.ts';
+import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
+import { invalid, Refusal, refuse } from './problem.ts';
+import { queryDecoder } from './query.ts';
+import { repeatableRequest } from './repeatable.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Largest number of values in the JSON of a body. */
+    maxBodyValues?: number;
+  }
+}
+
+/** A hook that throws a 503 while the disk is too full to store anything. */
+export type RefuseWhileFull = () => Promise<void>;
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** A request that was authorized, and whose parts match the schemas of the route. */
+export interface Call<R extends Route> {
+  readonly params: Parsed<R['params']>;
+  readonly query: Parsed<R['query']>;
+  readonly body: Parsed<R['body']>;
+  /** Owner of the key, on routes that accept keys; null if the route returns public things and no key was sent. */
+  readonly principal: R['allow'] extends AllowKeys
+    ? R['allow'] extends { readonly publicThings: true }
+      ? Principal | null
+      : Principal
+    : null;
+  /** Execution of the run token, on routes that accept run tokens. */
+  readonly session: R['allow'] extends AllowRun ? RunSession : null;
+  /** Identity of a request that its sender may repeat, of routes that declare `once`. */
+  readonly once: RepeatableRequest | undefined;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+type Answer<R extends Route> = R['tagged'] extends true
+  ? FastifyReply
+  : R['answer'] extends { schema: infer S extends z.ZodType }
+    ? z.output<S> | Readable
+    : FastifyReply;
+
+/** A handler returns the body of the route's answer, a stream of its JSON, the reply that it has sent itself, or a refusal. */
+export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | Refusal>;
+
+/** Returns the path of a route in the form of fastify. */
+const fastifyPath = (route: Pick<Route, 'path'>): string => apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+const defaultBodyLimitBytes = 1024 * 1024;
+
+function parse(
+  part: 'path' | 'query' | 'body',
+  schema: z.ZodType | undefined,
+  value: unknown,
+  faults: Fault[],
+): unknown {
+  if (!schema) return undefined;
+  const result = parseUntrusted(schema, value, { error: part === 'query' ? plainParameterMessage : plainMessage });
+  if (result.success) return result.data;
+  for (const { path, message } of result.error.issues.slice(0, 50))
+    faults.push({ path: path.map(String).join('.'), message });
+  if (value === undefined && part === 'body')
+    faults.splice(0, faults.length, { path: '', message: 'a JSON body is required' });
+  return undefined;
+}
+
+/**
+ * Registers one endpoint of the contract: authorizes before the body is read, checks path, query and body, and sends the value that the
+ * handler returns. Answers are not validated again: tests check their schemas, and tsc the types.
+ */
+export function addRoute<const R extends Route>(app: FastifyInstance, route: R, handler: Handler<R>): void {
+  const authorizer = app.getDecorator<Authorizer>('authorizer');
+  const authorize = authorizer.forRoute(route.allow);
+  const checkNames = nameChecker(route);
+  const decodeQuery = route.query && queryDecoder(route.query);
+  const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
+  const watchDelivery = app.getDecorator<WatchDelivery>('watchDelivery');
+  const stores = route.method !== 'GET' && route.method !== 'DELETE' && !route.endsSomething;
+  const { answer } = route;
+  app.route({
+    method: route.method,
+    url: fastifyPath(route),
+    bodyLimit: route.bodyLimitBytes ?? defaultBodyLimitBytes,
+    config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
+    onRequest: stores ? [authorize, refuseWhileFull] : authorize,
+    handler: async (request, reply) => {
+      // No id contains this character, and the database cannot search for it.
+      if (Object.values(request.params as object).some((each) => String(each).includes('\0')))
+        throw refuse('resource_not_found', { detail: 'There is nothing at this path.' });
+      const faults = checkNames(request, reply);
+      const params = parse('path', route.params, request.params, faults);
+      const query = decodeQuery && parse('query', route.query, decodeQuery(request.query), faults);
+      const body = parse('body', route.body, request.body, faults);
+      if (faults.length > 0) throw invalid(faults);
+      authorizer.checkBody(route.allow, request, body);
+      const caller = authorizer.callerOf(request);
+      const once = repeatableRequest(route, request, reply, caller, { params, body });
+      if (isClientAttempt(once)) watchDelivery(reply, once);
+      const call = {
+        params,
+        query,
+        body,
+        ...caller,
+        once,
+        request,
+        reply,
+      } as Call<R>;
+      const result = await handler(call);
+      if (result instanceof Refusal) throw result;
+      if (answer.schema && !route.tagged) {
+        // An answer is for one caller, and its signed URLs expire: no cache may give it to another caller, or later.
+        reply.header('cache-control', 'no-store');
+        reply.code(answer.status).type('application/json; charset=utf-8');
+        return result instanceof Readable ? sendStream(reply, result) : reply.send(JSON.stringify(result));
+      }
+      return result;
+    },
+  });
+}
+
+/** Redirects the client to another URL. */
+export function redirect(reply: FastifyReply, url: string): FastifyReply {
+  return reply.code(302).header('location', url).header('cache-control', 'no-store').send();
+}

@@ -1,0 +1,147 @@
+/** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
+import type { Allow, AllowKeys } from '@runyard/contract/access';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
+import type { Principal, RequestOrigin } from '../../../team/access/keys/principal.ts';
+import { checkBodyPermission, checkPermission, type Permission } from '../../../team/access/permission.ts';
+import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/rate-limits.ts';
+import { type Refusal, refuse, stoppingAttempt } from './problem.ts';
+
+/** The caller of a request: the owner of a key, the execution of a run token, or neither. */
+export interface Caller {
+  readonly principal: Principal | null;
+  readonly session: RunSession | null;
+}
+
+export interface Authorizer {
+  /** Returns the hook that runs before the body is read. It throws the refusal of a caller that the route does not accept. */
+  forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+  /** Throws the refusal of a caller that the route accepts, but not with this body. */
+  checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
+  /** Returns the caller that the hook found. */
+  callerOf(request: FastifyRequest): Caller;
+}
+
+const noCaller: Caller = { principal: null, session: null };
+
+/** RFC 6750, 2.1: the scheme's name is case-insensitive. */
+const bearer = /^bearer +([\x21-\x7e]{1,300}) *$/i;
+
+const unauthenticated = (detail: string): Refusal => refuse('authentication_required', { detail });
+
+/** Returns the token of an `Authorization` header; empty if it has another form. */
+export const bearerToken = (authorization: string): string => bearer.exec(authorization)?.[1] ?? '';
+
+function tokenOf(request: FastifyRequest): string {
+  const header = request.headers.authorization;
+  if (header === undefined) throw unauthenticated('Send the header Authorization: Bearer <key>.');
+  const token = bearer.exec(header)?.[1];
+  if (token === undefined) throw unauthenticated('The Authorization header is not of the form Bearer <key>.');
+  return token;
+}
+
+/** Returns the team that a request names: by the header, whose second name published clients send, or by its path. */
+function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: 'header' | 'path' } | undefined {
+  const header = request.headers['x-team-uid'] ?? request.headers['x-warp-team-uid'];
+  if (typeof header === 'string' && header !== '') return { uid: header, by: 'header' };
+  const { teamUid } = (request.params ?? {}) as { readonly teamUid?: string };
+  return teamUid === undefined ? undefined : { uid: teamUid, by: 'path' };
+}
+
+/** The origin of a request, for the audit log. */
+export const originOf = (request: FastifyRequest): RequestOrigin => ({
+  address: request.ip,
+  userAgent: request.headers['user-agent'] ?? null,
+  requestId: request.id,
+});
+
+/** Throws the refusal for a missing permission. `what` names the action that needs it. */
+function requirePermission(permission: Permission, principal: Principal, what: string): void {
+  switch (permission.kind) {
+    case 'allowed':
+      return;
+    case 'not_operator': {
+      const detail = `${what} needs the key of the operator of the service, which is in its data folder.`;
+      throw refuse('not_authorized', { detail });
+    }
+    case 'wrong_kind': {
+      const detail = `Keys of the kind ${principal.kind} may not call this endpoint; use a personal key.`;
+      throw refuse('not_authorized', { detail });
+    }
+    case 'role_too_low': {
+      const detail = `${what} needs the role ${permission.needed} in the team; the key has the role ${principal.role}.`;
+      throw refuse('not_authorized', { detail });
+    }
+  }
+}
+
+/** Returns the 429 of a key that sends more requests than it, or its team, may. */
+function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOutcome['over']>): Refusal {
+  const whose = limit === 'key' ? 'This key' : 'The team of this key';
+  return refuse('resource_unavailable', {
+    detail: `${whose} may send ${quota} requests a minute. Send the request again after Retry-After seconds.`,
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}
+
+/** Returns the 403 of a caller who is not in the team of the header. */
+const notInTeam = (): Refusal =>
+  refuse('not_authorized', {
+    detail: 'You are not in the team that the team header names. GET /teams lists your teams.',
+  });
+
+/** Builds the authorizer of an app. */
+export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: RateLimits): Authorizer {
+  const callers = new WeakMap<FastifyRequest, Caller>();
+
+  /**
+   * Returns the principal in the team that the request names; null: the caller is not in the team of the header. For a path of another
+   * team, the handler answers 404.
+   */
+  const actIn = async (request: FastifyRequest, principal: Principal): Promise<Principal | null> => {
+    const team = teamOf(request);
+    if (team === undefined || team.uid === principal.teamUid) return principal;
+    const found = await keys.inTeam(principal, team.uid);
+    if (found) return found;
+    return team.by === 'path' ? principal : null;
+  };
+
+  const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
+    if (allow.publicThings && request.headers.authorization === undefined) return;
+    const found = await keys.authenticate(tokenOf(request));
+    if (!found) throw unauthenticated('The key is unknown, expired or revoked.');
+    const inTeam = await actIn(request, found);
+    const rate = rateLimits.count(inTeam ?? found, performance.now());
+    reply.headers(rate.headers);
+    if (rate.over) throw tooManyRequests(rate.over);
+    if (!inTeam) throw notInTeam();
+    const principal = { ...inTeam, from: originOf(request) };
+    requirePermission(checkPermission(allow, principal), principal, 'This endpoint');
+    callers.set(request, { principal, session: null });
+  };
+
+  const admitRun = async (request: FastifyRequest, until: 'at_work' | 'until_end') => {
+    const session = await authenticateRunToken(db, tokenOf(request));
+    if (!session) throw unauthenticated('The run token is unknown, or its execution has ended or was superseded.');
+    callers.set(request, { principal: null, session });
+    if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
+  };
+
+  return {
+    forRoute: (allow) => async (request, reply) => {
+      if ('run' in allow) await admitRun(request, allow.run);
+      else if ('user' in allow) await admitKey(request, reply, allow);
+      // `anyone`: the handler checks a signature, because it knows the object of the URL.
+    },
+    checkBody: (allow, request, body) => {
+      const { principal } = callers.get(request) ?? noCaller;
+      if (!principal || !('user' in allow)) return;
+      const { byBody } = allow;
+      const permission = checkBodyPermission(allow, principal, body);
+      requirePermission(permission, principal, `This value of ${byBody?.member ?? 'the body'}`);
+    },
+    callerOf: (request) => callers.get(request) ?? noCaller,
+  };
+}

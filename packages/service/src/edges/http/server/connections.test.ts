@@ -1,0 +1,210 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../../test/service.ts';
+import { defaultTimeouts } from './make-app.ts';
+
+let service: TestService;
+afterEach(() => service.close());
+
+/** Long enough for a loaded machine, and well below 15 s, the shortest of the usual limits. */
+const atOnceMs = 10_000;
+
+/** Sends `text` and then nothing; returns the answer and the life of the connection in milliseconds. */
+function sendAndWait(text: string): Promise<{ received: string; livedMs: number }> {
+  const { port } = new URL(service.baseUrl);
+  const startedAt = performance.now();
+  return new Promise((resolve, reject) => {
+    let received = '';
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(text));
+    socket.on('data', (data) => {
+      received += data;
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve({ received, livedMs: performance.now() - startedAt }));
+  });
+}
+
+describe('a slow client', () => {
+  beforeEach(async () => {
+    service = await startTestService({ timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50 } });
+  });
+
+  test('gets 408 and is closed if its headers do not end', async () => {
+    const { received, livedMs } = await sendAndWait('GET /healthz HTTP/1.1\r\nHost: a\r\n');
+    expect(received).toMatch(/^HTTP\/1\.1 408/);
+    expect(livedMs).toBeLessThan(atOnceMs);
+  });
+
+  test('gets 408 and is closed if its body does not end', async () => {
+    const { received, livedMs } = await sendAndWait(
+      `POST /api/v1/agent/runs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+    );
+    expect(received).toMatch(/^HTTP\/1\.1 408/);
+    expect(livedMs).toBeLessThan(atOnceMs);
+  });
+});
+
+describe('a client that is refused before its body is read', () => {
+  const head = (path: string, length: number) =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const create = '/api/v1/agent/runs';
+
+  test.each([
+    [401, create],
+    [404, '/api/v1/nothing'],
+  ])('gets %i and the end at once, although it may take minutes for its body', async (status, path) => {
+    service = await startTestService();
+    const { received, livedMs } = await sendAndWait(`${head(path, 60_000_000)}{`);
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(received).toMatch(/^connection: close$/im);
+    expect(livedMs).toBeLessThan(atOnceMs);
+  });
+
+  test('reads the answer behind all that it sent, each time', async () => {
+    service = await startTestService();
+    const megabytes = 'x'.repeat(8_000_000);
+    for (let i = 0; i < 20; i += 1) {
+      const { received } = await sendAndWait(head(create, 60_000_000) + megabytes);
+      expect(received).toMatch(/^HTTP\/1\.1 401 .*"error_code"/s);
+    }
+  });
+
+  /** Connects a client that keeps its end open; the second socket is the service's. */
+  async function connectHalfOpen() {
+    const accepted = once(service.app.server, 'connection') as Promise<[Socket]>;
+    const { port } = new URL(service.baseUrl);
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).resume();
+    const [serverSide] = await accepted;
+    return [socket, once(serverSide, 'close')] as const;
+  }
+
+  test('is cut off when it keeps its end open, after the time for the rest of the body', async () => {
+    service = await startTestService({ timeouts: { ...defaultTimeouts, drainMs: 100 } });
+    const [socket, closed] = await connectHalfOpen();
+    socket.write(head(create, 60_000_000));
+    await once(socket, 'end');
+    await closed;
+    socket.destroy();
+  });
+
+  test('has no effect with a request that it sends behind the body', async () => {
+    service = await startTestService();
+    const run = `/agent/runs/${await service.newRun()}`;
+    const cancel = `POST /api/v1${run}/cancel HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Length: 0\r\n\r\n`;
+    const [socket, closed] = await connectHalfOpen();
+    socket.write(`${head(create, 10)}{`);
+    await once(socket, 'end');
+    socket.write(`${'x'.repeat(9)}${cancel}`);
+    await closed;
+    socket.destroy();
+    // Requests that come later and do the same are done.
+    for (let i = 0; i < 5; i += 1) {
+      const other = `/agent/runs/${await service.newRun()}`;
+      expect((await service.request('POST', `${other}/cancel`)).status).toBe(200);
+    }
+    expect((await service.request<{ state: string }>('GET', run)).body.state).toBe('QUEUED');
+  });
+
+  test('keeps its connection when its body came with its headers', async () => {
+    service = await startTestService();
+    const { port } = new URL(service.baseUrl);
+    const socket = connect(Number(port), '127.0.0.1');
+    let received = '';
+    socket.on('data', (data) => {
+      received += data;
+    });
+    for (const count of [1, 2]) {
+      socket.write(`${head(create, 2)}{}`);
+      await expect.poll(() => received.match(/HTTP\/1\.1 401 /g)).toHaveLength(count);
+    }
+    socket.destroy();
+  });
+});
+
+describe('close()', () => {
+  beforeEach(async () => {
+    service = await startTestService();
+  });
+
+  test('lets a request in flight end, on a connection that is kept alive, and is done with it', async () => {
+    const { db } = service.deps;
+    const agent = new Agent({ keepAlive: true, maxSockets: 5 });
+    const ask = () =>
+      new Promise<number>((resolve, reject) => {
+        const request = httpRequest(
+          `${service.baseUrl}/api/v1/agent/environments`,
+          { agent, headers: { authorization: `Bearer ${service.key}` } },
+          (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)),
+        );
+        request.on('error', reject).end();
+      });
+    // Two idle connections that a client keeps open.
+    await Promise.all([ask(), ask()]);
+    const lock = await db.pool.connect();
+    await lock.query('BEGIN; LOCK TABLE environments');
+    const inFlight = ask();
+    const isWaiting = async () => {
+      const rows = await db.query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+      );
+      return rows.length > 0;
+    };
+    while (!(await isWaiting()));
+    const startedAt = performance.now();
+    const closed = service.app.close();
+    await lock.query('ROLLBACK');
+    lock.release();
+    expect(await inFlight).toBe(200);
+    await closed;
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
+    agent.destroy();
+  });
+
+  test('does not wait for silent clients or half-sent requests', async () => {
+    const { port } = new URL(service.baseUrl);
+    const sockets = ['', 'GET /healthz HTTP/1.1\r\nHost: a\r\n'].map((text) => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(text));
+      return socket.on('error', () => undefined);
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    const startedAt = performance.now();
+    await service.app.close();
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
+  });
+
+  test('answers an agent that waits in its inbox', async () => {
+    const { runToken } = await service.startExecution();
+    const waiting = service.request('GET', '/harness-support/inbox?wait_ms=30000', { key: runToken });
+    const isWaiting = () => service.deps.db.query('SELECT 1 FROM executions WHERE agent_seen_at IS NOT NULL');
+    while ((await isWaiting()).length === 0);
+    const startedAt = performance.now();
+    await service.app.close();
+    expect((await waiting).body).toEqual({ items: [] });
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
+  });
+});
+
+test('a body that nobody reads yet takes little memory, although it comes in pieces of one byte', async () => {
+  service = await startTestService();
+  const pieces = Promise.withResolvers<number>();
+  service.app.server.removeAllListeners('request');
+  service.app.server.once('request', (request: IncomingMessage) => {
+    const { socket } = request;
+    const look = setInterval(() => {
+      // The parser pauses its socket when the body has as many bytes as may wait.
+      if (socket.isPaused()) pieces.resolve(request.readableLength);
+    }, 10);
+    socket.once('close', () => clearInterval(look));
+  });
+  const { port } = new URL(service.baseUrl);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  socket.write('1\r\nx\r\n'.repeat(100_000));
+  // The rest of the 64 KB that the socket had read before it was paused is in it too.
+  expect(await pieces.promise).toBeLessThan(25_000);
+  socket.destroy();
+});

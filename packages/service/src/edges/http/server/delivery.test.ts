@@ -1,0 +1,225 @@
+/** Repeated requests of published clients, which send no Idempotency-Key but count how often they have sent a request. */
+import { Agent, request } from 'node:http';
+import { apiPrefix } from '@runyard/contract/route';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type CuttingProxy, openCuttingProxy } from '../../../../../../test/fakes/cutting-proxy.ts';
+import { startTestProcess, type TestProcess } from '../../../../test/process.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const { db } = service.deps;
+let second: TestProcess;
+let proxy: CuttingProxy;
+beforeAll(async () => {
+  second = await startTestProcess(service.deps);
+  proxy = await openCuttingProxy(service.baseUrl);
+});
+afterAll(async () => {
+  await proxy.close();
+  await second.close();
+});
+
+let number = 0;
+let body: { prompt: string };
+beforeEach(() => {
+  number += 1;
+  body = { prompt: `Do it, ${number}.` };
+  proxy.leadTo(service.baseUrl);
+});
+
+interface Sending {
+  readonly origin?: string;
+  readonly attempt?: number;
+  readonly path?: string;
+  readonly body?: object;
+  readonly key?: string;
+  readonly agent?: Agent;
+  readonly signal?: AbortSignal;
+}
+
+interface Sent {
+  readonly status: number;
+  readonly runId: string;
+}
+
+/** Sends a POST as a published client does; null: the connection was closed without an answer. */
+function post(sending: Sending = {}): Promise<Sent | null> {
+  return new Promise((resolve) => {
+    const asked = request((sending.origin ?? service.baseUrl) + apiPrefix + (sending.path ?? '/agent/runs'), {
+      method: 'POST',
+      agent: sending.agent ?? false,
+      headers: {
+        'content-type': 'application/json',
+        connection: 'keep-alive',
+        authorization: `Bearer ${sending.key ?? service.key}`,
+        'x-stainless-retry-count': String(sending.attempt ?? 0),
+      },
+      ...(sending.signal ? { signal: sending.signal } : {}),
+    });
+    asked.on('error', () => resolve(null));
+    asked.on('response', async (answer) => {
+      const text = Buffer.concat(await answer.toArray()).toString();
+      resolve({ status: answer.statusCode ?? 0, runId: JSON.parse(text).run_id });
+    });
+    asked.end(JSON.stringify(sending.body ?? body));
+  });
+}
+
+const runs = async (): Promise<string[]> =>
+  (await db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1 ORDER BY id', [body.prompt])).map(
+    ({ id }) => id,
+  );
+
+/** Resolves when the service has noted what became of every answer. */
+const untilNoted = (column: 'sent_at' | 'closed_at') =>
+  vi.waitUntil(
+    async () => {
+      const open = await db.query(
+        `SELECT FROM client_answers a JOIN runs r ON r.id::text = a.response->>'run_id'
+         WHERE r.prompt = $1 AND a.${column} IS NULL`,
+        [body.prompt],
+      );
+      return open.length === 0;
+    },
+    { timeout: 30_000 },
+  );
+
+/** Creates a run whose answer is lost on its way. */
+async function createWithoutAnswer(sending: Sending = {}): Promise<void> {
+  proxy.loseAnswers(1);
+  expect(await post({ origin: proxy.url, ...sending })).toBeNull();
+  await vi.waitUntil(async () => (await runs()).length > 0, { timeout: 30_000 });
+  await untilNoted('closed_at');
+}
+
+/** Creates a run on a connection that is used for further requests. */
+async function createAndReceive(agent: Agent): Promise<string> {
+  const made = await post({ agent });
+  await untilNoted('sent_at');
+  return made?.runId ?? '';
+}
+
+describe('a repeat of a create whose answer was lost', () => {
+  test('gets the first run, also from another service process, and at the old path', async () => {
+    await createWithoutAnswer();
+    const repeated = await post({ attempt: 1, origin: second.baseUrl, path: '/agent/run' });
+    expect(repeated).toEqual({ status: 200, runId: (await runs())[0] });
+    expect(await runs()).toHaveLength(1);
+  });
+
+  test('gets it as often as the answer is lost', async () => {
+    await createWithoutAnswer();
+    proxy.loseAnswers(1);
+    expect(await post({ origin: proxy.url, attempt: 1 })).toBeNull();
+    await untilNoted('closed_at');
+    expect((await post({ attempt: 2 }))?.runId).toBe((await runs())[0]);
+    expect(await runs()).toHaveLength(1);
+  });
+
+  test('creates a run of its own where it is by another key, has another body, or comes after ten minutes', async () => {
+    await createWithoutAnswer();
+    const first = await runs();
+    expect(first).not.toContain((await post({ attempt: 1, key: await service.newKey() }))?.runId);
+    expect(first).not.toContain((await post({ attempt: 1, body: { ...body, title: 'Other' } }))?.runId);
+    await db.query(`UPDATE client_answers SET created_at = now() - interval '11 minutes', sent_at = NULL`);
+    expect(first).not.toContain((await post({ attempt: 1 }))?.runId);
+    expect(await runs()).toHaveLength(4);
+  });
+
+  test('creates a run of its own where it says that it is no repeat', async () => {
+    await createWithoutAnswer();
+    expect(await runs()).not.toContain((await post({ attempt: 0, agent: new Agent({ keepAlive: true }) }))?.runId);
+    expect(await runs()).toHaveLength(2);
+  });
+});
+
+test('two lost creates of the same body are repeated as two', async () => {
+  await createWithoutAnswer();
+  await createWithoutAnswer();
+  const both = await runs();
+  const repeated = await Promise.all([post({ attempt: 1 }), post({ attempt: 1, origin: second.baseUrl })]);
+  expect(repeated.map((sent) => sent?.runId).sort()).toEqual(both);
+  expect(await runs()).toEqual(both);
+});
+
+test('a repeat of a create that never arrived is no repeat of an earlier one that was received', async () => {
+  const agent = new Agent({ keepAlive: true });
+  const received = await createAndReceive(agent);
+  const repeated = await post({ attempt: 1, agent });
+  expect(repeated?.runId).not.toBe(received);
+  expect(await runs()).toHaveLength(2);
+  agent.destroy();
+});
+
+test('a follow-up whose answer was lost reaches the run once', async () => {
+  const runId = await service.newRun(body);
+  const path = `/agent/runs/${runId}/followups`;
+  proxy.loseAnswers(1);
+  expect(await post({ origin: proxy.url, path, body: { message: 'Go on.' } })).toBeNull();
+  const followups = () => db.query('SELECT id FROM followups WHERE run_id = $1', [runId]);
+  await vi.waitUntil(async () => (await followups()).length > 0, { timeout: 30_000 });
+  await vi.waitUntil(
+    async () => (await db.query(`SELECT FROM client_answers WHERE response = '{}' AND closed_at IS NULL`)).length === 0,
+    { timeout: 30_000 },
+  );
+  expect((await post({ path, body: { message: 'Go on.' }, attempt: 1 }))?.status).toBe(200);
+  expect(await followups()).toHaveLength(1);
+});
+
+/** Waits until this number of statements wait for a lock. */
+const waiting = async (count: number) =>
+  await vi.waitUntil(
+    async () => {
+      const [row] = await db.query<{ waiting: number }>(
+        `SELECT count(*)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+         WHERE NOT l.granted AND a.datname = current_database()`,
+      );
+      return row?.waiting === count;
+    },
+    { timeout: 30_000 },
+  );
+
+test.each([
+  ['alone', {}],
+  ['with a file', { attachments: [{ file_name: 'a', mime_type: 'text/plain', data: 'YQ==' }] }],
+])('a repeat waits for the first attempt that is still being written, %s', async (_, more) => {
+  const blocker = new pg.Client({ connectionString: service.database.url });
+  await blocker.connect();
+  // The first attempt waits for it at the end of its statement, when it has the lock of the repeat: its rows refer to the team.
+  await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
+  const given = { ...body, ...more };
+  const leaving = new AbortController();
+  const first = post({ body: given, signal: leaving.signal });
+  await waiting(1);
+  leaving.abort();
+  expect(await first).toBeNull();
+  const repeated = post({ body: given, attempt: 1, origin: second.baseUrl });
+  await waiting(2);
+  await blocker.query('COMMIT');
+  await blocker.end();
+  expect(await repeated).toEqual({ status: 200, runId: (await runs())[0] });
+  expect(await runs()).toHaveLength(1);
+});
+
+test('a first attempt that waits for the batch before it writes nothing when its client has gone', async () => {
+  const blocker = new pg.Client({ connectionString: service.database.url });
+  await blocker.connect();
+  await blocker.query(`BEGIN; SELECT FROM teams WHERE id = '${service.teamId}' FOR UPDATE`);
+  const before = post({ body: { prompt: 'before' } });
+  await waiting(1);
+  const leaving = new AbortController();
+  const first = post({ body, signal: leaving.signal });
+  // The service has read the first attempt when it answers a later request.
+  await fetch(`${service.baseUrl}/healthz`);
+  leaving.abort();
+  expect(await first).toBeNull();
+  const repeated = post({ body, attempt: 1, origin: second.baseUrl });
+  await waiting(2);
+  await blocker.query('COMMIT');
+  await blocker.end();
+  expect((await before)?.status).toBe(200);
+  // This run comes after the first attempt in the batches.
+  expect((await post({ body: { prompt: 'behind' } }))?.status).toBe(200);
+  expect(await runs()).toEqual([(await repeated)?.runId]);
+});

@@ -1,0 +1,61 @@
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import type { Signer } from '../../../platform/secrets/signer.ts';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import type { FreeSpace } from '../../../platform/store/free-space/free-space.ts';
+import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
+import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
+import type { KeyWatch } from '../../../team/access/keys/watch.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import type { ContentPolicy } from '../../../team/content-policy/content-policy.ts';
+import type { Models } from '../../../team/models/models.ts';
+import type { SkillLibrary } from '../../../team/skills/library.ts';
+import type { SourceReader } from '../../../triggers/definitions/source/reader.ts';
+import type { FireAutomations } from '../../../triggers/schedules/fire-automations.ts';
+import type { WebhookDirectory } from '../../../triggers/webhooks/ingest/directory.ts';
+import type { StartAutomations } from '../../../triggers/webhooks/ingest/start-automations.ts';
+import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
+
+/** Dependencies of the domains and their routes. */
+export interface ServiceDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly settings: Settings;
+  /** Origin under which clients reach the service, without `/api/v1`; known once it listens. */
+  baseUrl(): string;
+  readonly log: Logger;
+  readonly models: Models;
+  /** Absent: the operator has defined no rules. */
+  readonly contentPolicy?: ContentPolicy;
+  readonly executionDeps: ExecutionDeps;
+  readonly signing: Signer;
+  readonly vault: Vault;
+  readonly codeHosts: CodeHosts;
+  readonly skills: SkillLibrary;
+  readonly sourceReader: SourceReader;
+  readonly keys: KeyDirectory;
+  readonly keyWatch: KeyWatch;
+  /** Room for the bodies of requests. */
+  readonly bodies: BodyBudget;
+  /** Room for conversations that are being read into memory. */
+  readonly conversationReads: BodyBudget;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
+  /** Image with the agent for public workers in docker and kubernetes mode. */
+  readonly sidecarImage?: string | undefined;
+  /** Decides about each request of a run to a model before it is sent; absent: all are accepted. */
+  readonly admitModelRequest?: AdmitModelRequest;
+  readonly webhooks: WebhookDirectory;
+  /** Origin under which senders reach the ingress; known once it listens. */
+  webhookBaseUrl(): string;
+  /** Starts the runs of an accepted delivery, in its transaction; absent: no delivery starts anything. */
+  readonly startAutomations?: StartAutomations;
+  /** Fires the schedule triggers of automations that are due, in the transaction that moves them forward. */
+  readonly fireAutomations: FireAutomations;
+  readonly freeSpace: FreeSpace;
+  /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
+  databaseProblem(): string | null;
+}

@@ -1,0 +1,102 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import type { Blob, BlobStore, ByteRange } from '../../../platform/store/blobs/blobs.ts';
+import { refuse } from './problem.ts';
+
+/** RFC 6266: an ASCII name for old clients, and the whole name in UTF-8 (RFC 8187). */
+function contentDisposition(fileName: string): string {
+  const plain = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
+  const encoded = encodeURIComponent(fileName.toWellFormed()).replaceAll(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+/** Older rows may contain media types that are not ASCII; as a header they would make every download fail. */
+const isHeaderText = (text: string): boolean => /^[\x20-\x7e]+$/.test(text);
+
+/** Sets headers so that a browser downloads the file of an agent. If the browser shows it anyway, it does so in a sandbox. */
+export function downloadHeaders(reply: FastifyReply, fileName: string, contentType: string): FastifyReply {
+  return reply
+    .type(isHeaderText(contentType) ? contentType : 'application/octet-stream')
+    .header('content-disposition', contentDisposition(fileName))
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
+    .header('cross-origin-resource-policy', 'same-site')
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'private, no-store');
+}
+
+/** Returns the single range of a Range header; null: none, or one that is ignored (RFC 9110, 14.2); `unsatisfiable`: answer 416. */
+function readRange(header: string | undefined, sizeBytes: number): ByteRange | null | 'unsatisfiable' {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return null;
+  const [, first = '', last = ''] = match;
+  if (first === '') {
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 };
+  }
+  const range = { start: Number(first), end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
+  if (range.start >= sizeBytes) return 'unsatisfiable';
+  return range.end < range.start ? null : range;
+}
+
+/**
+ * Streams a blob, or the range of the request; false: there is no such blob. Throws the refusal of a range without a byte. It does not
+ * return the reply, which is a thenable that resolves without a value when it has been sent.
+ */
+export async function sendBlob(
+  reply: FastifyReply,
+  blobs: BlobStore,
+  blob: { readonly key: string; readonly sizeBytes: number },
+): Promise<boolean> {
+  return await sendRange(reply, blob.sizeBytes, (range) => blobs.get(blob.key, range));
+}
+
+/** Sends bytes as `sendBlob` sends those of a blob. */
+export async function sendContent(reply: FastifyReply, content: Buffer): Promise<boolean> {
+  return await sendRange(reply, content.length, async ({ start, end } = { start: 0, end: content.length - 1 }) => ({
+    sizeBytes: content.length,
+    stream: Readable.from([content.subarray(start, end + 1)], { objectMode: false }),
+  }));
+}
+
+async function sendRange(
+  reply: FastifyReply,
+  sizeBytes: number,
+  open: (range?: ByteRange) => Promise<Blob | undefined>,
+): Promise<boolean> {
+  const { range: asked, 'if-range': ifRange } = reply.request.headers;
+  // Blobs are sent without a validator, so no If-Range matches: the whole blob is sent (RFC 9110, 13.1.5).
+  const range = ifRange === undefined ? readRange(asked, sizeBytes) : null;
+  reply.header('accept-ranges', 'bytes');
+  if (range === 'unsatisfiable') {
+    throw refuse('invalid_request', {
+      status: 416,
+      detail: `None of its ${sizeBytes} bytes is in the range.`,
+      headers: { 'content-range': `bytes */${sizeBytes}` },
+    });
+  }
+  const found = await open(range ?? undefined);
+  if (!found) return false;
+  const length = range ? range.end - range.start + 1 : found.sizeBytes;
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${found.sizeBytes}`);
+  sendStream(reply.header('content-length', length), found.stream);
+  return true;
+}
+
+/** Streams a blob whose size is not stored, as a file of bytes with this name; false: there is no such blob. */
+export async function sendBytes(reply: FastifyReply, blobs: BlobStore, key: string, name: string): Promise<boolean> {
+  const stored = await blobs.stat(key);
+  if (!stored) return false;
+  return await sendBlob(downloadHeaders(reply, name, 'application/octet-stream'), blobs, { key, ...stored });
+}
+
+/** Sends a stream. A HEAD gets the headers only, and the stream is closed. */
+export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
+  if (reply.request.method !== 'HEAD') return reply.send(stream);
+  stream.destroy();
+  // Without a payload fastify would set the length to 0.
+  return reply.send(Readable.from([]));
+}

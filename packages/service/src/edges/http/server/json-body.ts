@@ -1,0 +1,105 @@
+import { isUtf8 } from 'node:buffer';
+import { scanJson } from '../../../platform/bodies/scan-json.ts';
+import type { Fault } from '../../../platform/fault.ts';
+import { invalid, refuse } from './problem.ts';
+
+const maxDepth = 100;
+const maxFaults = 20;
+const maxExplainedBytes = 64 * 1024;
+/**
+ * Largest number of values in a body. A body of 64 MB may contain 20 million empty arrays, which take gigabytes. Each wrong value costs
+ * its schema time, during which no other request is answered. A request needs a few dozen.
+ */
+export const maxValuesOfRequest = 20_000;
+
+/** Largest number in reports of an agent: a batch has at most half a megabyte, but may be a list of numbers. */
+export const maxValuesOfReport = 300_000;
+
+function textFault(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not contain the NUL character (U+0000)';
+  return text.isWellFormed() ? undefined : 'must not contain half of a surrogate pair';
+}
+
+/**
+ * Finds values that PostgreSQL cannot store as jsonb or text, or that would harm a merge: U+0000 and lone surrogates in strings
+ * and names, `__proto__`, nesting deeper than 100.
+ */
+function findUnstorable(root: unknown): Fault[] {
+  const faults: Fault[] = [];
+  const path: (string | number)[] = [];
+  const note = (message: string | undefined) => {
+    if (!message) return;
+    faults.push({ path: path.join('.').replaceAll('\u0000', '\\u0000').toWellFormed(), message });
+  };
+  /** False: it is nested too deeply, or enough faults were found. */
+  const visit = (value: unknown): boolean => {
+    if (typeof value === 'string') note(textFault(value));
+    if (typeof value !== 'object' || value === null) return faults.length < maxFaults;
+    if (path.length >= maxDepth) {
+      faults.splice(0, faults.length, { path: '', message: `must not nest deeper than ${maxDepth} levels` });
+      return false;
+    }
+    const isArray = Array.isArray(value);
+    const members: readonly unknown[] = isArray ? value : Object.values(value);
+    const names = isArray ? null : Object.keys(value);
+    for (let index = 0; index < members.length; index += 1) {
+      const name = names?.[index] ?? index;
+      path.push(name);
+      if (typeof name === 'string') note(name === '__proto__' ? 'is not allowed as a name' : textFault(name));
+      if (!visit(members[index])) return false;
+      path.pop();
+    }
+    return true;
+  };
+  visit(root);
+  return faults;
+}
+
+/** Throws a 415 refusal of a compressed body (RFC 9110, 15.5.16): a small one could become any amount of memory. */
+export function refuseCoding(contentEncoding: string | undefined): void {
+  if (['', 'identity'].includes((contentEncoding ?? '').toLowerCase())) return;
+  throw refuse('invalid_request', {
+    status: 415,
+    detail: `The body has the Content-Encoding ${contentEncoding?.slice(0, 40)}. Send it without one.`,
+    headers: { 'accept-encoding': 'identity' },
+  });
+}
+
+/**
+ * Parses a JSON body; an empty one is `undefined`. Its values are counted first, in slices, so that only bodies with few values are
+ * parsed at once. Throws a 400 refusal.
+ */
+export async function parseJsonBody(body: Buffer, maxValues = maxValuesOfRequest): Promise<unknown> {
+  if (body.length === 0) return undefined;
+  if (!isUtf8(body)) throw invalid([{ path: '', message: 'the body is not valid UTF-8' }]);
+  // A body this short cannot contain more values: each needs a byte, and one to separate it from the next.
+  const value = body.length <= 2 * maxValues ? parseText(body) : await parseCounted(body, maxValues);
+  const faults = findUnstorable(value);
+  if (faults.length > 0) throw invalid(faults);
+  return value;
+}
+
+function parseText(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw notJson(error instanceof SyntaxError ? `: ${error.message}`.slice(0, 200) : '');
+  }
+}
+
+const notJson = (reason: string) => invalid([{ path: '', message: `the body is not valid JSON${reason}` }]);
+
+async function parseCounted(body: Buffer, maxValues: number): Promise<unknown> {
+  const scanned = await scanJson(body, { maxValues, maxDepth });
+  switch (scanned.kind) {
+    case 'too_many_values':
+      throw invalid([{ path: '', message: `must not hold more than ${maxValues} values` }]);
+    case 'too_deep':
+      throw invalid([{ path: '', message: `must not nest deeper than ${maxDepth} levels` }]);
+    case 'not_json':
+      if (body.length <= maxExplainedBytes) parseText(body);
+      throw notJson('');
+    case 'json':
+      return JSON.parse(body.toString('utf8'));
+  }
+}

@@ -1,0 +1,154 @@
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
+import { isWorkerUpgrade } from '../../workers/socket.ts';
+import type { RefuseWhileFull } from './add-route.ts';
+import type { Authorizer } from './authorize.ts';
+import { closeConnectionsWhileClosing } from './closing.ts';
+import { watchDeliveries } from './delivery.ts';
+import type { ServiceDeps } from './deps.ts';
+import { parseJsonBodies } from './json-bodies.ts';
+import { collectMethods } from './methods.ts';
+import { refusalOf, refuse, sendRefusal, unavailable } from './problem.ts';
+import { refuseByHeaders } from './refuse-by-headers.ts';
+import { logRequests } from './request-log.ts';
+import { requestId, traceOf } from './trace.ts';
+import { endConnectionsOfUnreadBodies } from './unread-body.ts';
+import { answerUnreadable } from './unreadable-request.ts';
+
+/** Time limits for a client, milliseconds. */
+export interface ClientTimeouts {
+  /** Time for the headers of its request. */
+  readonly headersMs: number;
+  /** Time for the whole request: 64 MB of body over a slow line. */
+  readonly requestMs: number;
+  /** Time between two checks of both. */
+  readonly checkEveryMs: number;
+  /** For the rest of a body behind the answer, which nobody reads. Default: 5,000. */
+  readonly drainMs?: number;
+}
+
+export const defaultTimeouts: ClientTimeouts = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 2_000 };
+
+/**
+ * Bytes of a body that Node holds until they are read. Requests may wait for room before they are read, and a body that comes in pieces of
+ * one byte takes about a hundred times its size: with Node's 64 KB each would take 8 MB.
+ */
+const unreadBytes = 8 * 1024;
+
+/** Limits of a port for senders only, whose bodies have at most 256 KB. */
+export const ingressTimeouts: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkEveryMs: 2_000 };
+
+/** Sets the headers of every answer. */
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id);
+  reply.header('x-content-type-options', 'nosniff');
+}
+
+/** The compilers of fastify's own schemas, which no route has. Without these, fastify loads ajv and fast-json-stringify. */
+const noCompiler = () => () => {
+  throw new Error('the schema of a route belongs into the contract, not into fastify');
+};
+
+/** Answers a request for an address that does not exist with a page for people. Returns false, and sends nothing, for other clients. */
+type ShowNotFound = (request: FastifyRequest, reply: FastifyReply) => boolean;
+
+/** Makes the server, with its limits and without routes. */
+function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: ShowNotFound): FastifyInstance {
+  const app: FastifyInstance = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestId,
+    childLoggerFactory: (logger, bindings, options) => logger.child({ request_id: bindings.reqId }, options),
+    requestTimeout: timeouts.requestMs,
+    http: {
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: timeouts.checkEveryMs,
+      highWaterMark: unreadBytes,
+      // Node would answer a request without Host with an empty 400; `refuseByHeaders` sends a problem document.
+      requireHostHeader: false,
+      // Without a listener Node would destroy the socket of an upgrade.
+      shouldUpgradeCallback: (request) => app.server.listenerCount('upgrade') > 0 && isWorkerUpgrade(request),
+    },
+    return503OnClosing: false,
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.baseUrl()),
+    // No hook runs before this handler.
+    frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply);
+      const refusal = refusalOf(error) ?? refuse('invalid_request', { detail: error.message });
+      if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return;
+      sendRefusal(refusal, request, reply, deps.baseUrl());
+    },
+  });
+  // A request with an expectation other than 100-continue is handled like any other: `refuseByHeaders` answers 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  return app;
+}
+
+/** Answers exceptions with problem documents, and logs the unexpected ones. */
+function answerExceptions(app: FastifyInstance, baseUrl: () => string): void {
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error);
+    const entry = { err: error, trace_id: traceOf(request).traceId };
+    if (!refusal) request.log.error(entry, 'request failed');
+    else if (error instanceof StoreUnavailable) request.log.warn(entry, 'database or disk is not available');
+    return sendRefusal(refusal ?? refuse('internal_error'), request, reply, baseUrl());
+  });
+}
+
+interface AppOptions {
+  readonly authorizer: Authorizer;
+  readonly bodies: BodyBudget;
+  readonly timeouts: ClientTimeouts;
+  /** Absent: browsers get problem documents too. */
+  readonly showNotFound?: ShowNotFound;
+}
+
+/**
+ * Makes an app to which routes can be added: it checks headers, reads JSON bodies within the budget `bodies`, logs requests,
+ * and answers refusals, exceptions and unknown paths with problem documents.
+ */
+export function makeApp(
+  deps: ServiceDeps,
+  { authorizer, bodies, timeouts, showNotFound = () => false }: AppOptions,
+): FastifyInstance {
+  const app = makeServer(deps, timeouts, showNotFound);
+  const refuseWhileFull: RefuseWhileFull = async () => {
+    const problem = deps.freeSpace.problem();
+    if (problem !== null)
+      throw unavailable('disk', `Nothing new is stored: ${problem}. Free space there. Reading works.`);
+  };
+  app.decorate('authorizer', authorizer);
+  app.decorate('refuseWhileFull', refuseWhileFull);
+
+  app.decorate('watchDelivery', watchDeliveries(app, deps));
+
+  endConnectionsOfUnreadBodies(app, timeouts.drainMs ?? 5_000);
+  const methods = collectMethods(app);
+  app.addHook('onRequest', async (request, reply) => {
+    setCommonHeaders(request, reply);
+    refuseByHeaders(request);
+    // In this hook and not in the handler, because fastify would answer QUERY without a Content-Type with 400 first, and read the body.
+    if (request.is404) {
+      const refusal = methods.refusalOf(request);
+      if (refusal.code === 'resource_not_found' && showNotFound(request, reply)) return reply;
+      throw refusal;
+    }
+    // An empty body has no type: wget --post-data= and curl --data '' call it a form.
+    if (request.headers['content-length'] === '0') delete request.raw.headers['content-type'];
+  });
+  app.setNotFoundHandler((request, reply) => sendRefusal(methods.refusalOf(request), request, reply, deps.baseUrl()));
+  closeConnectionsWhileClosing(app);
+  logRequests(app, authorizer, deps.log);
+  parseJsonBodies(app, { authorizer, bodies });
+  answerExceptions(app, deps.baseUrl);
+  return app;
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type FakeModels, startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { startTestService, type TestService } from '../../../../test/service.ts';
+import type { Admission, AdmitModelRequest } from '../../gateway/models/admission.ts';
+
+let fake: FakeModels;
+let service: TestService;
+let admission: Admission | Error = { ok: true };
+const asked: Parameters<AdmitModelRequest>[0][] = [];
+
+beforeAll(async () => {
+  fake = await startFakeModels();
+  service = await startTestService({
+    env: fake.env,
+    admitModelRequest: async (holder) => {
+      asked.push(holder);
+      if (admission instanceof Error) throw admission;
+      return admission;
+    },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await fake.close();
+});
+
+const modelId = 'anthropic/claude-opus-5-5';
+
+/** Sends a request of a run to its model, through the gateway of the whole service. */
+async function askModel() {
+  const { runId, runToken } = await service.startExecution({ config: { model_id: modelId } });
+  const answer = await service.request<{ error: { message: string } }>('POST', '/gateway/anthropic/v1/messages', {
+    key: runToken,
+    headers: { 'anthropic-version': '2023-06-01' },
+    body: { model: 'claude-opus-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'look' }] },
+  });
+  const recorded = await service.deps.db.query('SELECT FROM model_requests WHERE run_id = $1', [runId]);
+  return { runId, answer, recorded: recorded.length };
+}
+
+test('asks for admission and sends an admitted request', async () => {
+  admission = { ok: true };
+  const { runId, answer } = await askModel();
+  expect(answer.status).toBe(200);
+  expect(asked.at(-1)).toMatchObject({ runId, teamId: service.teamId, modelId });
+  expect(fake.requests).toHaveLength(1);
+});
+
+test("answers in the provider's format when admission is refused, and sends nothing", async () => {
+  const before = fake.requests.length;
+  admission = { ok: false, status: 429, message: 'the budget of the run is used up', retryAfterSeconds: 60 };
+  const { answer, recorded } = await askModel();
+  expect(answer.status).toBe(429);
+  expect(answer.headers.get('retry-after')).toBe('60');
+  expect(answer.body.error.message).toBe('the budget of the run is used up');
+  expect(fake.requests).toHaveLength(before);
+  expect(recorded).toBe(0);
+});
+
+test('sends nothing if the admission check fails', async () => {
+  const before = fake.requests.length;
+  admission = new Error('no answer');
+  expect((await askModel()).answer.status).toBe(500);
+  expect(fake.requests).toHaveLength(before);
+});

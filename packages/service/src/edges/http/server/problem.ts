@@ -1,0 +1,176 @@
+/** The one place that turns refusals and exceptions into `application/problem+json`. */
+import { errorCatalogue } from '@runyard/contract/error-catalogue';
+import { type ErrorCode, errorSlug, type Problem } from '@runyard/contract/errors';
+import { maxChangesPerDay } from '@runyard/contract/limits';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Fault } from '../../../platform/fault.ts';
+import { sqlState } from '../../../platform/store/database/connections.ts';
+import { StoreUnavailable, type UnavailableReason } from '../../../platform/store/database/unavailable.ts';
+import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
+import { TooManyChanges } from '../../../team/access/audit/record.ts';
+import { traceOf } from './trace.ts';
+
+export interface RefusalOptions {
+  readonly detail?: string;
+  /** Present if the catalogue's status does not fit: 405, 413, 415. */
+  readonly status?: number;
+  readonly errors?: readonly Fault[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An expected outcome that is an error to the client: handlers return it, hooks and parsers throw it. */
+export class Refusal extends Error {
+  readonly code: ErrorCode;
+  readonly options: RefusalOptions;
+  constructor(code: ErrorCode, options: RefusalOptions) {
+    super(options.detail ?? errorCatalogue[code].title);
+    this.code = code;
+    this.options = options;
+    // Fastify reads this member of an error that a hook or a parser throws.
+    Object.defineProperty(this, 'statusCode', { value: options.status ?? errorCatalogue[code].status });
+  }
+}
+
+/** Makes a refusal with the status of the code, or `options.status`. */
+export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
+  return new Refusal(code, options);
+}
+
+/** Returns a 404 refusal that does not reveal whether the thing exists in another team. */
+export const notFound = (what: string): Refusal =>
+  refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
+
+/** 401 for a run token whose execution has ended, or was assigned again with another token. */
+export const supersededAttempt = (): Refusal =>
+  refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
+
+/** 429 for more changes than a team may make in a day. */
+const tooManyChanges = (): Refusal =>
+  refuse('resource_unavailable', {
+    detail: `The team has made ${maxChangesPerDay} changes today (UTC). Cancels, deletes and lower roles still work.`,
+    headers: { 'retry-after': '3600' },
+  });
+
+/** 409 for actions that an agent may only do until its execution is stopping. */
+export const stoppingAttempt = (): Refusal =>
+  refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
+
+/** 400 with its wrong members; the detail repeats the first. */
+export function invalid(errors: readonly Fault[]): Refusal {
+  const [first] = errors;
+  const detail = first && (first.path ? `${first.path}: ${first.message}` : first.message);
+  return refuse('invalid_request', { errors: errors.slice(0, 50), ...(detail ? { detail } : {}) });
+}
+
+/** Returns the body of the answer. `path` is that of the request, without its query. */
+export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {
+  const kind = errorCatalogue[refusal.code];
+  const { detail } = refusal.options;
+  const status = refusal.options.status ?? kind.status;
+  // The contract has `errors` on each 400: if no member is wrong, the entry is about the whole request.
+  const whole = status === 400 ? [{ path: '', message: detail ?? kind.explanation }] : [];
+  const errors = refusal.options.errors ?? whole;
+  return {
+    type: `${baseUrl}/errors/${errorSlug(refusal.code)}`,
+    title: kind.title,
+    status,
+    ...(detail ? { detail } : {}),
+    instance: path,
+    error: detail ? `${kind.title} (${detail})` : kind.title,
+    error_code: refusal.code,
+    retryable: kind.retryable,
+    trace_id: traceId,
+    ...(errors.length > 0 ? { errors: [...errors] } : {}),
+  };
+}
+
+/** Path behind the UID of a webhook: the secret of a url_token webhook. */
+const urlToken = /^(\/+webhooks\/+w\/+[^/]*)\/.+$/is;
+
+/** Decodes a path for a comparison; one that cannot be decoded stays as it is. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/**
+ * Returns the path of a request for logs and answers: without the query, which may contain a signature, and without the token of a
+ * webhook.
+ */
+export function pathOf(url: string): string {
+  const path = url.split('?', 1)[0] ?? url;
+  const masked = decoded(path).replace(urlToken, '$1/{token}');
+  return masked.endsWith('/{token}') ? masked : path;
+}
+
+/** Sends the problem document of a refusal. */
+export function sendRefusal(
+  refusal: Refusal,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  baseUrl: string,
+): FastifyReply {
+  const problem = problemOf(refusal, baseUrl, pathOf(request.url), traceOf(request).traceId);
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
+  for (const [name, value] of Object.entries(refusal.options.headers ?? {})) reply.header(name, value);
+  return reply
+    .code(problem.status)
+    .header('cache-control', 'no-store')
+    .type('application/problem+json; charset=utf-8')
+    .send(JSON.stringify(problem));
+}
+
+/** Retry-After of a 503, seconds. A restart of the database takes a few seconds; a full disk waits for a person. */
+const retryAfterSeconds: Readonly<Record<UnavailableReason, string>> = { database: '2', disk: '10' };
+
+/** 503: database or disk cannot do the work now. `detail` says which one, and what to do. */
+export function unavailable(reason: UnavailableReason, detail: string): Refusal {
+  const headers = { 'retry-after': retryAfterSeconds[reason] };
+  return refuse('resource_unavailable', { status: 503, detail, headers });
+}
+
+const unavailableDetails: Readonly<Record<UnavailableReason, string>> = {
+  database: 'The database cannot be reached at the moment. Send the request again after Retry-After seconds.',
+  disk: 'The disk of the service is full: nothing can be stored until there is room again. Reading works.',
+};
+
+interface HttpError {
+  readonly code?: unknown;
+  readonly statusCode?: unknown;
+  readonly message?: unknown;
+}
+
+/** Returns the refusal for an exception; null: an unexpected exception, to be logged and answered with `internal_error`. */
+export function refusalOf(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error;
+  if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
+  if (error instanceof TooManyChanges) return tooManyChanges();
+  if (error instanceof StoreUnavailable) return unavailable(error.reason, unavailableDetails[error.reason]);
+  const { code, statusCode, message } = (error ?? {}) as HttpError;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return refuse('invalid_request', { status: 413, detail: 'The body is too large.' });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return refuse('invalid_request', {
+        status: 415,
+        detail: 'The body is not of a type that this endpoint takes. Send it with Content-Type: application/json.',
+      });
+    case 'FST_ERR_BAD_URL':
+      return refuse('invalid_request', { detail: 'The path is not a valid URL path.' });
+    // No id is that long.
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
+    default:
+  }
+  // 22021, 22P05: text that PostgreSQL cannot store. Requests with such text are refused earlier; this is a second protection.
+  if (['22021', '22P05'].includes(sqlState(error) ?? '')) {
+    return refuse('invalid_request', { detail: 'A string holds a character that cannot be stored.' });
+  }
+  if (typeof code === 'string' && code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
+    return refuse('invalid_request', { status: statusCode, detail: String(message) });
+  }
+  return null;
+}

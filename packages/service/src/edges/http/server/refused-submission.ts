@@ -1,0 +1,76 @@
+import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
+import type { SubmitOutcome } from '../../../runs/runs/submit/submit.ts';
+import type { ChildRefusal } from '../../../runs/runs/tree/admit-child.ts';
+import type { PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
+import { invalid, notFound, type Refusal, refuse } from './problem.ts';
+import { idempotencyConflict } from './repeatable.ts';
+
+/** Returns the refusal of a submission that created no run. */
+export function refusedSubmission(outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>): Refusal {
+  switch (outcome.kind) {
+    case 'idempotency_conflict':
+      return idempotencyConflict();
+    case 'invalid':
+      return invalid(outcome.faults);
+    case 'forbidden':
+      return refuse('not_authorized', { detail: outcome.detail });
+    case 'not_available':
+      return refuse('feature_not_available', { detail: outcome.detail });
+    case 'over_budget':
+      return refuse(outcome.code, { detail: outcome.detail });
+    case 'model_outage':
+      return refuse('resource_unavailable', {
+        status: 503,
+        detail: outcome.detail,
+        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+      });
+    case 'policy_violation':
+    case 'policy_unavailable':
+      return refusedByPolicy(outcome);
+    case 'no_such_run':
+      return notFound('run');
+    case 'file_lost':
+      return refuse('conflict', {
+        detail: 'A file that came with the run is lost; create a new run and send it again.',
+      });
+    case 'child_refused':
+      return refusedChild(outcome.reason);
+  }
+}
+
+/** Returns the refusal of texts that the content policy forbids. */
+export function refusedByPolicy({ kind, detail }: Exclude<PolicyVerdict, { kind: 'allowed' }>): Refusal {
+  return kind === 'policy_violation'
+    ? refuse('content_policy_violation', { detail })
+    : refuse('resource_unavailable', { status: 503, detail, headers: { 'retry-after': '5' } });
+}
+
+/** Returns why no run can be created below the one that the request names. */
+export function refusedChild(reason: ChildRefusal): Refusal {
+  switch (reason) {
+    case 'parent_gone':
+      return invalid([{ path: 'parent_run_id', message: 'there is no such run' }]);
+    case 'parent_cancelled':
+      return refuse('conflict', {
+        detail:
+          'The parent, or a run above it, was cancelled, and what works for it with it. Continue the parent by a follow-up first, or create the run without parent_run_id.',
+      });
+    case 'not_at_work':
+      return refuse('conflict', {
+        detail: 'The turn of this run is over, or it was cancelled; only a run that is at work acts on others.',
+      });
+    case 'too_many_children':
+      return refuse('conflict', {
+        detail:
+          'As many runs that this one started are live as its configuration allows (child_runs.max_live). Await or cancel some first.',
+      });
+    case 'tree_used_up':
+      return refuse('conflict', {
+        detail: `Agents have started ${maxRunsInTree} runs in this tree. Start a run outside of it, or delete some that have ended.`,
+      });
+    case 'tree_full':
+      return refuse('conflict', {
+        detail: `${maxLiveInTree} runs of this tree are live already. Await or cancel some first.`,
+      });
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { IdempotencyKey } from '@runyard/contract/primitives';
+import type { Route } from '@runyard/contract/route';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ClientAttempt } from '../../../platform/idempotency/client-answers.ts';
+import type { Attempt, KeyedRequest, RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import type { Caller } from './authorize.ts';
+import { invalid, type Refusal, refuse } from './problem.ts';
+
+/** Identifies a caller between its requests: a key of the team, or the execution of a run token. */
+function callerKey({ principal, session }: Caller): Pick<KeyedRequest, 'teamId' | 'principal'> | undefined {
+  if (principal) return { teamId: principal.teamId, principal: principal.keyId };
+  return session ? { teamId: session.teamId, principal: session.executionId } : undefined;
+}
+
+/** Returns how often a published client sent the request before; undefined: another client sent it. */
+function retryCount(request: FastifyRequest): number | undefined {
+  const count = request.headers['x-stainless-retry-count'];
+  return typeof count === 'string' && /^\d{1,4}$/.test(count) ? Number(count) : undefined;
+}
+
+const hashOf = (...parts: readonly unknown[]): Buffer => createHash('sha256').update(JSON.stringify(parts)).digest();
+
+/** Returns the request of a published client, whose answer is recorded until the client has received it. */
+function clientAttempt(
+  operation: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  who: Pick<KeyedRequest, 'teamId' | 'principal'>,
+): ClientAttempt | undefined {
+  const attempt = retryCount(request);
+  if (attempt === undefined) return undefined;
+  return {
+    ...who,
+    attempt,
+    // The body as it was sent: members that no schema knows count too.
+    requestHash: hashOf(operation, request.params, request.body ?? null),
+    answer: { id: null },
+    isGone: () => reply.raw.destroyed,
+  };
+}
+
+/**
+ * Returns the identity of a request on a route that declares `once`: its `Idempotency-Key`, or the fact that a published client sent
+ * it. Undefined for others. Bodies are compared as parsed. Throws the refusal of a malformed key.
+ */
+export function repeatableRequest(
+  route: Pick<Route, 'once'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Caller,
+  input: { readonly params: unknown; readonly body: unknown },
+): RepeatableRequest | undefined {
+  const who = callerKey(caller);
+  if (route.once === undefined || !who) return undefined;
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return clientAttempt(route.once, request, reply, who);
+  const parsed = IdempotencyKey.safeParse(key);
+  if (!parsed.success) {
+    throw invalid(parsed.error.issues.map(({ message }) => ({ path: 'Idempotency-Key', message })));
+  }
+  return { ...who, key: parsed.data, requestHash: hashOf(route.once, input.params ?? {}, input.body ?? {}) };
+}
+
+/** 409 for a key that was used with another body. */
+export const idempotencyConflict = (): Refusal =>
+  refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
+
+/** Converts the outcome of work that was done once: its answer, or the reason why there is none. */
+export function answerOnce<T, F>(
+  outcome: Attempt<T, F> | { readonly kind: 'conflict' },
+  refuseFailure: (failure: F) => Refusal,
+): T | Refusal {
+  switch (outcome.kind) {
+    case 'done':
+      return outcome.response;
+    case 'failed':
+      return refuseFailure(outcome.failure);
+    case 'conflict':
+      return idempotencyConflict();
+  }
+}

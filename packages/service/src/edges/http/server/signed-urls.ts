@@ -1,0 +1,44 @@
+import { apiPrefix } from '@runyard/contract/route';
+import type { Signer } from '../../../platform/secrets/signer.ts';
+
+/** How long a signed URL is valid. */
+const signedUrlSeconds = 15 * 60;
+
+/** One object and the operation on it. `path` is below `/api/v1` and names the object. */
+export interface SignedTarget {
+  readonly method: 'GET' | 'PUT';
+  readonly path: string;
+}
+
+export interface SignedUrl {
+  readonly url: string;
+  /** RFC 3339 */
+  readonly expiresAt: string;
+}
+
+const signedText = ({ method, path }: SignedTarget, expires: string) => `${method}\n${path}\n${expires}`;
+
+/** Returns a URL that allows one method on one object until it expires. `now` is in milliseconds. */
+export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, now = Date.now()): SignedUrl {
+  const expires = Math.ceil(now / 1000) + signedUrlSeconds;
+  const signature = signer.sign('url', signedText(target, String(expires)));
+  return {
+    url: `${baseUrl}${apiPrefix}${target.path}?expires=${expires}&signature=${signature}`,
+    expiresAt: new Date(expires * 1000).toISOString(),
+  };
+}
+
+/** `expired` only if the signature was valid. */
+export type SignatureCheck = 'valid' | 'wrong' | 'expired';
+
+/** Checks the query of a signed URL in constant time. */
+export function checkSignedUrl(
+  signer: Signer,
+  target: SignedTarget,
+  query: { expires: string; signature: string },
+  now = Date.now(),
+): SignatureCheck {
+  if (!/^\d{1,12}$/.test(query.expires)) return 'wrong';
+  if (!signer.verify('url', signedText(target, query.expires), query.signature)) return 'wrong';
+  return Number(query.expires) * 1000 < now ? 'expired' : 'valid';
+}

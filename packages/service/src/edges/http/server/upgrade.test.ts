@@ -1,0 +1,132 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { startTestService, type TestService } from '../../../../test/service.ts';
+import { type Hub, openHub } from '../../workers/hub.ts';
+import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
+import { authenticateWorker } from './authenticate-worker.ts';
+
+let service: TestService;
+let hub: Hub;
+let stopServing: () => void;
+beforeAll(async () => {
+  service = await startTestService();
+  hub = openHub(service.deps.executionDeps, { serviceInstanceId: randomUUIDv7() });
+  const { log, keys, keyWatch } = service.deps;
+  const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
+  stopServing = serveWorkerSockets(service.app.server, { hub, log, authenticate, keyWatch, maxConnectionsOfTeam: 2 });
+});
+afterAll(async () => {
+  stopServing();
+  await hub.close();
+  await service.close();
+});
+
+/** Returns everything that the service answers to these lines of a request, until it closes the connection. */
+async function answerTo(lines: readonly string[], body = ''): Promise<string> {
+  const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+  socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`);
+  let received = '';
+  socket.on('data', (data) => {
+    received += data;
+  });
+  await once(socket, 'close');
+  return received;
+}
+
+/** As curl --http2 and Java's HttpClient send it with their first request. */
+const h2c = [
+  'Host: service',
+  'Connection: Upgrade, HTTP2-Settings',
+  'Upgrade: h2c',
+  'HTTP2-Settings: AAMAAABkAAQAAP__',
+];
+
+describe('a request that offers HTTP/2 without TLS', () => {
+  test('is answered over HTTP/1.1', async () => {
+    const answer = await answerTo(['GET /healthz HTTP/1.1', ...h2c]);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain('{"status":"ok"}');
+  });
+
+  test('is read with its body', async () => {
+    const body = JSON.stringify({ prompt: 'Say hello' });
+    const answer = await answerTo(
+      [
+        'POST /api/v1/agent/runs HTTP/1.1',
+        ...h2c,
+        `Authorization: Bearer ${service.key}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+      ],
+      body,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain('"run_id"');
+  });
+
+  test('gets the 404 of its path, that of the worker socket too', async () => {
+    for (const path of ['/nothing', workerSocketPath])
+      expect(await answerTo([`GET ${path} HTTP/1.1`, ...h2c])).toContain('"error_code":"resource_not_found"');
+  });
+});
+
+test('a WebSocket elsewhere than at the path of workers is answered as a request without it', async () => {
+  const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}/healthz`);
+  const [error] = await once(socket, 'error');
+  expect(String(error)).toContain('Unexpected server response: 200');
+});
+
+test('a worker gets its WebSocket', async () => {
+  const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}${workerSocketPath}?worker_id=a`, {
+    headers: { authorization: `Bearer ${service.key}` },
+  });
+  await once(socket, 'open');
+  const closed = once(socket, 'close');
+  socket.close();
+  await closed;
+});
+
+test('a team has a limited number of connections of workers', async () => {
+  const url = `${service.baseUrl.replace('http', 'ws')}${workerSocketPath}?worker_id=a`;
+  const open = (key: string) => new WebSocket(url, { headers: { authorization: `Bearer ${key}` } });
+  const secondKey = await service.newKey();
+  const sockets = [open(service.key), open(secondKey)];
+  await Promise.all(sockets.map((socket) => once(socket, 'open')));
+  const [error] = await once(open(service.key), 'error');
+  expect(String(error)).toContain('Unexpected server response: 429');
+  const ofOthers = open(service.otherKey);
+  await once(ofOthers, 'open');
+  ofOthers.terminate();
+  sockets[0]?.terminate();
+  const isAccepted = async () => {
+    const socket = open(service.key);
+    const outcome = await Promise.race([
+      once(socket, 'open').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]);
+    socket.terminate();
+    return outcome;
+  };
+  await expect.poll(isAccepted, { timeout: 30_000 }).toBe(true);
+  sockets[1]?.terminate();
+});
+
+test('a client that is refused a WebSocket loses its connection, although it keeps its side open', async () => {
+  const accepted = once(service.app.server, 'connection');
+  const client = connect({ port: Number(new URL(service.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true });
+  client.write(
+    `GET ${workerSocketPath}?worker_id=a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  );
+  const [serverSide] = await accepted;
+  let answer = '';
+  client.on('data', (bytes) => {
+    answer += bytes;
+  });
+  await once(client, 'end');
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  await expect.poll(() => serverSide.destroyed, { timeout: 20_000 }).toBe(true);
+  client.destroy();
+});

@@ -1,0 +1,47 @@
+/** The live streams of this process: their feeds and their timer. */
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { makePulse, type Pulse } from './pulse.ts';
+import { openRunFeeds, type RunFeeds } from './run-feeds.ts';
+import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
+
+/** Every feed is read at least once in this time, because a notice may be lost. */
+const pollSeconds = 60;
+
+export interface Live {
+  readonly runs: RunFeeds;
+  readonly teams: TeamFeeds;
+  readonly pulse: Pick<Pulse, 'add' | 'remove'>;
+  /** Ends all streams. */
+  stop(): void;
+}
+
+export interface LiveOptions {
+  /** How long a reader may read nothing, milliseconds; default: 60,000. */
+  readonly stuckMs?: number;
+  readonly beatMs?: number;
+}
+
+/** Opens the feeds of this process. */
+export async function openLive(deps: ExecutionDeps, options: LiveOptions = {}): Promise<Live> {
+  const runs = openRunFeeds(deps);
+  const teams = await openTeamFeeds(deps);
+  const pulse = makePulse(options);
+  let seconds = 0;
+  const timer = setInterval(() => {
+    seconds += 1;
+    pulse.beat();
+    runs.poll(seconds, pollSeconds);
+    if (seconds % pollSeconds === 0) teams.poll();
+  }, options.beatMs ?? 1_000);
+  timer.unref();
+  return {
+    runs,
+    teams,
+    pulse,
+    stop: () => {
+      clearInterval(timer);
+      runs.stop();
+      teams.stop();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/** The feeds of the runs with streams in this process: one feed for each run. */
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';
+import { heartbeatBytes } from './frame.ts';
+import { afterRow, type RunPosition, readRunPages, rowOf } from './run-events.ts';
+import { sharedReads } from './shared-reads.ts';
+
+/** Rows read for each run with new events, and runs in one read. */
+const newsRows = 50;
+const newsRuns = 100;
+/** Rows of a page for a stream that is behind, and streams in one read. */
+const pageRows = 200;
+const pageStreams = 10;
+
+/** Where a stream of a run begins. */
+export interface RunStart {
+  readonly runId: string;
+  readonly position: RunPosition;
+  /** Events up to this position may be missing. */
+  readonly floor: RunPosition;
+  /** Where the stream ends at the latest; absent: it continues with new events. */
+  readonly until?: RunPosition;
+  /** Number of the last known row of the run. */
+  readonly lastSeq: number;
+}
+
+export interface RunFeeds {
+  open(start: RunStart, outlet: Outlet): Stream<RunPosition>;
+  /** Reads one of `turns` shares of the feeds without a notice, in case a notice was lost. */
+  poll(turn: number, turns: number): void;
+  stop(): void;
+}
+
+/** Opens the run feeds of this process. They use at most two connections of the pool. */
+export function openRunFeeds({ db, log, notices }: Pick<ExecutionDeps, 'db' | 'log' | 'notices'>): RunFeeds {
+  const feeds = new Map<string, Feed<RunPosition>>();
+  const reads = (rows: number, limit: number) =>
+    sharedReads<{ runId: string; after: number }, Awaited<ReturnType<typeof readRunPages>>[number]>({
+      limit,
+      nameOf: ({ runId, after }) => `${runId} ${after}`,
+      read: (questions) => readRunPages(db, questions, rows),
+      onFailure: (error) => log.warn({ err: error }, 'reading the events of runs failed; trying again'),
+    });
+  // Two queues, so that new events do not wait behind old pages.
+  const news = reads(newsRows, newsRuns);
+  const pages = reads(pageRows, pageStreams);
+
+  const source: Source<RunPosition> = {
+    compare: (a, b) => a - b,
+    read: (runId, after) => pages.ask({ runId, after: rowOf(after) }),
+    heartbeat: () => heartbeatBytes,
+    emptied: (runId) => void feeds.delete(runId),
+  };
+
+  const reading = new Set<Feed<RunPosition>>();
+  /** Feeds that got a notice since their read in progress began. */
+  const withNews = new Set<Feed<RunPosition>>();
+
+  async function readNews(feed: Feed<RunPosition>): Promise<void> {
+    withNews.add(feed);
+    if (reading.has(feed)) return;
+    reading.add(feed);
+    try {
+      while (withNews.delete(feed) && feed.streams.size > 0) {
+        const page = await news.ask({ runId: feed.key, after: rowOf(feed.upTo) });
+        if (page === 'gone') for (const stream of [...feed.streams]) end(stream);
+        else {
+          publish(feed, page);
+          if (!page.isLast) withNews.add(feed);
+        }
+      }
+    } catch (error) {
+      // The readers connect again and continue; this feed would receive nothing any more.
+      log.error({ err: error, run_id: feed.key }, 'live streams of a run broke');
+      for (const stream of [...feed.streams]) cut(stream);
+    } finally {
+      reading.delete(feed);
+    }
+  }
+
+  const unsubscribe = notices.onAnyRun((runId) => {
+    const told = runId === null ? [...feeds.values()] : [feeds.get(runId)];
+    for (const feed of told) if (feed) void readNews(feed);
+  });
+
+  const feedOf = ({ runId, position, lastSeq }: RunStart): Feed<RunPosition> => {
+    const known = feeds.get(runId);
+    if (known) return known;
+    // A first stream that is a little behind reads together with the feed.
+    const from = lastSeq - rowOf(position) <= newsRows ? rowOf(position) : lastSeq;
+    const feed = makeFeed(source, runId, afterRow(from));
+    feeds.set(runId, feed);
+    return feed;
+  };
+
+  return {
+    open: (start, outlet) => {
+      const stream = join(feedOf(start), { ...start, outlet });
+      void readNews(stream.feed);
+      return stream;
+    },
+    poll: (turn, turns) => {
+      let place = turn;
+      for (const feed of feeds.values()) {
+        if (place % turns === 0) void readNews(feed);
+        place += 1;
+      }
+    },
+    stop: () => {
+      unsubscribe();
+      for (const feed of [...feeds.values()]) for (const stream of [...feed.streams]) end(stream);
+      news.close();
+      pages.close();
+    },
+  };
+}

@@ -1,0 +1,164 @@
+/** Reads the timeline events of all runs in one order and turns them into frames. */
+import type { TeamLiveEvent } from '@runyard/contract/live-events';
+import type { RunState } from '@runyard/contract/states';
+import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../platform/store/database/statement.ts';
+import type { Page } from './feed.ts';
+import { eventBytes, type Frame } from './frame.ts';
+import { afterRow, eventsOfRow } from './run-events.ts';
+import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } from './team-position.ts';
+
+/** Rows of a page. */
+const pageRows = 200;
+
+/**
+ * The first transaction that may still write. All transactions before it have ended, so their events are complete. Transaction
+ * numbers belong to the cluster; transactions of other databases ($1) write no events here.
+ */
+const horizon = `
+  SELECT coalesce(
+    (SELECT x FROM pg_snapshot_xip(s) AS x WHERE x::text::bigint <> ALL ($1::bigint[]) ORDER BY x LIMIT 1),
+    pg_snapshot_xmax(s)) AS xact
+  FROM pg_current_snapshot() AS s`;
+
+const readEvents = defineStatement({
+  name: 'read_team_events',
+  text: `
+    WITH horizon AS MATERIALIZED (${horizon})
+    SELECT h.xact::text::bigint AS horizon,
+      EXISTS (SELECT FROM run_events e WHERE e.xact > '0' AND e.xact >= (SELECT xact FROM horizon)) AS is_held_back, v.*
+    FROM horizon h LEFT JOIN (
+      SELECT e.xact::text::bigint AS xact, e.run_id, e.seq, e.event_uuid, e.event_type, e.state, e.occurred_at, e.execution_number,
+        e.payload, (SELECT team_id FROM runs WHERE id = e.run_id) AS team_id
+      FROM run_events e
+      WHERE e.xact > '0' AND e.xact >= $2::xid8 AND e.xact < (SELECT xact FROM horizon) AND (e.xact, e.run_id, e.seq) > ($2::xid8, $3::uuid, $4::bigint)
+      ORDER BY e.xact, e.run_id, e.seq LIMIT ${pageRows}
+    ) v ON true
+    ORDER BY v.xact, v.run_id, v.seq`,
+  // When there is no event, all columns of `v` are NULL and only `xact` is read.
+  row: {
+    horizon: integer,
+    is_held_back: boolean,
+    xact: nullable(integer),
+    run_id: uuid,
+    seq: integer,
+    event_uuid: uuid,
+    event_type: nullable(text<TimelineEventType>()),
+    state: nullable(text<RunState>()),
+    occurred_at: timestamp,
+    execution_number: nullable(integer),
+    payload: nullable(json<Record<string, unknown>>()),
+    /** NULL when the run was deleted just now. */
+    team_id: nullable(uuid),
+  },
+});
+
+type Row = RowOf<typeof readEvents>;
+
+/** The result of one read for all teams. */
+export interface TeamNews {
+  readonly byTeam: ReadonlyMap<string, readonly Frame<TeamPosition>[]>;
+  readonly upTo: TeamPosition;
+  readonly isLast: boolean;
+  /** Further events can be read only when an older transaction has ended. */
+  readonly isHeldBack: boolean;
+}
+
+function framesOf(epoch: string, row: Row, xact: number): Frame<TeamPosition>[] {
+  const events = [...eventsOfRow(row.run_id, row)];
+  return events.map((event, index) => {
+    const at = { xact, runId: row.run_id, place: afterRow(row.seq) - (events.length - 1 - index) };
+    const withRun: TeamLiveEvent = { ...event, run_id: row.run_id };
+    return { at, bytes: eventBytes(teamIdOf(epoch, at), withRun) };
+  });
+}
+
+/** Reads a page of the events of all runs behind `after`. `foreign`: transactions of other databases. */
+export async function readTeamNews(
+  db: Queryable,
+  epoch: string,
+  after: TeamPosition,
+  foreign: readonly number[],
+): Promise<TeamNews> {
+  const { xact, runId, seq } = rowOfTeamPosition(after);
+  const rows = await db.query(readEvents, [foreign, xact, runId, seq]);
+  const byTeam = new Map<string, Frame<TeamPosition>[]>();
+  let last: TeamPosition = after;
+  let count = 0;
+  for (const row of rows) {
+    if (row.xact === null) continue;
+    count += 1;
+    last = { xact: row.xact, runId: row.run_id, place: afterRow(row.seq) };
+    if (row.team_id === null) continue;
+    const frames = byTeam.get(row.team_id) ?? [];
+    frames.push(...framesOf(epoch, row, row.xact));
+    byTeam.set(row.team_id, frames);
+  }
+  const isLast = count < pageRows;
+  const [first] = rows;
+  return {
+    byTeam,
+    // Another process may have known more foreign transactions and read further.
+    upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
+    isLast,
+    isHeldBack: first?.is_held_back ?? false,
+  };
+}
+
+/** Returns the part of one team. */
+export const pageOfTeam = (news: TeamNews, teamId: string): Page<TeamPosition> => ({
+  frames: news.byTeam.get(teamId) ?? [],
+  upTo: news.upTo,
+  keptAfter: beforeTransaction(0),
+  isLast: news.isLast,
+  hasEnded: false,
+});
+
+const readPlace = defineStatement({
+  name: 'read_team_place',
+  text: `
+    SELECT (SELECT xact FROM (${horizon}) h)::text::bigint AS horizon, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next,
+      coalesce((SELECT xact FROM event_stream_marks WHERE marked_at < now() - interval '7 days' ORDER BY marked_at DESC LIMIT 1), '0')::text::bigint AS kept_after`,
+  row: { horizon: integer, next: integer, kept_after: integer },
+});
+
+/** Reads the position of "now", the number of the next transaction, and the transaction before which ids are too old. */
+export async function readTeamPlace(
+  db: Queryable,
+  foreign: readonly number[],
+): Promise<{ readonly horizon: number; readonly next: number; readonly keptAfter: number }> {
+  const [row] = await db.query(readPlace, [foreign]);
+  if (!row) throw new Error('the place of the team stream cannot be read');
+  return { horizon: row.horizon, next: row.next, keptAfter: row.kept_after };
+}
+
+/** Locks show the lower 32 bits of a transaction number. The full number is the one nearest to the next transaction. */
+const readForeign = defineStatement({
+  name: 'read_foreign_transactions',
+  text: `
+    SELECT next - (next - l.transactionid::text::bigint) % 4294967296 AS xact
+    FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 2147483648 AS next) s,
+      pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.datname <> current_database()`,
+  row: { xact: integer },
+});
+
+/**
+ * Reads the transactions that write in other databases of the cluster now. A transaction never changes its database, so an older
+ * answer may be used.
+ */
+export async function readForeignTransactions(db: Queryable): Promise<number[]> {
+  const rows = await db.query(readForeign);
+  return rows.map((row) => row.xact);
+}

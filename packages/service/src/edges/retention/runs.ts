@@ -1,0 +1,88 @@
+/** Deletes runs that ended long ago in two steps: first their conversations, later the runs. Each call is one bounded transaction. */
+import type { DeleteRunDetail } from '../../platform/domain.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
+import { deleteLockedRuns, isDeletable } from '../../runs/runs/delete/delete.ts';
+
+const runsAtOnce = 100;
+
+/** The last run of a batch. The next batch begins after it, so it does not read the deleted rows again. */
+export interface Place {
+  readonly endedAt: string;
+  readonly id: string;
+}
+
+/** Before all runs. */
+export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
+
+/** The result of a batch. The caller deletes the blobs after it. */
+export interface RunBatch {
+  readonly runs: number;
+  readonly blobKeys: readonly string[];
+  /** Start of the next batch; null: nothing is left. */
+  readonly next: Place | null;
+}
+
+/** The run and every run that continues its conversation ended more than `$1` days ago. */
+const isOld = `r.ended_at < now() - make_interval(days => $1::int) AND (r.ended_at, r.id) > ($2::timestamptz, $3::uuid) AND ${isDeletable}
+  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
+    AND (later.ended_at IS NULL OR later.ended_at >= now() - make_interval(days => $1::int)))`;
+
+const place = { id: uuid, endedAt: text() };
+
+const lockOld = defineStatement({
+  name: 'lock_old_runs',
+  text: `SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE ${isOld} ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+  row: place,
+});
+
+const lockOldWithDetail = defineStatement({
+  name: 'lock_old_runs_with_detail',
+  text: `
+    SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE (r.detail_deleted_at IS NULL OR r.detail_deleted_at < r.ended_at) AND ${isOld}
+    ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+  row: place,
+});
+
+const nothing: RunBatch = { runs: 0, blobKeys: [], next: null };
+
+async function deleteDetailOf(tx: Queryable, runIds: readonly string[], steps: readonly DeleteRunDetail[]) {
+  const blobKeys: string[] = [];
+  for (const deleteDetail of steps) {
+    const deleted = await deleteDetail(tx, runIds);
+    blobKeys.push(...deleted.blobKeys);
+    if (!deleted.isDone) return { blobKeys, isDone: false };
+  }
+  return { blobKeys, isDone: true };
+}
+
+/**
+ * Deletes the conversations of some runs that ended more than `days` ago, by the steps that the domains registered. The
+ * results of the runs stay.
+ */
+export async function deleteOldDetail(
+  db: Database,
+  days: number,
+  from: Place,
+  steps: readonly DeleteRunDetail[],
+): Promise<RunBatch> {
+  return await db.transaction(async (tx) => {
+    const runs = await tx.query(lockOldWithDetail, [days, from.endedAt, from.id]);
+    const ids = runs.map(({ id }) => id);
+    if (ids.length === 0) return nothing;
+    const { blobKeys, isDone } = await deleteDetailOf(tx, ids, steps);
+    // The next batch continues with the same runs.
+    if (!isDone) return { runs: 0, blobKeys, next: from };
+    return { runs: ids.length, blobKeys, next: runs.at(-1) ?? null };
+  });
+}
+
+/** Deletes some runs that ended more than `days` ago, with everything that belongs to them. */
+export async function deleteOldRuns(db: Database, days: number, from: Place): Promise<RunBatch> {
+  return await db.transaction(async (tx) => {
+    const runs = await tx.query(lockOld, [days, from.endedAt, from.id]);
+    const ids = runs.map(({ id }) => id);
+    if (ids.length === 0) return nothing;
+    return { runs: ids.length, blobKeys: await deleteLockedRuns(tx, ids), next: runs.at(-1) ?? null };
+  });
+}

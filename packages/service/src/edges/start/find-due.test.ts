@@ -1,0 +1,212 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, expect, it, test } from 'vitest';
+import { type DueLoops, listDueLoops } from '../../../test/due-loops.ts';
+import { openTestService } from '../../../test/service.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { makeFindDue } from './find-due.ts';
+
+const service = await openTestService();
+const { db } = service.deps;
+let loops: DueLoops;
+let runId: string;
+beforeAll(async () => {
+  loops = await listDueLoops(service);
+  ({ runId } = await service.startExecution());
+  // No run of the tests waits in the queue or for its index.
+  await db.query('DELETE FROM run_search_waiting');
+});
+afterAll(() => loops.close());
+
+class RolledBack extends Error {}
+
+/** Calls `prepare` in a transaction that is rolled back. Returns the loops that have work in it. Foreign keys are off. */
+async function dueAfter(prepare: (tx: Queryable) => Promise<unknown>): Promise<string[]> {
+  let names: string[] = [];
+  const look = db.transaction(async (tx) => {
+    await tx.query('SET LOCAL session_replication_role = replica');
+    await prepare(tx);
+    names = await loops.findNames(tx);
+    throw new RolledBack();
+  });
+  await expect(look).rejects.toThrow(RolledBack);
+  return names;
+}
+
+const setExecution = (columns: string) => `UPDATE executions SET ${columns} WHERE run_id = '${runId}'`;
+const subscription = randomUUIDv7();
+const subscribe = (tx: Queryable) =>
+  tx.query(
+    `INSERT INTO event_subscriptions (id, team_id, url, events, vault_key_id, sealed_secret)
+     VALUES ($1, $2, 'https://hooks.example.com', '{run.created}', 'key', '')`,
+    [subscription, service.teamId],
+  );
+const deliver = async (tx: Queryable, more: string) => {
+  await subscribe(tx);
+  await tx.query(`INSERT INTO event_deliveries (subscription_id, event, data) VALUES ($1, 'run.created', '{}')`, [
+    subscription,
+  ]);
+  await tx.query(`UPDATE event_deliveries SET ${more}`);
+};
+const fire = (columns: string, values: string) =>
+  `INSERT INTO schedule_fires (schedule_id, outcome, ${columns})
+   SELECT id, ${values} FROM schedules`;
+
+/** Inserts a schedule that is due in the given time. */
+const schedule = (dueIn: string) => async (tx: Queryable) => {
+  await tx.query(
+    `INSERT INTO schedules (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, overlap, enabled, next_run_at,
+       creator_kind, creator_uid, editor_kind, editor_uid)
+     VALUES ($1, $2, 'S', '@every 1h', 'UTC', now(), 'Do it.', 'skip', true, now() + interval '${dueIn}', 'user', 'u', 'user', 'u')`,
+    [randomUUIDv7(), service.teamId],
+  );
+};
+const automation = (tx: Queryable) =>
+  tx.query(
+    `INSERT INTO automations (uid, factory_uid, team_id, name, prompt, enabled, triggers, overlap, creator_kind, creator_uid, editor_kind, editor_uid)
+     VALUES ('a', 'f', $1, 'A', 'Do it.', true, '[]', 'queue', 'user', 'u', 'user', 'u')`,
+    [service.teamId],
+  );
+const source = (dueIn: string, claim: string) => `
+  INSERT INTO factory_sources (factory_uid, team_id, owner, repo, folder, poll_interval_seconds, set_by_uid, due_at, claim, claimed_until)
+  VALUES ('f', '${service.teamId}', 'o', 'r', '', 60, 'u', now() + interval '${dueIn}', ${claim})`;
+const outage = (probeIn: string) => `
+  INSERT INTO model_outages (provider, began_at, reason, next_probe_at) VALUES ('openai', now(), 'r', now() + interval '${probeIn}')`;
+const request = (age: string) => `
+  INSERT INTO open_model_requests (id, run_id, execution_id, accounts, reserved_usd, known_usage, service_instance_id, created_at)
+  VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '{}', 0, '{}', gen_random_uuid(), now() - interval '${age}')`;
+
+type Prepare = string | ((tx: Queryable) => Promise<unknown>);
+
+/** Work, and the loops that have to do it; none if it is not due yet. */
+const cases: readonly (readonly [what: string, prepare: () => Prepare, due: readonly string[]])[] = [
+  ['a schedule whose time has come', () => schedule('-1 second'), ['firing schedules']],
+  ['a schedule within the horizon of a round', () => schedule('1 second'), ['firing schedules']],
+  ['a schedule of later', () => schedule('1 minute'), []],
+  [
+    'a fire that waits',
+    () => async (tx) => {
+      await schedule('1 hour')(tx);
+      await tx.query(fire('due_at', `'waiting', now()`));
+    },
+    ['starting runs that waited for the end of another'],
+  ],
+  [
+    'a fire that replaces a run',
+    () => async (tx) => {
+      await schedule('1 hour')(tx);
+      await tx.query(fire('due_at, run_id, cancels_previous', `'started', now(), gen_random_uuid(), true`));
+    },
+    ['cancelling runs for newer ones of a schedule'],
+  ],
+  [
+    'a start that waits',
+    () => async (tx) => {
+      await automation(tx);
+      await tx.query(`INSERT INTO automation_starts (automation_uid, fire_id) VALUES ('a', gen_random_uuid())`);
+    },
+    ['starting deliveries that waited for the end of a run'],
+  ],
+  [
+    'a start that replaces a run',
+    () =>
+      `INSERT INTO automation_starts (automation_uid, fire_id, run_id, cancels_previous) VALUES ('a', gen_random_uuid(), gen_random_uuid(), true)`,
+    ['cancelling runs for newer ones of an automation'],
+  ],
+  ['a queued execution', () => setExecution(`phase = 'queued', available_at = now()`), ['assigning work']],
+  [
+    'a queued execution that pauses',
+    () => setExecution(`phase = 'queued', available_at = now() + interval '1 hour'`),
+    [],
+  ],
+  [
+    'an assignment that no worker claimed',
+    () => async (tx) => {
+      await tx.query(setExecution(`phase = 'assigned', claim_deadline = now() - interval '1 second'`));
+      await tx.query('UPDATE runs SET assignment_id = gen_random_uuid() WHERE id = $1', [runId]);
+    },
+    ['the reconciler'],
+  ],
+  [
+    'an assignment with time left',
+    () => setExecution(`phase = 'assigned', claim_deadline = now() + interval '1 hour'`),
+    [],
+  ],
+  [
+    'a lease that is over',
+    () => setExecution(`phase = 'running', lease_until = now() - interval '1 second'`),
+    ['the reconciler'],
+  ],
+  [
+    'a deadline that has passed',
+    () => setExecution(`phase = 'running', deadline_at = now() - interval '1 second'`),
+    ['the reconciler'],
+  ],
+  ['a deadline of later', () => setExecution(`phase = 'running', deadline_at = now() + interval '1 hour'`), []],
+  [
+    'an idle time that is over',
+    () => setExecution(`phase = 'idle', idle_until = now() - interval '1 second'`),
+    ['the reconciler'],
+  ],
+  ['an idle time that is not over', () => setExecution(`phase = 'idle', idle_until = now() + interval '1 hour'`), []],
+  [
+    'a stop that is late',
+    () => setExecution(`phase = 'stopping', stop_reason = 'ordered', stop_deadline = now() - interval '1 second'`),
+    ['the reconciler'],
+  ],
+  [
+    'a cancel that has not reached all runs',
+    () => `UPDATE runs SET cascade_at = now() WHERE id = '${runId}'`,
+    ['the reconciler'],
+  ],
+  ['a transcript in rows', () => setExecution(`phase = 'ended', transcript_bytes = 1`), ['composing transcripts']],
+  [
+    'a run without its words',
+    () => `INSERT INTO run_search_waiting (run_ids) VALUES ('{${runId}}')`,
+    ['the words of new runs'],
+  ],
+  [
+    'a delivery that is due',
+    () => (tx) => deliver(tx, 'next_attempt_at = now()'),
+    ['delivering events', 'settling deliveries without their key'],
+  ],
+  [
+    'a delivery whose next attempt is later',
+    () => (tx) => deliver(tx, `next_attempt_at = now() + interval '1 minute'`),
+    [],
+  ],
+  [
+    'a delivery that could not be signed',
+    () => (tx) => deliver(tx, `status = 'failed', unsigned_since = now()`),
+    ['settling deliveries without their key'],
+  ],
+  ['a source that is due', () => source('-1 second', 'NULL, NULL'), ['syncing factories with their repositories']],
+  ['a source of later', () => source('1 hour', 'NULL, NULL'), []],
+  [
+    'a source whose sync died',
+    () => source('1 hour', `gen_random_uuid(), now() - interval '1 second'`),
+    ['syncing factories with their repositories'],
+  ],
+  ['a provider to probe', () => outage('-1 second'), ['probing model providers']],
+  ['a provider to probe later', () => outage('1 minute'), []],
+  ['a model request of a dead process', () => request('2 minutes'), ['model requests of dead processes']],
+  ['a young model request', () => request('1 second'), []],
+];
+
+it('finds no work in an idle service', async () => {
+  expect(await dueAfter(async () => undefined)).toEqual([]);
+});
+
+test.for(cases)('finds the loops for %s', async ([, prepare, due]) => {
+  const work = prepare();
+  expect(await dueAfter((tx) => (typeof work === 'string' ? tx.query(work) : work(tx)))).toEqual([...due].sort());
+});
+
+it('has a case for each loop that says when it has work', () => {
+  const tested = new Set(cases.flatMap(([, , due]) => due));
+  expect([...loops.names].sort()).toEqual([...tested].sort());
+});
+
+it('asks nothing if no loop has statements', async () => {
+  const query = () => Promise.reject(new Error('no statement is expected'));
+  expect(await makeFindDue({ query }, [])()).toEqual([]);
+});

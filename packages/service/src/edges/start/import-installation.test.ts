@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createEmptyDatabase } from '../../../test/database.ts';
+import { openTestSubscriptions } from '../../../test/subscriptions.ts';
+import { openVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
+import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
+import { exportDatabase } from '../../platform/store/transfer/export.ts';
+import { createSubscription } from '../../runs/subscriptions/subscriptions.ts';
+import { importInstallation } from './import-installation.ts';
+
+const source = await openTestSubscriptions();
+const { db } = source.database;
+
+let folder: string;
+let oldFolder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-import-'));
+  oldFolder = path.join(folder, 'old');
+  file = path.join(folder, 'export');
+  await mkdir(oldFolder);
+  const vault = await openVault(oldFolder, undefined);
+  await createSubscription(db, vault, source.teamId, {
+    url: source.receiver.url,
+    events: ['run.ended'],
+    enabled: true,
+  });
+  await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** Imports into a new database and a new data folder, which `prepare` may change first. */
+async function imported(prepare: (dataFolder: string) => Promise<unknown>, secretsKey?: string) {
+  const database = await createEmptyDatabase();
+  const dataFolder = path.join(folder, 'new');
+  await mkdir(dataFolder);
+  await prepare(dataFolder);
+  try {
+    const place = { dataFolder, databaseUrl: database.url, ...(secretsKey ? { secretsKey } : {}) };
+    return { dataFolder, ...(await importInstallation(place, file)) };
+  } finally {
+    await database.drop();
+  }
+}
+
+test('is silent where the key was copied before', async () => {
+  const { keyProblem } = await imported((to) => copyFile(secretsKeyFile(oldFolder), secretsKeyFile(to)));
+  expect(keyProblem).toBeNull();
+});
+
+test('says which file to copy where there is none, and makes none itself', async () => {
+  const { dataFolder, keyProblem } = await imported(async () => undefined);
+  const target = secretsKeyFile(dataFolder);
+  expect(keyProblem).toContain(`${target} is missing`);
+  expect(keyProblem).toContain(`Copy secrets-key to ${target} from the data folder that they come from`);
+  await copyFile(secretsKeyFile(oldFolder), target);
+});
+
+test('says that the file or the setting holds another key', async () => {
+  const { keyProblem } = await imported((to) => openVault(to, undefined));
+  expect(keyProblem).toContain('does not hold the key that opens the secrets of 1 event subscription');
+  await rm(path.join(folder, 'new'), { recursive: true });
+  const other = await imported(async () => undefined, randomBytes(32).toString('base64'));
+  expect(other.keyProblem).toContain('RUNYARD_SECRETS_KEY is not the key');
+});
+
+test('names secrets of every kind that the key does not open', async () => {
+  await db.query('DELETE FROM event_subscriptions');
+  await db.query(
+    `INSERT INTO stored_secrets (id, team_id, name, vault_key_id, sealed_value) SELECT gen_random_uuid(), $1, name, 'gone', '' FROM unnest('{A,B}'::text[]) AS name`,
+    [source.teamId],
+  );
+  await db.query(
+    `INSERT INTO mcp_servers (id, team_id, name, command, vault_key_id, sealed_values) VALUES (gen_random_uuid(), $1, 'M', 'm', 'gone', '')`,
+    [source.teamId],
+  );
+  await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
+  try {
+    const { keyProblem } = await imported(async () => undefined);
+    expect(keyProblem).toContain('the key that opens 2 stored secrets, the values of 1 MCP server, so runs');
+  } finally {
+    await db.query('DELETE FROM stored_secrets');
+    await db.query('DELETE FROM mcp_servers');
+  }
+});
+
+test('counts the rows whose blob was missing when the file was written', async () => {
+  const run = await source.newRun();
+  const blobs = await openFolderBlobs(path.join(oldFolder, 'blobs'));
+  await blobs.put('artifacts/there', Readable.from([Buffer.from('x')]), { maxBytes: 10 });
+  await db.query(
+    `INSERT INTO run_skills (id, run_id, position, name, description, owner, repo, path, commit_id, blob_key)
+     SELECT gen_random_uuid(), $1, n, n, '', 'o', 'r', '', '', key FROM (VALUES (0, 'artifacts/there'), (1, 'skills/gone')) AS s (n, key)`,
+    [run],
+  );
+  await exportDatabase({ db, blobs, to: file });
+  expect((await imported(async () => undefined)).missingBlobs).toBe(1);
+});

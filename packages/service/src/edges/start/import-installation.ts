@@ -1,0 +1,42 @@
+import { readVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
+import { type DataPlace, withStore } from '../../platform/store/transfer/data-folder.ts';
+import type { TransferResult } from '../../platform/store/transfer/export.ts';
+import { importDatabase } from '../../platform/store/transfer/import.ts';
+import { runBlobs } from '../../runs/runs/delete/run-blobs.ts';
+import { reportMissingBlobs } from '../retention/blobs.ts';
+import { findKeyProblem } from './find-key-problem.ts';
+
+export interface ImportResult extends TransferResult {
+  /** Why the key of this installation does not decrypt the imported secrets, and which file to copy; null: it decrypts them. */
+  readonly keyProblem: string | null;
+  /** Number of rows whose blob the file does not have: it was missing when the file was written. */
+  readonly missingBlobs: number;
+}
+
+/**
+ * Fills an empty database and blob folder from the file `from`, and checks that the key decrypts the secrets in it and that no blob is
+ * missing. The service must not run. Rejects with a message for a person.
+ */
+export async function importInstallation(
+  place: DataPlace & { readonly secretsKey?: string },
+  from: string,
+): Promise<ImportResult> {
+  const { dataFolder, secretsKey } = place;
+  return await withStore(place, async (db, blobs) => {
+    const result = await importDatabase({ db, blobs, from });
+    const vault = await readVault(dataFolder, secretsKey);
+    const keyProblem = await findKeyProblem(db, {
+      keyIds: vault?.keyIds ?? [],
+      file: secretsKeyFile(dataFolder),
+      isSetting: secretsKey !== undefined,
+    });
+    const missingBlobs = await reportMissingBlobs({
+      db,
+      blobs,
+      columns: runBlobs,
+      log: { error: () => {} },
+      goOn: async () => {},
+    });
+    return { ...result, keyProblem, missingBlobs };
+  });
+}

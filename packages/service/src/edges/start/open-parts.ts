@@ -1,0 +1,156 @@
+/** Opens what the domains share: database, blobs, keys, models. */
+import { randomUUIDv7 } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
+import { loadSigner } from '../../platform/secrets/signer.ts';
+import { openVault } from '../../platform/secrets/vault.ts';
+import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
+import { openDatabase } from '../../platform/store/database/database.ts';
+import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
+import { watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
+import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
+import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
+import { readLimits } from '../../runs/conversations/read-limits.ts';
+import { defaultTiming, type ExecutionDeps } from '../../runs/executions/deps.ts';
+import { openNotices } from '../../runs/executions/notices.ts';
+import { limitsOf } from '../../runs/harness-support/events/event-budget.ts';
+import { bootstrap } from '../../team/access/keys/bootstrap.ts';
+import { openKeyDirectory } from '../../team/access/keys/directory.ts';
+import { openKeyWatch } from '../../team/access/keys/watch.ts';
+import { openCodeHosts } from '../../team/code-hosts/code-hosts.ts';
+import { openContentPolicy } from '../../team/content-policy/content-policy.ts';
+import { openModels } from '../../team/models/models.ts';
+import { probeEndpoint } from '../../team/models/probe-endpoint.ts';
+import { readFolder } from '../../team/skills/domain.ts';
+import { openSkillLibrary } from '../../team/skills/library.ts';
+import { fireAutomationsWith } from '../../triggers/automations/fire.ts';
+import { startAutomationsWith } from '../../triggers/automations/start.ts';
+import { noticePushes } from '../../triggers/definitions/source/pushes.ts';
+import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
+import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
+import type { ServiceDeps } from '../http/server/deps.ts';
+import { StartProblem } from './start-problem.ts';
+import type { Undo } from './undo.ts';
+
+interface PartOptions {
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly dataDir: string;
+  baseUrl(): string;
+  webhookBaseUrl(): string;
+  /** Called after each part; throws when the start must end. */
+  took(part: string): void;
+  readonly undo: Undo;
+}
+
+/** Opens everything that the domains need. `undo` gets the steps that close it. */
+export async function openParts(options: PartOptions): Promise<ServiceDeps> {
+  const { settings, log, dataDir, baseUrl, webhookBaseUrl, took, undo } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const embedded = settings.RUNYARD_DATABASE_URL
+    ? null
+    : await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), log });
+  if (embedded) undo.add(() => embedded.stop());
+  took('database');
+
+  const db = await openDatabase({
+    address: embedded ? embedded.connection : { connectionString: settings.RUNYARD_DATABASE_URL ?? '' },
+    maxConnections: settings.RUNYARD_DATABASE_CONNECTIONS,
+    log,
+  });
+  undo.add(() => db.close());
+  const freeSpace = watchFreeSpace({
+    folder: dataDir,
+    ...(embedded && { reserveFile: path.join(dataDir, 'disk-reserve') }),
+    log,
+  });
+  const applied = await migrateDatabase(db);
+  if (applied.length > 0) log.info({ applied }, 'database migrated');
+  took('migrations');
+
+  const firstKey = await bootstrap(db, { dataDir, key: settings.RUNYARD_BOOTSTRAP_KEY });
+  const opened = await openModels(settings, { log, probe: probeEndpoint });
+  if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
+  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+  const policyFile = settings.RUNYARD_CONTENT_POLICY_FILE;
+  const policy = policyFile
+    ? await openContentPolicy(policyFile, { log, key: settings.RUNYARD_CONTENT_POLICY_KEY })
+    : undefined;
+  if (policy && !policy.ok) throw new StartProblem(policy.problems.join('\n'));
+  if (policy) undo.add(() => policy.policy.close());
+  const deps: ExecutionDeps = {
+    db,
+    log,
+    notices: await openNotices(db),
+    timing: {
+      ...defaultTiming,
+      leaseSeconds: settings.RUNYARD_LEASE_SECONDS,
+      reconnectGraceSeconds: settings.RUNYARD_RECONNECT_GRACE_SECONDS,
+      claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
+    },
+    limits: limitsOf(settings),
+    secrets: [...secretsOf(settings), ...('key' in firstKey ? [firstKey.key] : [])],
+    vault,
+    random: Math.random,
+  };
+  const blobs = keptByExports(await openFolderBlobs(path.join(dataDir, 'blobs')), db);
+  const signing = await loadSigner(db);
+  const codeHosts = openCodeHosts({
+    db,
+    vault,
+    template: settings.RUNYARD_CODE_HOST_URL,
+    apiUrl: settings.RUNYARD_CODE_HOST_API_URL,
+  });
+  const keys = await openKeyDirectory(db, log);
+  undo.add(async () => keys.close());
+  const keyWatch = await openKeyWatch(db, log);
+  undo.add(async () => keyWatch.close());
+  const webhooks = await openWebhookDirectory(db, vault);
+  undo.add(async () => webhooks.close());
+  const submitDeps = { executionDeps: deps, blobs, models: opened.models };
+  took('wiring');
+  return {
+    db,
+    blobs,
+    settings,
+    baseUrl,
+    log,
+    models: opened.models,
+    ...(policy ? { contentPolicy: policy.policy } : {}),
+    executionDeps: deps,
+    signing,
+    vault,
+    codeHosts,
+    skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
+    sourceReader: openSourceReader({ codeHosts, folder: readFolder(dataDir) }),
+    keys,
+    keyWatch,
+    webhooks,
+    webhookBaseUrl,
+    startAutomations: noticePushes(startAutomationsWith(submitDeps)),
+    fireAutomations: fireAutomationsWith(submitDeps),
+    bodies: makeBodyBudget(),
+    conversationReads: makeBodyBudget(readLimits),
+    serviceInstanceId: randomUUIDv7(),
+    sidecarImage: settings.RUNYARD_SIDECAR_IMAGE,
+    freeSpace,
+    databaseProblem: () => embedded?.problem() ?? null,
+  };
+}
+
+/** Returns the secrets of the service. They are removed from texts of agents; only an agent without a sandbox could read one. */
+function secretsOf(settings: Settings): string[] {
+  return [
+    settings.RUNYARD_ANTHROPIC_API_KEY,
+    settings.RUNYARD_OPENAI_API_KEY,
+    settings.RUNYARD_GOOGLE_API_KEY,
+    settings.RUNYARD_MODEL_KEY,
+    settings.RUNYARD_CONTENT_POLICY_KEY,
+    settings.RUNYARD_BOOTSTRAP_KEY,
+    settings.RUNYARD_SECRETS_KEY,
+    settings.RUNYARD_DATABASE_URL,
+  ].filter((secret) => secret !== undefined);
+}

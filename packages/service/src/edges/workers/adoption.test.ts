@@ -1,0 +1,104 @@
+/** The leases of executions whose sandboxes continue without their worker. */
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { insertWorkerKey } from '../../../test/key.ts';
+import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
+import { type Hub, openHub } from './hub.ts';
+
+const graceSeconds = 5;
+let t: TestExecutions;
+let hub: Hub;
+let keyId: string;
+beforeEach(async () => {
+  t = await openTestExecutions({ timing: { reconnectGraceSeconds: graceSeconds } });
+  keyId = await insertWorkerKey(t.deps.db, t.teamId);
+  hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
+});
+afterEach(async () => {
+  await hub.close();
+  await t.close();
+});
+
+type HelloMembers = Partial<Extract<WorkerMessage, { type: 'worker_hello' }>['data']>;
+
+async function connect(more: HelloMembers) {
+  const sent: ServiceMessage[] = [];
+  const send = (message: ServiceMessage) => void sent.push(message);
+  const connection = await hub.connect({ workerId: 'runyard-a', teamId: null, keyId, send, end: () => {} });
+  const sandbox = { backend: 'bubblewrap' as const, features: [], missing: [] };
+  await connection.message({
+    type: 'worker_hello',
+    data: { worker_id: 'runyard-a', instance_id: 'i', slots: 1, executions: [], sandbox, draining: false, ...more },
+  });
+  return { sent, connection };
+}
+
+/** Our worker claims a run, and its connection is lost. */
+async function claimAndLose(adoptSeconds: number | undefined) {
+  const worker = await connect(adoptSeconds === undefined ? {} : { adopt_seconds: adoptSeconds });
+  await t.newRun();
+  const assigned = await vi.waitFor(
+    () => worker.sent.find((message) => message.type === 'task_assignment')?.data ?? expect.fail('no assignment'),
+    { timeout: 30_000 },
+  );
+  const names = { task_id: assigned.task_id, execution_id: assigned.execution_id };
+  await worker.connection.message({ type: 'task_claimed', data: { ...names, worker_id: 'runyard-a' } });
+  await worker.connection.closed();
+  const welcome = worker.sent.find((message) => message.type === 'worker_welcome');
+  return { names, token: welcome?.data.token ?? expect.fail('no token') };
+}
+
+const leaseSeconds = async (): Promise<number> => {
+  const text =
+    'SELECT extract(epoch FROM lease_until - clock_timestamp())::float8 AS rest FROM executions ORDER BY number';
+  const { rows } = await t.deps.db.pool.query<{ rest: number }>(text);
+  return rows[0]?.rest ?? Number.NaN;
+};
+const stateNow = async () => (await t.deps.db.pool.query('SELECT state FROM runs')).rows[0]?.state;
+
+test.each([
+  [undefined, 0, graceSeconds],
+  [0, 0, graceSeconds],
+  [120, 120, 140],
+])(
+  'leaves an execution of a worker with adopt_seconds %s more than %i and at most %i seconds',
+  async (adopt, least, most) => {
+    await claimAndLose(adopt);
+    const rest = await leaseSeconds();
+    expect(rest).toBeGreaterThan(least);
+    expect(rest).toBeLessThanOrEqual(most);
+  },
+);
+
+test('gives the executions to the next process that shows the token of the worker', async () => {
+  const { names, token } = await claimAndLose(120);
+  const next = await connect({ token, executions: [names], adopt_seconds: 120 });
+  expect(next.sent.map(({ type }) => type)).not.toContain('task_cancellation');
+  await next.connection.message({ type: 'task_completed', data: { ...names, message: 'done' } });
+  // It ended before its agent had started: it is tried again, perhaps at once.
+  expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
+});
+
+test('gives nothing to a process of the same name without the token, and has it end the sandbox', async () => {
+  const { names } = await claimAndLose(120);
+  const thief = await connect({ executions: [names], adopt_seconds: 120 });
+  expect(thief.sent.find(({ type }) => type === 'task_cancellation')?.data).toMatchObject(names);
+  expect(await stateNow()).toBe('CLAIMED');
+});
+
+test('takes an execution for lost at once when the next process does not list it', async () => {
+  const { token } = await claimAndLose(120);
+  await connect({ token, adopt_seconds: 120 });
+  // The run is tried again: it waits, or the process has it already.
+  expect(await stateNow()).toMatch(/^(QUEUED|PENDING)$/);
+});
+
+test('takes an execution for lost when no process has adopted it in time', async () => {
+  await claimAndLose(120);
+  await reconcile(t.deps);
+  expect(await stateNow()).toBe('CLAIMED');
+  await t.deps.db.pool.query("UPDATE executions SET lease_until = clock_timestamp() - interval '1 second'");
+  await reconcile(t.deps);
+  expect(await stateNow()).toBe('QUEUED');
+});

@@ -1,0 +1,56 @@
+import type { FastifyInstance } from 'fastify';
+import type { Domain } from '../../platform/domain.ts';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';
+import { queuedExecutions } from '../../runs/executions/queue/assign.ts';
+import type { KeyWatch } from '../../team/access/keys/watch.ts';
+import { type Hub, openHub } from './hub.ts';
+import { forgetUnusedInstances } from './instances.ts';
+import { dropConnectionsOfDeadServices } from './lost-connections.ts';
+import type { WorkerPrincipal } from './principal.ts';
+import { serveWorkerSockets } from './socket.ts';
+
+interface WorkerDeps {
+  readonly executionDeps: ExecutionDeps;
+  readonly keyWatch: Pick<KeyWatch, 'watch'>;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
+  /** See `HubOptions`. */
+  readonly sidecarImage?: string | undefined;
+}
+
+/** `authenticate` returns the owner of an `Authorization` header; null: 401. */
+export function workersDomain(
+  { executionDeps: deps, keyWatch, serviceInstanceId, sidecarImage }: WorkerDeps,
+  authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,
+): Domain {
+  let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
+  return {
+    name: 'workers',
+    routes: async (app: FastifyInstance) => {
+      const hub = openHub(deps, { serviceInstanceId, sidecarImage });
+      const closeSockets = serveWorkerSockets(app.server, { hub, log: deps.log, authenticate, keyWatch });
+      opened = { hub, closeSockets };
+    },
+    loops: async () => [
+      {
+        name: 'assigning work',
+        everyMs: 1_000,
+        due: [queuedExecutions],
+        work: async () => await opened?.hub.dispatch(),
+      },
+      { name: 'recording lost connections', everyMs: 1_000, work: async () => await opened?.hub.recordLosses() },
+      { name: 'sending stop orders', everyMs: 1_000, work: async () => await opened?.hub.sendStopOrders() },
+      {
+        name: 'the sweep of dead services',
+        everyMs: 5_000,
+        work: () => dropConnectionsOfDeadServices(deps, serviceInstanceId, serviceSilentSeconds),
+      },
+      { name: 'the sweep of worker instances', everyMs: 60_000, work: () => forgetUnusedInstances(deps.db) },
+    ],
+    close: async () => {
+      opened?.closeSockets();
+      await opened?.hub.close();
+    },
+  };
+}

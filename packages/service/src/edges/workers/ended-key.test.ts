@@ -1,0 +1,121 @@
+/** Connections that a key opened end with the key, on every service process. */
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { newPerson, teamUidOf } from '../../../test/people.ts';
+import { acceptedWorker, rawHello, startTestProcess, type TestProcess } from '../../../test/process.ts';
+import { openTestService } from '../../../test/service.ts';
+import { followStream } from '../../../test/stream.ts';
+
+const service = await openTestService();
+let processes: TestProcess[] = [];
+beforeAll(async () => {
+  processes = [await startTestProcess(service.deps, checkEveryMs), await startTestProcess(service.deps, checkEveryMs)];
+});
+afterAll(async () => {
+  for (const process of processes) await process.close();
+});
+
+/** The processes look at keys without a notice after the tests only. */
+const checkEveryMs = 3_600_000;
+
+/** Sockets and streams of the key on all processes; returns when each of them ended, as `performance.now()`. */
+async function openAll(key: string): Promise<Promise<number>[]> {
+  const runId = await service.newRun();
+  const ends: Promise<number>[] = [];
+  for (const { baseUrl } of processes) {
+    const worker = await acceptedWorker(baseUrl, key, 'box');
+    worker.say(rawHello({ worker_id: 'box' }));
+    await worker.roundTrip();
+    ends.push(
+      vi.waitFor(() => worker.closedAt() ?? Promise.reject(new Error('the socket is open')), {
+        timeout: 60_000,
+        interval: 10,
+      }),
+    );
+    for (const path of [`/agent/runs/${runId}/events`, '/agent/runs/events']) {
+      const reader = await followStream({ ...service, baseUrl }, path, undefined, key);
+      ends.push(reader.ended.then(() => performance.now()));
+    }
+  }
+  return ends;
+}
+
+const keyIdOf = async (key: string) => {
+  const rows = await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [
+    key.slice(-4),
+  ]);
+  return rows[0]?.id ?? '';
+};
+
+describe('ends the sockets and streams of a key at once on every process', () => {
+  test('after the key was deleted', async () => {
+    const key = await service.newKey();
+    const others = await openAll(await service.newKey());
+    const ends = await openAll(key);
+    const gone = await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
+    expect(gone.status, gone.text).toBeLessThan(300);
+    await Promise.all(ends);
+    const first = await Promise.race([...others, service.request('GET', '/keys').then(() => 'they are open')]);
+    expect(first, 'those of another key go on').toBe('they are open');
+    for (const process of processes) await expect(acceptedWorker(process.baseUrl, key, 'box')).rejects.toThrow('401');
+    await service.deps.db.query('DELETE FROM api_keys WHERE NOT is_operator');
+    await service.deps.db.query("SELECT pg_notify('runyard_keys', '')");
+    await Promise.all(others);
+  });
+
+  test('after the key expired', async () => {
+    const key = await service.newKey({ expiresIn: '1 hour' });
+    const ends = await openAll(key);
+    const setAt = performance.now();
+    await service.deps.db.query(
+      `WITH ending AS (UPDATE api_keys SET expires_at = clock_timestamp() + interval '2 seconds' WHERE last_four = $1)
+       SELECT pg_notify('runyard_keys', '')`,
+      [key.slice(-4)],
+    );
+    for (const endedAt of await Promise.all(ends)) expect(endedAt - setAt).toBeGreaterThan(1_900);
+  });
+});
+
+describe('ends the worker of a person on every process', () => {
+  const becomes = {
+    'after the person became a viewer': (member: string) =>
+      service.request('PATCH', member, { body: { role: 'viewer' } }),
+    'after the person was removed from the team': (member: string) => service.request('DELETE', member),
+  };
+  test.each(Object.entries(becomes))('%s', async (_, change) => {
+    const team = await teamUidOf(service);
+    const person = await newPerson(service, team, 'member');
+    const workers: Awaited<ReturnType<typeof acceptedWorker>>[] = [];
+    for (const { baseUrl } of processes) {
+      const worker = await acceptedWorker(baseUrl, person.key, 'own');
+      worker.say(rawHello({ worker_id: 'own' }));
+      await worker.roundTrip();
+      workers.push(worker);
+    }
+    const changed = await change(`/teams/${team}/members/${person.uid}`);
+    expect(changed.status, changed.text).toBe(200);
+    const areClosed = () => workers.every((worker) => worker.closedAt() !== null);
+    await expect.poll(areClosed).toBe(true);
+    for (const { baseUrl } of processes)
+      await expect(acceptedWorker(baseUrl, person.key, 'own')).rejects.toThrow('401');
+  });
+});
+
+test('cuts off a worker that does not answer the close frame', async () => {
+  const key = await service.newKey();
+  const [process] = processes;
+  if (!process) throw new Error('no process');
+  const { hostname, port } = new URL(process.baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `GET /api/v1/selfhosted/worker/ws?worker_id=mute HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+  );
+  const closed = new Promise<number>((resolve) => socket.on('close', () => resolve(performance.now())));
+  socket.resume();
+  const isThere = () => service.deps.db.query("SELECT FROM worker_connections WHERE worker_id = 'mute'");
+  await vi.waitFor(async () => expect(await isThere()).toHaveLength(1), { timeout: 60_000 });
+  await service.request('DELETE', `/keys/${await keyIdOf(key)}`);
+  const deletedAt = performance.now();
+  // `ws` itself waits 30 s for the other side.
+  expect((await closed) - deletedAt).toBeLessThan(25_000);
+});

@@ -1,0 +1,87 @@
+/** Handles the start of a worker's connection: gives it the executions that the worker still runs. */
+import { imagesFeature, type WorkerHello } from '@runyard/contract/worker-protocol';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../../runs/executions/lease/adopt.ts';
+import { endSandbox } from '../../runs/executions/reconcile/sandbox-end.ts';
+import { updateWorkerConnection } from './connection-rows.ts';
+import { findMissing } from './executions-of-connections.ts';
+import { findInstances, newInstance } from './instances.ts';
+import type { OpenConnection } from './open-connection.ts';
+import { lockOwnConnection } from './rights.ts';
+
+/** Orders the worker to end a sandbox at once. */
+export function orderStop(connection: OpenConnection, runId: string, executionId: string): void {
+  connection.send({ type: 'task_cancellation', data: { task_id: runId, execution_id: executionId, grace_ms: 0 } });
+}
+
+/**
+ * Handles the hello of our own worker and compares its list with the database, in both directions. The worker is ordered to end
+ * sandboxes that the database does not assign to it. Executions are lost if the database assigns them to it, or to an instance that it
+ * proves to replace, and it does not list them. A worker without a valid token is a new instance and gets a token. Throws
+ * `ConnectionEnded`.
+ */
+export async function greet(deps: ExecutionDeps, connection: OpenConnection, { data }: WorkerHello): Promise<void> {
+  const { slots, draining, sandbox, adopt_seconds: adoptSeconds = 0 } = data;
+  const { workerId } = connection;
+  const listed = data.executions.map((execution) => execution.execution_id);
+  const greeted = await deps.db.transaction(async (tx) => {
+    await lockOwnConnection(tx, connection.id);
+    const known = connection.instanceId ?? (await findInstances(tx, connection, data.token ? [data.token] : []))[0];
+    const issued = known === undefined ? await newInstance(tx, connection) : null;
+    const instanceId = known ?? issued?.id ?? '';
+    await updateWorkerConnection(tx, { id: connection.id, instanceId, slots, draining, sandbox, adoptSeconds });
+    await nameInstance(tx, connection.id, instanceId);
+    const adopted = await adoptExecutions(tx, {
+      connectionId: connection.id,
+      instanceId,
+      executionIds: listed,
+      leaseSeconds: deps.timing.leaseSeconds,
+    });
+    const replaced = await findInstances(tx, connection, data.replaced_tokens ?? []);
+    return { instanceId, token: issued?.token, adopted, replaced: replaced.filter((id) => id !== instanceId) };
+  });
+  const { instanceId, token, adopted, replaced } = greeted;
+  connection.instanceId = instanceId;
+  connection.slots = slots;
+  connection.runsImages = sandbox.features.includes(imagesFeature);
+  connection.draining = draining;
+  const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
+  for (const { id, runId } of adopted)
+    connection.executions.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), leaving: false });
+  for (const { task_id: runId, execution_id: executionId } of data.executions) {
+    if (connection.executions.get(executionId)?.runId !== runId) orderStop(connection, runId, executionId);
+  }
+  const known = [...listed, ...connection.executions.keys()];
+  const instanceIds = [instanceId, ...replaced];
+  for (const executionId of await findMissing(deps.db, { connectionId: connection.id, instanceIds, listed: known })) {
+    await endSandbox(deps, executionId, {
+      kind: 'lost',
+      message: `Worker ${workerId} was restarted and its sandbox ended with it.`,
+    });
+  }
+  if (token !== undefined) connection.send({ type: 'worker_welcome', data: { token } });
+  connection.ready = true;
+}
+
+/**
+ * Handles a worker that sent no hello. The public worker lists no executions when it connects again: assume that it still runs the
+ * executions of lost connections with its name, team and pool. It does not report whether it runs containers: `runsImages` is assumed.
+ * Throws `ConnectionEnded`.
+ */
+export async function greetPublicWorker(
+  deps: ExecutionDeps,
+  connection: OpenConnection,
+  runsImages: boolean,
+): Promise<void> {
+  const adopted = await deps.db.transaction(async (tx) => {
+    await lockOwnConnection(tx, connection.id);
+    return await adoptOfPublicWorker(tx, {
+      connectionId: connection.id,
+      leaseSeconds: deps.timing.leaseSeconds,
+    });
+  });
+  for (const { id, runId } of adopted)
+    connection.executions.set(id, { runId, assignmentId: null, idle: false, leaving: false });
+  connection.runsImages = runsImages;
+  connection.ready = true;
+}

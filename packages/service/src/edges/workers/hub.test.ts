@@ -1,0 +1,273 @@
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { insertWorkerKey } from '../../../test/key.ts';
+import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
+import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
+import { awaitChildren } from '../../runs/runs/tree/await-children.ts';
+import { type Hub, type HubConnection, openHub } from './hub.ts';
+
+let t: TestExecutions;
+let hub: Hub;
+let keyId: string;
+
+beforeEach(async () => {
+  t = await openTestExecutions({ timing: { cancelGraceSeconds: 300 } });
+  keyId = await insertWorkerKey(t.deps.db, t.teamId);
+  hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
+});
+
+afterEach(async () => {
+  await hub.close();
+  await t.close();
+});
+
+interface Fake {
+  readonly sent: ServiceMessage[];
+  readonly connection: HubConnection;
+  say(type: 'task_claimed' | 'task_completed', executionId: string, runId: string): Promise<void>;
+}
+
+const sandbox = { backend: 'bubblewrap' as const, features: [], missing: [] };
+
+function hello(
+  slots: number,
+  more: Partial<Extract<WorkerMessage, { type: 'worker_hello' }>['data']> = {},
+): WorkerMessage {
+  return {
+    type: 'worker_hello',
+    data: {
+      worker_id: 'runyard-a',
+      instance_id: 'i1',
+      slots,
+      executions: [],
+      sandbox,
+      draining: false,
+      ...more,
+    },
+  };
+}
+
+async function connect(
+  greeting: WorkerMessage | null,
+  workerId = 'runyard-a',
+  teamId: string | null = null,
+): Promise<Fake> {
+  const sent: ServiceMessage[] = [];
+  const connection = await hub.connect({
+    workerId,
+    teamId,
+    keyId,
+    send: (message) => sent.push(message),
+    end: () => {},
+  });
+  if (greeting) await connection.message(greeting);
+  return {
+    sent,
+    connection,
+    say: (type, execution_id, task_id) =>
+      connection.message(
+        type === 'task_claimed'
+          ? { type, data: { task_id, execution_id, worker_id: workerId } }
+          : { type, data: { task_id, execution_id, message: 'done' } },
+      ),
+  };
+}
+
+async function states(): Promise<string[]> {
+  const { rows } = await t.deps.db.pool.query('SELECT state FROM runs ORDER BY created_at, id');
+  return rows.map((row) => row.state);
+}
+
+const assignments = (fake: Fake) =>
+  fake.sent.flatMap((message) => (message.type === 'task_assignment' ? [message.data] : []));
+const orders = (fake: Fake) =>
+  fake.sent.flatMap((message) => (message.type === 'task_cancellation' ? [message.data] : []));
+
+/** The token that the service issued in its answer to the first hello. */
+function tokenOf(fake: Fake): string {
+  const [welcome] = fake.sent.flatMap((message) => (message.type === 'worker_welcome' ? [message.data] : []));
+  if (!welcome) throw new Error('no token was issued');
+  return welcome.token;
+}
+
+async function untilAssigned(fake: Fake, count: number) {
+  await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count), { timeout: 30_000 });
+  return assignments(fake);
+}
+
+test('assigns no more executions than a worker has slots, and the next one when a slot gets free', async () => {
+  const fake = await connect(hello(2));
+  for (let n = 0; n < 3; n += 1) await t.newRun();
+  const [first] = await untilAssigned(fake, 2);
+  await hub.dispatch();
+  expect((await states()).sort()).toEqual(['PENDING', 'PENDING', 'QUEUED']);
+  if (!first) throw new Error('no assignment');
+  await fake.say('task_claimed', first.execution_id, first.task_id);
+  await fake.say('task_completed', first.execution_id, first.task_id);
+  await untilAssigned(fake, 3);
+});
+
+test('assigns a rejected execution to another worker', async () => {
+  const full = await connect(hello(1));
+  await t.newRun();
+  const [first] = await untilAssigned(full, 1);
+  if (!first) throw new Error('no assignment');
+  const other = await connect(hello(1, { instance_id: 'i2' }));
+  await full.connection.message({
+    type: 'task_rejected',
+    data: { task_id: first.task_id, execution_id: first.execution_id, reason: 'full' },
+  });
+  const [second] = await untilAssigned(other, 1);
+  expect(second?.execution_id).toBe(first.execution_id);
+  expect(second?.env_vars).not.toEqual(first.env_vars);
+});
+
+test('queues an assignment again at once if its connection is lost before the claim', async () => {
+  const fake = await connect(hello(1));
+  await t.newRun();
+  await untilAssigned(fake, 1);
+  await fake.connection.closed();
+  expect(await states()).toEqual(['QUEUED']);
+});
+
+test('orders the stop of a sandbox whose assignment was taken back before its claim arrived', async () => {
+  const late = await connect(hello(1));
+  await t.newRun();
+  const [first] = await untilAssigned(late, 1);
+  if (!first) throw new Error('no assignment');
+  await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
+  await reconcile(t.deps);
+  await late.say('task_claimed', first.execution_id, first.task_id);
+  expect(orders(late)).toMatchObject([{ execution_id: first.execution_id, grace_ms: 0 }]);
+  expect(['QUEUED', 'PENDING']).toContain((await states())[0]);
+});
+
+test('does not let a worker whose assignment was taken back end the sandbox of the next one', async () => {
+  const late = await connect(hello(1));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(late, 1);
+  if (!first) throw new Error('no assignment');
+  const other = await connect(hello(1, { instance_id: 'i2' }));
+  await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
+  await reconcile(t.deps);
+  const [second] = await untilAssigned(other, 1);
+  expect(second?.execution_id).toBe(first.execution_id);
+  await other.say('task_claimed', first.execution_id, runId);
+  await late.say('task_completed', first.execution_id, runId);
+  expect(await states()).toEqual(['CLAIMED']);
+});
+
+test('counts a try for a worker that fails an assignment without claiming it', async () => {
+  const fake = await connect(hello(1));
+  await t.newRun();
+  const [first] = await untilAssigned(fake, 1);
+  if (!first) throw new Error('no assignment');
+  const failure = { phase: 'prepare' as const, reason: 'no_image' };
+  const data = { task_id: first.task_id, execution_id: first.execution_id, message: 'no image', failure };
+  await fake.connection.message({ type: 'task_failed', data });
+  const [, second] = await untilAssigned(fake, 2);
+  expect(second?.execution_id).not.toBe(first.execution_id);
+});
+
+test('sends a cancel to the worker with the grace that is left', async () => {
+  const fake = await connect(hello(1));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(fake, 1);
+  if (!first) throw new Error('no assignment');
+  expect(await cancelRun(t.deps, runId)).toBe('pending');
+  await fake.say('task_claimed', first.execution_id, runId);
+  expect(await cancelRun(t.deps, runId)).toBe('cancelled');
+  await vi.waitFor(() => expect(orders(fake)).toHaveLength(1), { timeout: 30_000 });
+  expect(orders(fake)[0]?.grace_ms).toBeGreaterThan(200_000);
+  await hub.sendStopOrders();
+  expect(orders(fake), 'it is told once').toHaveLength(1);
+});
+
+test('tries executions before INPROGRESS again at once if a restarted worker does not list them', async () => {
+  const before = await connect(hello(1));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(before, 1);
+  if (!first) throw new Error('no assignment');
+  await before.say('task_claimed', first.execution_id, runId);
+  await before.connection.closed();
+  const after = await connect(hello(1, { instance_id: 'i2', replaced_tokens: [tokenOf(before)] }));
+  const [second] = await untilAssigned(after, 1);
+  expect(second?.task_id).toBe(runId);
+  expect(second?.execution_id).not.toBe(first.execution_id);
+});
+
+test('keeps the executions of a reconnecting worker, and orders the end of those that it should not hold', async () => {
+  const before = await connect(hello(2));
+  const runId = await t.newRun();
+  const [first] = await untilAssigned(before, 1);
+  if (!first) throw new Error('no assignment');
+  await before.say('task_claimed', first.execution_id, runId);
+  await before.connection.closed();
+  const strange = '01a1fdad-b3cf-7c20-a9f8-51440e63fad9';
+  const held = [
+    { task_id: runId, execution_id: first.execution_id },
+    { task_id: strange, execution_id: strange },
+  ];
+  const after = await connect(hello(2, { token: tokenOf(before), executions: held }));
+  expect(orders(after)).toMatchObject([{ execution_id: strange, grace_ms: 0 }]);
+  expect(await states()).toEqual(['CLAIMED']);
+  await after.say('task_completed', first.execution_id, runId);
+  await vi.waitFor(async () => expect(await states()).not.toEqual(['CLAIMED']), { timeout: 30_000 });
+});
+
+test('gives the only slot of a waiting agent to the run below it, and counts the agent again after that', async () => {
+  const parent = await t.newRun();
+  const worker = await connect(hello(1));
+  await vi.waitFor(() => expect(assignments(worker)).toHaveLength(1), 30_000);
+  const { execution_id: executionId = '' } = assignments(worker)[0] ?? {};
+  await worker.say('task_claimed', executionId, parent);
+  const earlier = await t.newRun();
+  const child = await t.newRun({ parentRunId: parent, ancestorIds: [parent] });
+  await hub.dispatch();
+  expect(assignments(worker)).toHaveLength(1);
+
+  const { signal } = new AbortController();
+  const [held] = await t.deps.db.query<{ tokenHash: Buffer }>(
+    'SELECT token_hash AS "tokenHash" FROM executions WHERE id = $1',
+    [executionId],
+  );
+  if (!held) throw new Error('there is no such execution');
+  const waited = awaitChildren(
+    t.deps,
+    { runId: parent, executionId, ...held },
+    { until: 'all', waitMs: 60_000, signal },
+  );
+  await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 30_000);
+  const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
+  expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true }]);
+  // In this order: the worker has the room before it gets the child.
+  const types = worker.sent.map(({ type }) => type);
+  expect(types.indexOf('task_idle')).toBeLessThan(types.lastIndexOf('task_assignment'));
+
+  await worker.say('task_claimed', assignments(worker)[1]?.execution_id ?? '', child);
+  await cancelRun(t.deps, child);
+  expect(await waited).toBe('settled');
+  await vi.waitFor(() => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false }), 30_000);
+  await hub.dispatch();
+  expect(
+    assignments(worker).map(({ task_id }) => task_id),
+    'the parent is at work again',
+  ).not.toContain(earlier);
+});
+
+test('assigns to a self-hosted worker only the runs of its team that name it', async () => {
+  const fake = await connect(hello(5, { worker_id: 'mine' }), 'mine', t.teamId);
+  await t.newRun();
+  const named = await t.newRun({ workerHost: 'mine' });
+  expect((await untilAssigned(fake, 1)).map((assignment) => assignment.task_id)).toEqual([named]);
+  expect((await states()).sort()).toEqual(['PENDING', 'QUEUED']);
+});
+
+test('greets a worker without a hello as a public one after a moment', async () => {
+  const began = performance.now();
+  const fake = await connect(null);
+  await t.newRun();
+  await untilAssigned(fake, 1);
+  expect(performance.now() - began).toBeGreaterThan(950);
+});

@@ -1,0 +1,196 @@
+/** The hub: applies the messages on the workers' WebSockets of this process to the database. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { sqlState } from '../../platform/store/database/connections.ts';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import type { Assignment } from '../../runs/executions/queue/assign.ts';
+import { insertWorkerConnection, renewLeases } from './connection-rows.ts';
+import { makeDispatcher } from './dispatcher.ts';
+import { greetPublicWorker } from './greet.ts';
+import { loseConnection } from './lost-connections.ts';
+import { handleWorkerMessage } from './messages.ts';
+import { makeConnection, type OpenConnection } from './open-connection.ts';
+import { makeOrders } from './orders.ts';
+import { ConnectionEnded } from './rights.ts';
+
+/** After a rejection nothing is assigned to the connection for this long, so that another worker gets the execution. */
+const rejectionPauseMs = 2000;
+
+/** A worker that sent no hello for this long counts as a public one. */
+const helloWaitMs = 1000;
+
+/** SQLSTATE class 22: PostgreSQL cannot store a value of the message. */
+const isDataError = (error: unknown): boolean => sqlState(error)?.startsWith('22') ?? false;
+
+export interface Hub {
+  /** Registers a worker's new connection; returns the handlers of its socket's events. */
+  connect(input: {
+    workerId: string;
+    /** null: the hosted pool of all teams. */
+    teamId: string | null;
+    /** The key that opened the connection. Each message is checked against it. */
+    keyId: string;
+    send(message: ServiceMessage): void;
+    /** Closes the connection, so that the worker opens a new one. */
+    end(): void;
+  }): Promise<HubConnection>;
+  /** Assigns executions until no slot is free or none is queued. */
+  dispatch(): Promise<void>;
+  /** Records the ends of connections that the database did not take when they were closed. Sends no statement if there are none. */
+  recordLosses(): Promise<void>;
+  /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
+  sendStopOrders(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface HubConnection {
+  message(message: WorkerMessage): Promise<void>;
+  /** Records that the worker is alive. Called for each ping and message. */
+  alive(): void;
+  closed(): Promise<void>;
+}
+
+/** Options of a hub. */
+export interface HubOptions {
+  readonly serviceInstanceId: string;
+  /** Returns the run's arguments for the agent. */
+  readonly agentArguments?: (assignment: Assignment) => string[];
+  /** Image with the agent for public workers, which can then run images; absent: they start a program of their machine. */
+  readonly sidecarImage?: string | undefined;
+}
+
+/** Opens the hub. It assigns work on notices; its owner also calls `dispatch` from a slow poll. */
+export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
+  const connections = new Map<string, OpenConnection>();
+  let closing = false;
+  const dispatcher = makeDispatcher(deps, connections, options.agentArguments ?? (() => []), options.sidecarImage);
+  const { dispatchSoon } = dispatcher;
+  const orders = makeOrders(deps, connections, dispatchSoon);
+
+  const holds = (runId: string): boolean => {
+    for (const connection of connections.values())
+      for (const held of connection.executions.values()) if (held.runId === runId) return true;
+    return false;
+  };
+
+  const unsubscribe = [
+    deps.notices.onQueue(dispatchSoon),
+    deps.notices.onAnyRun((runId) => {
+      if (runId === null || holds(runId)) orders.sendSoon();
+    }),
+  ];
+
+  /** Ids of connections whose end is not recorded yet, because the database did not answer. */
+  const unrecorded = new Set<string>();
+
+  async function recordLoss(id: string): Promise<void> {
+    unrecorded.add(id);
+    await loseConnection(deps, id);
+    unrecorded.delete(id);
+  }
+
+  async function lose(connection: OpenConnection): Promise<void> {
+    connections.delete(connection.id);
+    await recordLoss(connection.id);
+    dispatchSoon();
+  }
+
+  /** Records what could not be recorded. Until then the worker counts as connected, and no connection takes its executions over. */
+  async function recordLosses(): Promise<void> {
+    for (const id of [...unrecorded])
+      await recordLoss(id).catch((error: unknown) =>
+        deps.log.warn({ err: error }, 'the end of the connection of a worker is not recorded yet'),
+      );
+  }
+
+  return {
+    dispatch: dispatcher.dispatch,
+    recordLosses,
+    sendStopOrders: orders.send,
+    connect: async ({ workerId, teamId, keyId, send, end }) => {
+      const connection = makeConnection({ id: randomUUIDv7(), workerId, teamId, send });
+      const row = { id: connection.id, serviceInstanceId: options.serviceInstanceId, workerId, teamId, keyId };
+      await insertWorkerConnection(deps.db, row).catch((error: unknown) => {
+        // The row may exist: the answer of the database may have been lost.
+        unrecorded.add(connection.id);
+        throw error;
+      });
+      connections.set(connection.id, connection);
+
+      let greetedAsPublic: Promise<void> | null = null;
+      const greetAsPublic = () => {
+        clearTimeout(helloWait);
+        greetedAsPublic ??= greetPublicWorker(deps, connection, options.sidecarImage !== undefined).then(dispatchSoon);
+        return greetedAsPublic;
+      };
+      // Our worker sends its hello at once; the public one sends nothing until it has work.
+      const helloWait = setTimeout(() => {
+        greetAsPublic().catch((error: unknown) => {
+          deps.log.error({ err: error, worker: workerId }, 'greeting a worker without a hello failed');
+          end();
+        });
+      }, helloWaitMs);
+
+      /** Applies a message. `freed`: the connection may take more work; `row_lost`: its row was gone, so the worker has to connect again. */
+      const handle = async (message: WorkerMessage): Promise<'applied' | 'freed' | 'row_lost'> => {
+        try {
+          return (await handleWorkerMessage(deps, connection, message)) ? 'freed' : 'applied';
+        } catch (error) {
+          const isHere = connections.has(connection.id) && message.type !== 'worker_hello';
+          if (!(error instanceof ConnectionEnded) || !isHere) throw error;
+          // The public worker does not repeat its messages. This process lives, so the message is applied.
+          await insertWorkerConnection(deps.db, row);
+          await handleWorkerMessage(deps, connection, message);
+          return 'row_lost';
+        }
+      };
+      const acknowledge = (message: WorkerMessage) => {
+        if (message.type === 'worker_hello' || message.seq === undefined) return;
+        send({ type: 'messages_applied', data: { seq: message.seq } });
+      };
+      return {
+        message: async (message) => {
+          clearTimeout(helloWait);
+          // After a lost connection, the public worker's first message may be about an execution from before.
+          if (message.type !== 'worker_hello' && !connection.ready) await greetAsPublic();
+          else await greetedAsPublic;
+          // Set before the execution is queued again: the notice may arrive before the statement's answer.
+          if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
+          const handled = await handle(message).catch((error: unknown) => {
+            // The message would fail each time. The worker drops it; its next hello is compared with the record.
+            if (isDataError(error)) acknowledge(message);
+            throw error;
+          });
+          acknowledge(message);
+          if (handled === 'row_lost') end();
+          if (message.type === 'worker_hello') orders.sendSoon();
+          if (handled !== 'applied') dispatchSoon();
+        },
+        alive: () => {
+          const now = performance.now();
+          if (now - connection.lastRenewedAt < (deps.timing.leaseSeconds * 1000) / 6) return;
+          connection.lastRenewedAt = now;
+          renewLeases(deps.db, connection.id, deps.timing.leaseSeconds).then(
+            (isKnown) => {
+              if (isKnown || !connections.has(connection.id)) return;
+              deps.log.warn({ worker: workerId }, 'this service process was taken for dead; the worker connects again');
+              end();
+            },
+            (error: unknown) => deps.log.warn({ err: error }, 'renewing leases failed'),
+          );
+        },
+        closed: async () => {
+          clearTimeout(helloWait);
+          if (!closing) await lose(connection);
+        },
+      };
+    },
+    close: async () => {
+      closing = true;
+      for (const stop of unsubscribe) stop();
+      await dispatcher.stop();
+      await orders.stop();
+      for (const connection of [...connections.values()]) await lose(connection);
+    },
+  };
+}

@@ -1,0 +1,164 @@
+/**
+ * Applies the messages of workers. Each takes effect in one transaction, which first checks under the run's lock that the connection
+ * may act on the execution. Every effect is a compare-and-set, so a late or repeated message changes nothing.
+ */
+
+import {
+  type TaskFailure,
+  unfitReasons,
+  type WorkerHello,
+  type WorkerMessage,
+} from '@runyard/contract/worker-protocol';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { recordSandbox } from '../../runs/executions/lease/record-sandbox.ts';
+import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
+import { appendTimelineEvent } from '../../runs/executions/timeline/append.ts';
+import { appendDeniedConnections } from '../../runs/executions/timeline/append-denied.ts';
+import { appendImageStep } from '../../runs/executions/timeline/append-image-step.ts';
+import type { Phase } from '../../runs/executions/transitions/transition.ts';
+import { claim, requeue } from '../../runs/executions/transitions/transitions.ts';
+import { greet, orderStop } from './greet.ts';
+import type { OpenConnection } from './open-connection.ts';
+import { lockServed } from './rights.ts';
+
+type ExecutionMessage = Exclude<WorkerMessage, WorkerHello>;
+
+/** The execution of a message, with the assignment that brought it to the connection. */
+interface Target {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly assignmentId: string | null;
+}
+
+/** A worker's reasons for the end of a sandbox whose agent did not fail. Other workers give none of them. */
+const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
+  ['worker_stopped', 'stopped'],
+  ['worker_lost', 'lost'],
+  ['supervisor_lost', 'lost'],
+]);
+
+/**
+ * `held`: the execution stays with the connection; `released`: the connection has given it up; `refused`: the connection has no right
+ * to it.
+ */
+type Outcome = 'held' | 'released' | 'refused';
+
+/**
+ * Applies one message. The public worker names only the run: the connection holds one execution of it. Returns true where the connection
+ * may take more work than before.
+ */
+export async function handleWorkerMessage(
+  deps: ExecutionDeps,
+  connection: OpenConnection,
+  message: WorkerMessage,
+): Promise<boolean> {
+  if (message.type === 'worker_hello') {
+    await greet(deps, connection, message);
+    return true;
+  }
+  const { task_id: runId } = message.data;
+  const executionId = message.data.execution_id ?? heldExecution(connection, runId);
+  const held = executionId === undefined ? undefined : connection.executions.get(executionId);
+  if (executionId === undefined || !held || held.runId !== runId) {
+    deps.log.warn(
+      { worker: connection.workerId, type: message.type, run: runId },
+      'message about an execution that this connection does not hold',
+    );
+    return false;
+  }
+  const target: Target = { runId, executionId, assignmentId: held.assignmentId };
+  const outcome = await deps.db.transaction(async (tx) => {
+    const phase = await lockServed(tx, target, connection.id);
+    return phase === null ? 'refused' : await apply(deps, tx, connection, target, phase, message);
+  });
+  if (outcome === 'held') return false;
+  connection.executions.delete(executionId);
+  connection.ordersSent.delete(executionId);
+  if (outcome === 'refused') {
+    deps.log.warn(
+      { worker: connection.workerId, type: message.type, run: runId },
+      'message about an execution that this connection may not act on',
+    );
+    if (message.type === 'task_claimed' || message.type === 'sandbox_ready') orderStop(connection, runId, executionId);
+  }
+  return true;
+}
+
+async function apply(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  connection: OpenConnection,
+  target: Target,
+  phase: Phase,
+  message: ExecutionMessage,
+): Promise<Outcome> {
+  const { runId, executionId, assignmentId } = target;
+  switch (message.type) {
+    case 'task_claimed':
+      // The claim may have been made by the agent's first call, which was faster.
+      return phase !== 'assigned' || (await claimAssigned(deps, tx, connection, target)) ? 'held' : 'refused';
+    case 'task_rejected':
+      if (assignmentId !== null) await requeue(tx, { runId, executionId, args: { assignment_id: assignmentId } });
+      return 'released';
+    case 'sandbox_ready': {
+      const { backend, spawn_ms, limits, network } = message.data;
+      if (await recordSandbox(tx, executionId, { backend }))
+        await appendTimelineEvent(tx, {
+          runId,
+          executionId,
+          type: 'worker_container_ready',
+          payload: { backend, spawn_ms, ...(limits ? { limits } : {}), ...(network ? { network } : {}) },
+        });
+      return 'held';
+    }
+    case 'image_step':
+      await appendImageStep(tx, target, message.data);
+      return 'held';
+    case 'connections_denied':
+      await appendDeniedConnections(deps, tx, target, message.data);
+      return 'held';
+    case 'task_completed': {
+      if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
+      await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
+      return 'released';
+    }
+    case 'task_failed': {
+      const { exit_code: exitCode, failure, message: text } = message.data;
+      if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
+      const end = {
+        kind: kindOfFailure(failure),
+        message: text,
+        ...(exitCode === undefined ? {} : { exitCode }),
+      } as const;
+      await endSandboxWithin(deps, tx, executionId, end);
+      return 'released';
+    }
+  }
+}
+
+function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
+  if (failure === undefined) return 'exited';
+  if (failure.phase !== 'run') return unfitReasons.has(failure.reason) ? 'unfit' : 'not_created';
+  return endsWithoutFault.get(failure.reason) ?? 'exited';
+}
+
+/**
+ * PENDING → CLAIMED for the assignment of this connection. An end without a claim claims first, so that it counts as a try. A rejection
+ * would return it to the queue and the worker without end.
+ */
+async function claimAssigned(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  connection: OpenConnection,
+  { runId, executionId, assignmentId }: Target,
+): Promise<boolean> {
+  if (assignmentId === null) return false;
+  const args = { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds };
+  return await claim(tx, { runId, executionId, args, payload: { worker_id: connection.workerId } });
+}
+
+function heldExecution(connection: OpenConnection, runId: string): string | undefined {
+  for (const [executionId, held] of connection.executions) if (held.runId === runId) return executionId;
+  return undefined;
+}

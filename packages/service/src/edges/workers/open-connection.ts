@@ -1,0 +1,89 @@
+import type { ServiceMessage } from '@runyard/contract/worker-protocol';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { evictIdle } from '../../runs/executions/idle/idle.ts';
+
+/** Slots of a worker that does not report their number: it rejects the assignments that it cannot take. */
+const assumedSlots = 1000;
+
+/** An execution of a connection, with its assignment. */
+interface HeldExecution {
+  readonly runId: string;
+  readonly assignmentId: string | null;
+  /**
+   * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the value that the worker was sent last.
+   */
+  idle: boolean;
+  /** True once the end of the sandbox is decided. */
+  leaving: boolean;
+}
+
+/** An open WebSocket of a worker, as the hub of this process sees it. */
+export interface OpenConnection {
+  readonly id: string;
+  readonly workerId: string;
+  /** null: serves the hosted pool of all teams. */
+  readonly teamId: string | null;
+  /** Names the program of our own worker; null: it sent no hello. */
+  instanceId: string | null;
+  slots: number;
+  /** Whether the worker reports that it can run container images. */
+  runsImages: boolean;
+  draining: boolean;
+  /** False until our worker's hello, or the first message of a public worker, was handled. */
+  ready: boolean;
+  /** Nothing is assigned before this time of `performance.now()`. */
+  pausedUntil: number;
+  /** Time of `performance.now()`. */
+  lastRenewedAt: number;
+  readonly executions: Map<string, HeldExecution>;
+  /** The grace in milliseconds of the last stop order, by execution. */
+  readonly ordersSent: Map<string, number>;
+  send(message: ServiceMessage): void;
+}
+
+/** The open connections of this process, by id. */
+export type OpenConnections = ReadonlyMap<string, OpenConnection>;
+
+/** Returns a connection that has just been opened and has no executions. */
+export function makeConnection(given: Pick<OpenConnection, 'id' | 'workerId' | 'teamId' | 'send'>): OpenConnection {
+  return {
+    ...given,
+    instanceId: null,
+    slots: assumedSlots,
+    runsImages: false,
+    draining: false,
+    ready: false,
+    pausedUntil: 0,
+    lastRenewedAt: performance.now(),
+    executions: new Map(),
+    ordersSent: new Map(),
+  };
+}
+
+/** Returns how many slots of the worker its executions take. */
+export function takenSlots(connection: OpenConnection): number {
+  let count = 0;
+  for (const execution of connection.executions.values()) if (!execution.idle) count += 1;
+  return count;
+}
+
+/** Returns whether an execution may be assigned to the connection now. */
+export const hasFreeSlot = (connection: OpenConnection): boolean =>
+  connection.ready &&
+  !connection.draining &&
+  takenSlots(connection) < connection.slots &&
+  connection.pausedUntil <= performance.now();
+
+/**
+ * Asks agents that wait for a follow-up to leave, because their sandboxes use memory: some if the worker has more than twice as many
+ * sandboxes as slots, all if the worker drains.
+ */
+export async function evictBeyondLimit(deps: ExecutionDeps, connection: OpenConnection): Promise<void> {
+  const staying = [...connection.executions.values()].filter((execution) => !execution.leaving);
+  const most = connection.draining ? 0 : 2 * connection.slots;
+  if (staying.length <= most || !staying.some((execution) => execution.idle)) return;
+  for (const executionId of await evictIdle(deps, connection.id, most)) {
+    const execution = connection.executions.get(executionId);
+    if (execution) execution.leaving = true;
+  }
+}

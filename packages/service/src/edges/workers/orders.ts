@@ -1,0 +1,92 @@
+/** Compares the executions of this process's connections with the database, and sends their workers the changes. */
+
+import { oneAtATime } from '@runyard/contract/one-at-a-time';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { type RestingExecution, restingExecutions } from '../../runs/executions/idle/idle.ts';
+import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';
+
+export interface Orders {
+  /** Orders workers to end sandboxes, and reports which sandboxes take no slot. */
+  send(): Promise<void>;
+  /** Calls `send` at once, or `restMs` after the last call if that was less ago. Does not wait for it, and logs a failure. */
+  sendSoon(): void;
+  stop(): Promise<void>;
+}
+
+/** Time between two comparisons that notices ask for: each event of each run on our workers is a notice. */
+const restMs = 100;
+
+/** Makes the orders of this process. Calls `onFreeSlot` when an execution gave its slot back. */
+export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, onFreeSlot: () => void): Orders {
+  /** Tells our workers of each execution that takes a slot now, or takes none any more. */
+  async function tellIdle(resting: ReadonlyMap<string, RestingExecution>): Promise<void> {
+    let isFreed = false;
+    for (const connection of connections.values()) {
+      for (const [executionId, held] of connection.executions) {
+        const phase = resting.get(executionId)?.phase;
+        held.leaving = phase === 'stopping';
+        // An agent that was asked to leave never takes a slot again.
+        const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
+        if (held.idle === isIdle) continue;
+        held.idle = isIdle;
+        isFreed ||= held.idle;
+        if (connection.instanceId === null) continue;
+        connection.send({
+          type: 'task_idle',
+          data: { task_id: held.runId, execution_id: executionId, idle: held.idle },
+        });
+      }
+      await evictBeyondLimit(deps, connection);
+    }
+    if (isFreed) onFreeSlot();
+  }
+
+  async function compareWithRecord(): Promise<void> {
+    // Orders are only about executions that this process has assigned, or that a worker has listed.
+    if (![...connections.values()].some(({ executions }) => executions.size > 0)) return;
+    const resting = await restingExecutions(deps.db, [...connections.keys()]);
+    await tellIdle(resting);
+    for (const order of resting.values()) {
+      if (!order.mustEnd) continue;
+      const connection = connections.get(order.connectionId);
+      if (!connection?.executions.has(order.id)) continue;
+      // The order is repeated once, when the grace is over and the worker has not ended the sandbox.
+      const sent = connection.ordersSent.get(order.id);
+      if (sent !== undefined && (sent === 0 || order.graceMs > 0)) continue;
+      connection.ordersSent.set(order.id, order.graceMs);
+      connection.send({
+        type: 'task_cancellation',
+        data: { task_id: order.runId, execution_id: order.id, grace_ms: order.graceMs },
+      });
+    }
+  }
+
+  const comparisons = oneAtATime(compareWithRecord);
+  let rest: NodeJS.Timeout | undefined;
+  let isAskedAgain = false;
+  const sendSoon = (): void => {
+    if (rest) {
+      isAskedAgain = true;
+      return;
+    }
+    rest = setTimeout(() => {
+      rest = undefined;
+      if (isAskedAgain) sendSoon();
+    }, restMs);
+    isAskedAgain = false;
+    comparisons
+      .run()
+      .catch((error: unknown) =>
+        deps.log.error({ err: error }, 'sending stop orders failed; the next poll tries again'),
+      );
+  };
+  return {
+    send: comparisons.run,
+    sendSoon,
+    stop: async () => {
+      isAskedAgain = false;
+      clearTimeout(rest);
+      await comparisons.stop();
+    },
+  };
+}

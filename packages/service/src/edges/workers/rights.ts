@@ -1,0 +1,60 @@
+/** Checks which executions a worker's connection may act on, for each of its messages. */
+
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
+import { hasKey, isInPool } from '../../runs/executions/lease/may-serve.ts';
+import type { Phase } from '../../runs/executions/transitions/transition.ts';
+
+/**
+ * Thrown if the worker must connect again: the row of its connection is gone, because another process counted this one as dead, or its
+ * key was deleted or has expired, or the person of the key may not run workers any more.
+ */
+export class ConnectionEnded extends Error {
+  override readonly name = 'ConnectionEnded';
+}
+
+const lockConnection = defineStatement({
+  name: 'lock_worker_connection',
+  text: `SELECT ${hasKey('c')} AS "hasKey" FROM worker_connections c WHERE c.id = $1 FOR UPDATE OF c`,
+  row: { hasKey: boolean },
+});
+
+/** Locks the connection's row. Throws `ConnectionEnded`. */
+export async function lockOwnConnection(tx: Queryable, connectionId: string): Promise<void> {
+  const [row] = await tx.query(lockConnection, [connectionId]);
+  if (!row) throw new ConnectionEnded('another service process took this one for dead');
+  if (!row.hasKey)
+    throw new ConnectionEnded('the key of the connection has ended, or its person may not run workers any more');
+}
+
+const lockRun = defineStatement({
+  name: 'lock_run_of_worker_message',
+  text: 'SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 AND r.id = $2 FOR UPDATE OF r',
+  row: {},
+});
+
+/** A statement of its own after `lockRun`, so that it sees the changes for which the lock waited. */
+const readServed = defineStatement({
+  name: 'read_served_execution',
+  text: `
+    SELECT e.phase, c.id IS NOT NULL AS "isKnown", (${isInPool('e', 'c')}) AND (${hasKey('c')}) AS "mayServe"
+    FROM executions e LEFT JOIN worker_connections c ON c.id = e.connection_id WHERE e.id = $1 AND e.connection_id = $2`,
+  row: { phase: text<Phase>(), isKnown: boolean, mayServe: boolean },
+});
+
+/**
+ * Locks the run of an execution and returns the execution's phase. Returns null if the connection may not act on the execution: it
+ * belongs to another connection, team or pool, or the connection's key is not valid any more. Throws `ConnectionEnded` if the execution
+ * is the connection's, but the row of the connection is gone.
+ */
+export async function lockServed(
+  tx: Queryable,
+  execution: { runId: string; executionId: string },
+  connectionId: string,
+): Promise<Phase | null> {
+  const locked = await tx.query(lockRun, [execution.executionId, execution.runId]);
+  if (locked.length === 0) return null;
+  const [row] = await tx.query(readServed, [execution.executionId, connectionId]);
+  if (row && !row.isKnown) throw new ConnectionEnded('another service process took this one for dead');
+  return row?.mayServe ? row.phase : null;
+}

@@ -1,0 +1,192 @@
+/** Serves the WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { maxWorkerConnections } from '@runyard/contract/limits';
+import { workerName } from '@runyard/contract/worker-name';
+import { WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { Logger } from 'pino';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { makePlaces } from '../../platform/bodies/places.ts';
+import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
+import type { Hub } from './hub.ts';
+import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
+import { paceReading } from './reading-pace.ts';
+
+/** Path of the endpoint. */
+export const workerSocketPath = '/api/v1/selfhosted/worker/ws';
+
+/**
+ * Returns whether a request asks for the worker's WebSocket. For any other upgrade, the request is answered without it, as RFC 9110 7.8
+ * allows: `curl --http2` and Java's client offer h2c with each request.
+ */
+export function isWorkerUpgrade(request: IncomingMessage): boolean {
+  const isWebSocket = request.headers.upgrade?.trim().toLowerCase() === 'websocket';
+  return isWebSocket && URL.parse(request.url ?? '/', 'http://service')?.pathname === workerSocketPath;
+}
+
+interface SocketOptions {
+  readonly hub: Hub;
+  readonly log: Logger;
+  /** null: 401. */
+  readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
+  readonly keyWatch: Pick<KeyWatch, 'watch'>;
+  /** Default: `maxWorkerConnections`. */
+  readonly maxConnectionsOfTeam?: number;
+}
+
+/** Time for the other end to answer the close frame. After it the connection is cut. */
+const closeWaitMs = 300;
+
+/** The public worker pings every 30 s. After more than two missed pings the other end counts as gone. */
+const silenceMs = 75_000;
+
+/** Bounds of a message and of the pieces in which it comes. The largest one is a hello, which lists a few hundred executions. */
+const bounds = { maxPayload: 1024 * 1024, maxFragments: 256, maxBufferedChunks: 8192 } as const;
+
+/** Accepts WebSocket upgrades of `server` on the workers' path. Returns a function that closes all connections. */
+export function serveWorkerSockets(server: Server, options: SocketOptions): () => void {
+  const sockets = new WebSocketServer({ noServer: true, ...bounds });
+  /** Of open connections, by team of their key. */
+  const places = makePlaces(options.maxConnectionsOfTeam ?? maxWorkerConnections);
+
+  const onUpgrade = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    stream.on('error', () => stream.destroy());
+    const url = URL.parse(request.url ?? '/', 'http://service');
+    if (url?.pathname !== workerSocketPath) return refuse(stream, 404, 'Not Found', 'There is no WebSocket here.');
+    const workerId = url.searchParams.get('worker_id') ?? '';
+    if (!workerName.test(workerId)) {
+      return refuse(stream, 400, 'Bad Request', 'worker_id must be 1 to 63 characters of [A-Za-z0-9._-].');
+    }
+    options.authenticate(request.headers.authorization).then(
+      (principal) => {
+        if (!principal)
+          return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
+        const teamId = poolTeamOf(principal, workerId);
+        if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
+        if (stream.destroyed) return;
+        const leave = places.enter(principal.teamId);
+        if (!leave) return refuse(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
+        stream.once('close', leave);
+        sockets.handleUpgrade(request, stream, head, (socket) => {
+          serve(socket, { workerId, teamId, key: principal }, options);
+        });
+      },
+      (error: unknown) => {
+        options.log.error({ err: error }, 'a worker could not be authenticated');
+        refuse(stream, 503, 'Service Unavailable', 'The service cannot check keys right now; try again.');
+      },
+    );
+  };
+  server.on('upgrade', onUpgrade);
+  return () => {
+    server.off('upgrade', onUpgrade);
+    for (const socket of sockets.clients) socket.close(1001, 'the service is stopping');
+    sockets.close();
+  };
+}
+
+const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's key. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
+
+const tooManyConnections =
+  'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
+
+/** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
+function refuse(stream: Duplex, status: number, title: string, detail: string, headers: readonly string[] = []): void {
+  const head = [
+    `HTTP/1.1 ${status} ${title}`,
+    ...headers,
+    'Content-Type: application/problem+json',
+    'Connection: close',
+  ];
+  const body = JSON.stringify({ title, status, detail });
+  stream.end(`${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  stream.resume();
+  const late = setTimeout(() => stream.destroy(), closeWaitMs);
+  stream.once('close', () => clearTimeout(late));
+}
+
+function serve(
+  socket: WebSocket,
+  owner: { workerId: string; teamId: string | null; key: KeyInTeam },
+  { hub, log, keyWatch }: SocketOptions,
+): void {
+  const { workerId, teamId, key } = owner;
+  const { keyId } = key;
+  let isKeyEnded = false;
+  /** An acknowledgement covers all earlier messages, so after a failed one no numbered message may take effect. */
+  let hasFailed = false;
+  /** Closes the connection within `closeWaitMs`, even if the other end does nothing. */
+  const close = (code: number, reason: string) => {
+    socket.close(code, reason);
+    setTimeout(() => socket.terminate(), closeWaitMs).unref();
+  };
+  const unwatchKey = keyWatch.watch(key, 'worker', () => {
+    isKeyEnded = true;
+    log.info(
+      { worker: workerId },
+      'the key of a worker was deleted or has expired, or its person may not run workers any more',
+    );
+    close(1008, 'the key has ended, or its person may not run workers any more');
+  });
+  const pace = paceReading(socket);
+  let unread = 0;
+  const send = (message: object) => {
+    if (socket.readyState === socket.OPEN) pace.send(JSON.stringify(message));
+  };
+  const end = () => close(1012, 'connect again');
+  const opened = hub.connect({ workerId, teamId, keyId, send, end });
+  // Messages take effect one after the other, in the order of their arrival.
+  let chain: Promise<unknown> = opened.catch((error: unknown) => {
+    log.error({ err: error, worker: workerId }, 'registering the connection of a worker failed');
+    close(1011, 'try again');
+  });
+  const then = (work: (connection: Awaited<typeof opened>) => unknown) => {
+    chain = chain
+      .then(async () => await work(await opened))
+      .catch((error: unknown) => {
+        // Our worker repeats messages that were not acknowledged; a message of the public worker is lost.
+        log.error({ err: error, worker: workerId }, 'a message of a worker failed');
+        hasFailed = true;
+        close(1011, 'try again');
+      });
+    pace.work(chain);
+  };
+  let silence = setTimeout(() => socket.terminate(), silenceMs);
+  const alive = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => socket.terminate(), silenceMs);
+    opened.then((connection) => connection.alive()).catch(() => undefined);
+  };
+  socket.on('ping', alive);
+  socket.on('message', (data, isBinary) => {
+    alive();
+    const message = isBinary ? null : parse(String(data));
+    if (message) {
+      then(async (connection) => {
+        const isNumbered = message.type !== 'worker_hello' && message.seq !== undefined;
+        if (!isKeyEnded && !(hasFailed && isNumbered)) await connection.message(message);
+      });
+      return;
+    }
+    // One line for all, because a flood of such frames would fill the disk of the log.
+    unread += 1;
+    if (unread === 1) log.warn({ worker: workerId }, 'a worker sent a frame that is not a message of the protocol');
+  });
+  socket.on('error', (error) => log.warn({ err: error, worker: workerId }, 'connection of a worker failed'));
+  socket.on('close', () => {
+    clearTimeout(silence);
+    unwatchKey();
+    log.info({ worker: workerId, ...(unread > 0 ? { unread_frames: unread } : {}) }, 'worker disconnected');
+    then((connection) => connection.closed());
+  });
+  log.info({ worker: workerId, hosted: teamId === null }, 'worker connected');
+}
+
+function parse(text: string): WorkerMessage | null {
+  try {
+    const parsed = WorkerMessage.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,68 @@
+import { globSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { definedStatements } from './statement.ts';
+
+const sources = path.resolve(import.meta.dirname, '../../..');
+/** Programs: loading them would run them. */
+const programs = ['main.ts', 'platform/store/migrations/generate-tables.ts'];
+
+/** Tables that have few rows in any installation. */
+const smallTables = new Set([
+  'teams',
+  'worker_connections',
+  'service_instances',
+  'event_stream_epoch',
+  'event_merges',
+  'model_outages',
+  'open_model_requests',
+  'sign_in_codes',
+  'schema_migrations',
+]);
+
+/** Statements that need all rows of a table: for a key of the vault that was replaced, at a start, and once a second or less. */
+const readsAll =
+  /_to_seal_again$|_of_other_keys$|^count_unreadable_|^read_bootstrap_keys$|^(claim|find_due)_deliveries$|^read_webhooks_with_large_logs$/;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const file of globSync('**/*.ts', { cwd: sources })) {
+    if (!file.endsWith('.test.ts') && !programs.includes(file)) await import(path.join(sources, file));
+  }
+});
+afterAll(() => database.drop());
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+const readWhole = (node: PlanNode): string[] => [
+  ...(node['Node Type'] === 'Seq Scan' && node['Relation Name'] !== undefined ? [node['Relation Name']] : []),
+  ...(node.Plans ?? []).flatMap(readWhole),
+];
+
+test('has an index for each statement that reads a table that grows', async ({ skip }) => {
+  const [server] = await database.db.query<{ version: number }>(
+    "SELECT current_setting('server_version_num')::int AS version",
+  );
+  if (server === undefined || server.version < 160_000) skip('older servers explain no statement without its values');
+  const faults = await database.db.transaction(async (tx) => {
+    // The tables are empty: without this, reading them whole would be the best plan.
+    await tx.query('SET LOCAL enable_seqscan = off');
+    const found: string[] = [];
+    for (const { name, text } of definedStatements) {
+      if (readsAll.test(name)) continue;
+      const [row] = await tx.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+        `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`,
+      );
+      const tables = row ? readWhole(row['QUERY PLAN'][0].Plan).filter((table) => !smallTables.has(table)) : [];
+      if (tables.length > 0) found.push(`${name} reads all of ${[...new Set(tables)].join(' and ')}`);
+    }
+    return found;
+  });
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,129 @@
+import { globSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { describeStatement } from '../../../../test/describe-statement.ts';
+import { type Column, definedStatements, defineStatement, text, uuid } from './statement.ts';
+import { leavesNothing } from './transaction.ts';
+
+const sources = path.resolve(import.meta.dirname, '../../..');
+/** Programs: loading them would run them. */
+const programs = ['main.ts', 'platform/store/migrations/generate-tables.ts'];
+
+let database: TestDatabase;
+let client: pg.Client;
+const typeNames = new Map<number, string>();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  const { rows } = await client.query<{ oid: number; name: string }>(
+    'SELECT oid::int4 AS oid, format_type(oid, NULL) AS name FROM pg_type',
+  );
+  for (const { oid, name } of rows) typeNames.set(oid, name);
+  for (const file of globSync('**/*.ts', { cwd: sources })) {
+    if (!file.endsWith('.test.ts') && !programs.includes(file)) await import(path.join(sources, file));
+  }
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+interface CheckedStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly row: Readonly<Record<string, Column<unknown>>>;
+}
+
+async function faultsOf(statement: CheckedStatement): Promise<string[]> {
+  const planned = await describeStatement(client, statement.text).catch((error: Error) => error);
+  if (planned instanceof Error) return [`${statement.name}: ${planned.message}`];
+  const faults: string[] = [];
+  const types = new Map(planned.map((column) => [column.name, typeNames.get(column.typeOid) ?? 'unknown']));
+  for (const [name, { sqlTypes }] of Object.entries(statement.row)) {
+    const type = types.get(name);
+    if (type === undefined) faults.push(`${statement.name}: the result has no column ${name}`);
+    else if (!sqlTypes.includes(type)) {
+      faults.push(`${statement.name}: ${name} is ${type}, but the code declares ${sqlTypes.join(' or ')}`);
+    }
+  }
+  return faults;
+}
+
+test('every statement is valid SQL and returns the columns that the code declares', async () => {
+  const faults: string[] = [];
+  for (const statement of definedStatements) faults.push(...(await faultsOf(statement as CheckedStatement)));
+  expect(faults).toEqual([]);
+  expect(definedStatements.length).toBeGreaterThan(0);
+});
+
+/** Volatile functions that change nothing which outlives a transaction. */
+const harmlessFunctions = [
+  'clock_timestamp',
+  'random',
+  'gen_random_uuid',
+  'new_uuid_v7',
+  'pg_advisory_xact_lock',
+  'pg_advisory_xact_lock_shared',
+  'pg_is_in_recovery',
+  'pg_control_system',
+  'pg_current_wal_lsn',
+  'pg_lock_status',
+  'pg_stat_get_activity',
+];
+
+test('takes for harmless outside of a transaction only statements whose plans write nothing', async () => {
+  const { rows: volatile } = await client.query<{ name: string }>(
+    `SELECT DISTINCT proname AS name FROM pg_proc WHERE provolatile = 'v' AND NOT proname = ANY ($1)`,
+    [harmlessFunctions],
+  );
+  const writing = new Set(volatile.map(({ name }) => name));
+  const planOf = async (sql: string): Promise<string> => {
+    await client.query(`PREPARE checked AS ${sql}`);
+    const { rows: prepared } = await client.query<{ parameters: number }>(
+      `SELECT cardinality(parameter_types) AS parameters FROM pg_prepared_statements WHERE name = 'checked'`,
+    );
+    const values = Array(prepared[0]?.parameters).fill('NULL').join(', ');
+    const { rows } = await client.query(`EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE checked${values && `(${values})`}`);
+    await client.query('DEALLOCATE checked');
+    return JSON.stringify(rows);
+  };
+  const harmless = definedStatements.filter(leavesNothing);
+  const wrong: string[] = [];
+  for (const { name, text: sql } of harmless) {
+    const plan = await planOf(sql);
+    const called = [...plan.matchAll(/\b(\w+)\(/g)].map(([, functionName = '']) => functionName);
+    if (plan.includes('ModifyTable') || called.some((each) => writing.has(each))) wrong.push(name);
+  }
+  expect(wrong).toEqual([]);
+  expect(harmless.map(({ name }) => name)).toContain('lock_webhooks_of_deliveries');
+});
+
+test('has a unique name for each statement', () => {
+  const names = definedStatements.map(({ name }) => name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  expect(names.filter((name) => name.length > 63)).toEqual([]);
+});
+
+test('reports a missing column and a wrong type', async () => {
+  const wrong = { name: 'wrong', text: 'SELECT id, title FROM runs', row: { id: text(), name: text(), title: text() } };
+  expect(await faultsOf(wrong)).toEqual([
+    'wrong: id is uuid, but the code declares text or character varying',
+    'wrong: the result has no column name',
+  ]);
+});
+
+test('returns rows of the declared types', async () => {
+  const readVersion = defineStatement({
+    name: 'read_some_uuid',
+    text: 'SELECT gen_random_uuid() AS id',
+    row: { id: uuid },
+  });
+  const [row] = await database.db.query(readVersion);
+  const id: string | undefined = row?.id;
+  expect(id).toMatch(/^[0-9a-f-]{36}$/);
+});

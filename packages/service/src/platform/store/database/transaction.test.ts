@@ -1,0 +1,104 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { inTransaction, withinTransaction } from './transaction.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.db.query('CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)');
+});
+afterAll(() => database.drop());
+
+const read = { name: 'test_read_counter', text: 'SELECT value FROM counters WHERE name = $1 FOR UPDATE' };
+const readAll = { name: 'test_read_counters', text: 'SELECT name FROM counters ORDER BY name' };
+const insert = { name: 'test_insert_counter', text: 'INSERT INTO counters VALUES ($1, $2)' };
+const names = async () => (await database.db.query<{ name: string }>(readAll)).map(({ name }) => name);
+
+/** Runs work in a transaction on a connection that notes when each statement is sent and answered. */
+async function observed<T>(
+  work: Parameters<typeof inTransaction<T>>[1],
+  fails: (text: string) => boolean = () => false,
+) {
+  const client = await database.db.pool.connect();
+  const steps: string[] = [];
+  const query = async (sent: string | pg.QueryConfig) => {
+    const text = typeof sent === 'string' ? sent : sent.text;
+    const [word = ''] = text.split(' ');
+    steps.push(`${word} sent`);
+    try {
+      if (fails(text)) throw new Error(`${word} fails`);
+      return await client.query(sent as pg.QueryConfig);
+    } finally {
+      steps.push(`${word} answered`);
+    }
+  };
+  const result = await inTransaction({ query } as unknown as pg.PoolClient, work).catch(
+    (error: Error) => error.message,
+  );
+  client.release();
+  return { steps, result };
+}
+
+test('sends the first reads with BEGIN, and the last writes with COMMIT', async () => {
+  const { steps, result } = await observed(async (tx) => {
+    await Promise.all([tx.query(read, ['first']), tx.query(readAll)]);
+    tx.atCommit(insert, ['first', 1]);
+    tx.atCommit(insert, ['second', 1]);
+    return 'done';
+  });
+  const together = (...words: string[]) =>
+    ['sent', 'answered'].flatMap((step) => words.map((word) => `${word} ${step}`));
+  expect(steps).toEqual([...together('BEGIN', 'SELECT', 'SELECT'), ...together('INSERT', 'INSERT', 'COMMIT')]);
+  expect(result).toBe('done');
+  expect(await names()).toEqual(['first', 'second']);
+});
+
+test.each([
+  ['a write', insert, ['w', 1]],
+  ['a statement without a name', 'SELECT 1', []],
+])('waits for BEGIN before %s, and keeps the order of what follows', async (_, statement, values) => {
+  const { steps } = await observed(async (tx) => {
+    await Promise.all([tx.query(statement, values), tx.query(readAll)]);
+    throw new Error('undo');
+  });
+  const [word = ''] = (typeof statement === 'string' ? statement : statement.text).split(' ');
+  expect(steps.slice(0, 4)).toEqual(['BEGIN sent', 'BEGIN answered', `${word} sent`, 'SELECT sent']);
+});
+
+test('sends nothing but reads if BEGIN fails', async () => {
+  const before = await names();
+  const { steps, result } = await observed(
+    async (tx) => {
+      await tx.query(readAll);
+      tx.atCommit(insert, ['later', 1]);
+      await tx.query(insert, ['lost', 1]);
+    },
+    (text) => text.startsWith('BEGIN'),
+  );
+  expect(result).toBe('BEGIN fails');
+  expect(steps.filter((step) => step.endsWith('sent'))).toEqual(['BEGIN sent', 'SELECT sent', 'ROLLBACK sent']);
+  expect(await names()).toEqual(before);
+});
+
+test('sends nothing for work without statements', async () => {
+  expect(await observed(async () => 'nothing')).toEqual({ steps: [], result: 'nothing' });
+});
+
+test('rolls everything back if a statement that is sent with COMMIT fails, and throws its error', async () => {
+  const failing = database.db.transaction(async (tx) => {
+    await tx.query(insert, ['kept with the others', 1]);
+    tx.atCommit(insert, ['twice', 1]);
+    tx.atCommit(insert, ['twice', 2]);
+    tx.atCommit(insert, ['after it', 1]);
+  });
+  await expect(failing).rejects.toMatchObject({ code: '23505' });
+  expect(await names()).toEqual(['first', 'second']);
+});
+
+test('writes at the end of a part what the part adds for the commit', async () => {
+  await database.db.transaction(async (tx) => {
+    await withinTransaction(tx, async (part) => part.atCommit(insert, ['of a part', 1]));
+    expect(await tx.query(readAll)).toContainEqual({ name: 'of a part' });
+  });
+});

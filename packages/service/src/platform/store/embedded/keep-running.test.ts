@@ -1,0 +1,62 @@
+import { readFile, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { query, testServers } from '../../../../test/servers.ts';
+import { waitAfter } from './keep-running.ts';
+import type { EmbeddedPostgres } from './start.ts';
+
+const { folder, start } = testServers({ copies: true });
+
+/** Id of the server's first process; NaN while there is none. */
+const postmaster = async () =>
+  Number((await readFile(path.join(folder(), 'cluster/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0] || NaN);
+
+async function kill(): Promise<void> {
+  process.kill(await postmaster(), 'SIGKILL');
+}
+
+async function answers(server: EmbeddedPostgres): Promise<void> {
+  expect(server.problem()).toBeNull();
+  expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+}
+
+test('waits longer after each failed start, at most 30 s', () => {
+  expect([1, 2, 3, 9, 10, 1000].map(waitAfter)).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
+});
+
+test('restarts a server that keeps ending, also after the tenth time in a minute', async () => {
+  const server = await start();
+  for (let round = 1; round <= 12; round += 1) {
+    const killed = await postmaster();
+    await kill();
+    await vi.waitFor(
+      async () => {
+        expect(await postmaster()).not.toBe(killed);
+        await answers(server);
+      },
+      { timeout: 40_000, interval: 20 },
+    );
+  }
+}, 180_000);
+
+test('logs that the server does not start and tries until it does', async () => {
+  const server = await start();
+  expect(server.problem()).toBeNull();
+  const control = path.join(folder(), 'cluster/global/pg_control');
+  await rename(control, `${control}.away`);
+  await kill();
+  await vi.waitFor(() => expect(server.problem()).toMatch(/does not start \(failed [3-9] times, the next try is in/), {
+    timeout: 40_000,
+  });
+  await rename(`${control}.away`, control);
+  await vi.waitFor(() => answers(server), { timeout: 40_000 });
+});
+
+test('stops at once while waiting for the next start', async () => {
+  const server = await start();
+  const control = path.join(folder(), 'cluster/global/pg_control');
+  await rename(control, `${control}.away`);
+  await kill();
+  await vi.waitFor(() => expect(server.problem()).toContain('does not start'), { timeout: 40_000 });
+  await server.stop();
+});

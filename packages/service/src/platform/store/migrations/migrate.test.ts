@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createEmptyDatabase } from '../../../../test/database.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+import { silentLog } from '../database/log.ts';
+import { migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
+
+let folder: string;
+let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let db: Database;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-migrations-'));
+  empty = await createEmptyDatabase();
+  db = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 2, log: silentLog });
+});
+afterEach(async () => {
+  await db.close();
+  await empty.drop();
+  await rm(folder, { recursive: true });
+});
+
+const write = (name: string, sql: string) => writeFile(path.join(folder, name), sql);
+
+test('applies migrations once, in the order of their numbers', async () => {
+  await write('0002_more.sql', 'ALTER TABLE things ADD COLUMN b int;');
+  await write('0001_things.sql', 'CREATE TABLE things (a int); INSERT INTO things VALUES (1);');
+  expect(await migrateDatabase(db, { folder })).toEqual(['0001_things', '0002_more']);
+  expect(await migrateDatabase(db, { folder })).toEqual([]);
+  expect(await db.query('SELECT * FROM things')).toEqual([{ a: 1, b: null }]);
+});
+
+test('undoes a migration that fails in the middle and keeps the ones before it', async () => {
+  await write('0001_things.sql', 'CREATE TABLE things (a int);');
+  await write('0002_bad.sql', 'CREATE TABLE more (a int); SELECT 1/0;');
+  await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_bad failed: division by zero/);
+  expect(await db.query("SELECT to_regclass('things')::text AS things, to_regclass('more')::text AS more")).toEqual([
+    { things: 'things', more: null },
+  ]);
+  await write('0002_bad.sql', 'CREATE TABLE more (a int);');
+  expect(await migrateDatabase(db, { folder })).toEqual(['0002_bad']);
+});
+
+describe('rejects', () => {
+  beforeEach(async () => {
+    await write('0001_things.sql', 'CREATE TABLE things (a int);\n');
+    await migrateDatabase(db, { folder });
+  });
+
+  test('an applied migration that was changed', async () => {
+    await write('0001_things.sql', 'CREATE TABLE things (a bigint);\n');
+    await write('0002_more.sql', 'CREATE TABLE more (a int);');
+    await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0001_things was changed after it was applied/);
+    expect(await db.query("SELECT to_regclass('more')::text AS more")).toEqual([{ more: null }]);
+  });
+
+  test('a database that is newer than the code', async () => {
+    await write('0002_more.sql', 'CREATE TABLE more (a int);');
+    await migrateDatabase(db, { folder });
+    await rm(path.join(folder, '0002_more.sql'));
+    await expect(migrateDatabase(db, { folder })).rejects.toThrow(
+      /newer than this Runyard: migration 0002_more is unknown/,
+    );
+  });
+
+  test('a migration that was added below an applied one', async () => {
+    await write('0003_more.sql', 'CREATE TABLE more (a int);');
+    await migrateDatabase(db, { folder });
+    await write('0002_late.sql', 'CREATE TABLE late (a int);');
+    await expect(migrateDatabase(db, { folder })).rejects.toThrow(/0002_late comes before 0003_more/);
+  });
+
+  test('accepts an applied migration that has other line ends now', async () => {
+    await write('0001_things.sql', 'CREATE TABLE things (a int);\r\n');
+    expect(await migrateDatabase(db, { folder })).toEqual([]);
+  });
+});
+
+test('rejects files that share a number or have another kind of name', async () => {
+  await write('0001_a.sql', '');
+  await write('0001_b.sql', '');
+  await expect(readMigrations(folder)).rejects.toThrow(/two migrations with the number 0001/);
+  await rm(path.join(folder, '0001_b.sql'));
+  await write('2_b.sql', '');
+  await expect(readMigrations(folder)).rejects.toThrow(/2_b.sql is not named/);
+});
+
+test('applies each migration once when 30 starts at the same time, in three processes, migrate one database', async () => {
+  for (const { name } of await readMigrations())
+    await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
+  await write('9998_slow.sql', 'CREATE TABLE slow AS SELECT pg_sleep(0.2)::text;');
+  await write('9999_last.sql', 'CREATE TABLE last (a int);');
+  const program = `
+    import { openDatabase } from ${JSON.stringify(path.join(import.meta.dirname, '../database/database.ts'))};
+    import { migrateDatabase } from ${JSON.stringify(path.join(import.meta.dirname, 'migrate.ts'))};
+    import { silentLog } from ${JSON.stringify(path.join(import.meta.dirname, '../database/log.ts'))};
+    const address = { connectionString: process.env.URL };
+    const starts = Array.from({ length: 10 }, async () => {
+      const db = await openDatabase({ address, maxConnections: 1, log: silentLog });
+      const applied = await migrateDatabase(db, { folder: process.env.FOLDER });
+      await db.close();
+      return applied;
+    });
+    console.log(JSON.stringify((await Promise.all(starts)).flat()));`;
+  const outputs = await Promise.all(
+    [1, 2, 3].map(() =>
+      promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+        env: { ...process.env, URL: empty.url, FOLDER: folder },
+      }),
+    ),
+  );
+  const applied = outputs.flatMap(({ stdout }) => JSON.parse(stdout) as string[]);
+  expect(applied.sort()).toEqual((await readMigrations(folder)).map(({ name }) => name));
+});
+
+test('needs only the right to create tables in the schema', async () => {
+  const role = `runyard_test_role_${process.pid}`;
+  const admin = new pg.Client({ connectionString: empty.url });
+  await admin.connect();
+  const database = new URL(empty.url).pathname.slice(1);
+  try {
+    await admin.query(`CREATE ROLE ${role} NOSUPERUSER`);
+    await admin.query(`GRANT ALL ON SCHEMA public TO ${role}`);
+    // Connections that open from now on have this role. The servers of tests may not let the role log in without a password.
+    await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} SET role = '${role}'`);
+    const asRole = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 1, log: silentLog });
+    try {
+      await migrateDatabase(asRole);
+      expect(await asRole.query("SELECT tableowner FROM pg_tables WHERE tablename = 'runs'")).toEqual([
+        { tableowner: role },
+      ]);
+    } finally {
+      await asRole.close();
+    }
+  } finally {
+    await admin.query(`ALTER ROLE CURRENT_USER IN DATABASE ${database} RESET role`);
+    await admin.query(`DROP OWNED BY ${role} CASCADE`);
+    await admin.query(`DROP ROLE ${role}`);
+    await admin.end();
+  }
+});

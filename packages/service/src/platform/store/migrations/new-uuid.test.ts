@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test('ids that statements make are of version 7, unique, and in the order in which they are made', async () => {
+  const before = Date.now();
+  const rows = await database.db.query<{ id: string }>('SELECT new_uuid_v7() AS id FROM generate_series(1, 5000)');
+  const ids = rows.map(({ id }) => id);
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(new Set(ids).size).toBe(5000);
+  // The rest is random.
+  const times = ids.map((id) => id.slice(0, 18));
+  expect(times).toEqual(times.toSorted());
+  expect(new Set(times).size).toBeGreaterThan(500);
+  const madeAt = ids.map((id) => Number.parseInt(id.slice(0, 13).replace('-', ''), 16));
+  // The clock of the database is that of this machine, whose steps may be coarser.
+  expect(Math.min(...madeAt)).toBeGreaterThanOrEqual(before - 1);
+  expect(Math.max(...madeAt)).toBeLessThanOrEqual(Date.now() + 1);
+});

@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import type { BlobStore } from '../blobs/blobs.ts';
+import { openFolderBlobs } from '../blobs/folder-blobs.ts';
+import { StoreUnavailable } from '../database/unavailable.ts';
+import { exportDatabase } from './export.ts';
+import { keptByExports } from './running-exports.ts';
+
+let database: TestDatabase;
+let folder: string;
+let ofFolder: BlobStore;
+let ofService: BlobStore;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-exports-'));
+  ofFolder = await openFolderBlobs(folder);
+  ofService = keptByExports(ofFolder, database.db);
+});
+afterAll(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+const put = (key: string) => ofService.put(key, Readable.from([Buffer.from(`bytes of ${key}`)]), { maxBytes: 100 });
+
+test('keeps a blob that is deleted during an export, and deletes it after the export', async () => {
+  await put('workspaces/1');
+  const to = new PassThrough({ highWaterMark: 1 });
+  const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
+  // The first bytes come after the begin of the snapshot, and nothing more is written until they are read.
+  await new Promise((resolve) => to.once('readable', resolve));
+  await ofService.delete('workspaces/1');
+  expect(await text(to)).toContain('bytes of workspaces/1');
+  expect(await exported).toMatchObject({ blobs: 1 });
+  await ofService.delete('workspaces/1');
+  expect(await ofService.stat('workspaces/1')).toBeUndefined();
+});
+
+test('exports the rows of a table that a migration rewrites meanwhile', async () => {
+  const { db } = database;
+  await db.query(`CREATE TABLE rewritten AS SELECT 'before the rewrite' AS text`);
+  const to = new PassThrough({ highWaterMark: 1 });
+  const exported = exportDatabase({ db, blobs: ofFolder, to });
+  await new Promise((resolve) => to.once('readable', resolve));
+  const rewritten = db.onOwnConnection(async (client) => {
+    await client.query('BEGIN; ALTER TABLE rewritten ADD COLUMN more uuid DEFAULT gen_random_uuid()');
+    await client.query('COMMIT');
+  });
+  const isDoneOrWaiting = async () =>
+    (await db.query(`SELECT FROM pg_attribute WHERE attrelid = 'rewritten'::regclass AND attname = 'more'`)).length >
+      0 || (await db.query(`SELECT FROM pg_locks WHERE relation = 'rewritten'::regclass AND NOT granted`)).length > 0;
+  await expect.poll(isDoneOrWaiting).toBe(true);
+  expect(await text(to)).toContain('before the rewrite');
+  await exported;
+  await rewritten;
+  await db.query('DROP TABLE rewritten');
+});
+
+test('deletes blobs after an export that was given up', async () => {
+  await put('workspaces/2');
+  const to = new PassThrough({ highWaterMark: 1 });
+  const exported = exportDatabase({ db: database.db, blobs: ofFolder, to });
+  await new Promise((resolve) => to.once('readable', resolve));
+  to.destroy();
+  await expect(exported).rejects.toThrow();
+  await ofService.delete('workspaces/2');
+  expect(await ofService.stat('workspaces/2')).toBeUndefined();
+});
+
+test('fails the export if its connection is lost while it writes blobs', async () => {
+  await put('workspaces/3');
+  const lost: BlobStore = {
+    ...ofFolder,
+    get: async (key) => {
+      await database.db.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND mode = 'ShareLock'
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      );
+      return await ofFolder.get(key);
+    },
+  };
+  const to = new PassThrough();
+  to.resume();
+  await expect(exportDatabase({ db: database.db, blobs: lost, to })).rejects.toThrow('Export again');
+});
+
+test('keeps a blob, and does not fail, while the database cannot be asked', async () => {
+  await put('workspaces/4');
+  const away = { query: () => Promise.reject(new StoreUnavailable('database', new Error('away'))) };
+  await keptByExports(ofFolder, away).delete('workspaces/4');
+  expect(await ofFolder.stat('workspaces/4')).toBeDefined();
+});

@@ -1,0 +1,18 @@
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, text } from '../../platform/store/database/statement.ts';
+
+/** Reads only the last events, because a run at its limit has very many. */
+const readLastStep = defineStatement({
+  name: 'read_last_step_of_conversation',
+  text: `
+    SELECT event->>'step_id' AS step_id FROM (
+      SELECT seq, event FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 10000
+    ) last WHERE event ? 'step_id' ORDER BY seq DESC LIMIT 1`,
+  row: { step_id: text() },
+});
+
+/** Returns the id of the present step of the conversation; undefined if none of its last events names a step. */
+export async function readLastStepId(db: Queryable, runId: string): Promise<string | undefined> {
+  const [row] = await db.query(readLastStep, [runId]);
+  return row?.step_id;
+}

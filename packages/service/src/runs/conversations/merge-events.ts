@@ -1,0 +1,103 @@
+/**
+ * Merges the small events of ended runs. Agents send text and output in pieces of a few words, and each piece is a row:
+ * most rows of a conversation are such pieces. A day after the end of a run, adjacent pieces become one row with the
+ * number of the last piece.
+ */
+import type { Database, Queryable, Statement } from '../../platform/store/database/database.ts';
+import { defineStatement, integer, nullable, text, uuid } from '../../platform/store/database/statement.ts';
+
+const runsAtOnce = 50;
+/** Rows of a run that one statement reads. Pieces on both sides of such a border are not merged. */
+const rowsAtOnce = 20_000;
+/** Bytes of text after which a merged event takes no further piece. */
+const maxTextBytes = 32 * 1024;
+
+const place = { endedAt: text(), id: uuid };
+
+const readPlace = defineStatement({
+  name: 'read_place_of_event_merges',
+  text: 'SELECT ended_at::text AS "endedAt", run_id AS id FROM event_merges',
+  row: place,
+});
+
+const keepPlace: Statement = {
+  name: 'keep_place_of_event_merges',
+  text: `
+    INSERT INTO event_merges (ended_at, run_id) VALUES ($1, $2)
+    ON CONFLICT (is_only) DO UPDATE SET ended_at = excluded.ended_at, run_id = excluded.run_id`,
+};
+
+/** After a day every live stream has read the run to its end. A run that is continued and ends again is merged again. */
+const readEnded = defineStatement({
+  name: 'read_ended_runs_for_merge',
+  text: `
+    SELECT id, ended_at::text AS "endedAt" FROM runs
+    WHERE ended_at < now() - interval '1 day' AND (ended_at, id) > ($1::timestamptz, $2::uuid)
+    ORDER BY ended_at, id LIMIT ${runsAtOnce}`,
+  row: place,
+});
+
+const lockEnded = defineStatement({
+  name: 'lock_ended_run_for_merge',
+  text: `SELECT id FROM runs WHERE id = $1 AND ended_at < now() - interval '1 day' FOR UPDATE`,
+  row: { id: uuid },
+});
+
+/**
+ * Merges pieces of the same message or action whose numbers are adjacent: no other event came between them. A merged piece
+ * has all numbers from `from_seq` to `seq`.
+ */
+const mergePage = defineStatement({
+  name: 'merge_events',
+  text: `
+    WITH page AS MATERIALIZED (
+      SELECT seq, coalesce(from_seq, seq) AS from_seq, event, CASE event->>'type'
+        WHEN 'text' THEN jsonb_build_array(execution_id, event->'step_id', event->'message_id', event->'role')
+        WHEN 'action_output' THEN jsonb_build_array(execution_id, event->'action_id') END AS joins
+      FROM conversation_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT ${rowsAtOnce}
+    ), marked AS (
+      SELECT *, joins IS NULL OR joins IS DISTINCT FROM lag(joins) OVER w OR from_seq <> lag(seq) OVER w + 1 AS is_first
+      FROM page WINDOW w AS (ORDER BY seq)
+    ), counted AS (
+      SELECT *, count(*) FILTER (WHERE is_first) OVER (ORDER BY seq) AS line FROM marked
+    ), cut AS (
+      SELECT *, coalesce(sum(octet_length(event->>'text')) OVER (PARTITION BY line ORDER BY seq), 0) / ${maxTextBytes} AS part FROM counted
+    ), merged AS (
+      SELECT min(from_seq) AS from_seq, max(seq) AS seq, string_agg(event->>'text', '' ORDER BY seq) AS text,
+        (array_agg(event ORDER BY seq))[1] AS event
+      FROM cut WHERE joins IS NOT NULL GROUP BY line, floor(part) HAVING count(*) > 1
+    ), gone AS (
+      DELETE FROM conversation_events c USING merged m
+      WHERE c.run_id = $1 AND c.seq >= m.from_seq AND c.seq < m.seq RETURNING 1
+    ), kept AS (
+      UPDATE conversation_events c SET from_seq = m.from_seq, event = m.event || jsonb_build_object('text', m.text)
+      FROM merged m WHERE c.run_id = $1 AND c.seq = m.seq RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM page) AS looked_at, (SELECT max(seq) FROM page) AS last_seq`,
+  row: { gone: integer, looked_at: integer, last_seq: nullable(integer) },
+});
+
+async function mergeRun(tx: Queryable, runId: string): Promise<number> {
+  if ((await tx.query(lockEnded, [runId])).length === 0) return 0;
+  let gone = 0;
+  for (let after = 0; ; ) {
+    const [page] = await tx.query(mergePage, [runId, after]);
+    gone += page?.gone ?? 0;
+    if (!page || page.last_seq === null || page.looked_at < rowsAtOnce) return gone;
+    after = page.last_seq;
+  }
+}
+
+/** Merges the events of some runs, each in a transaction of its own. The next call continues with the next runs. */
+export async function mergeOldEvents(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
+  const [last] = await db.query(readPlace);
+  const runs = await db.query(readEnded, [
+    last?.endedAt ?? '-infinity',
+    last?.id ?? '00000000-0000-0000-0000-000000000000',
+  ]);
+  let rows = 0;
+  for (const { id } of runs) rows += await db.transaction(async (tx) => await mergeRun(tx, id));
+  const newest = runs.at(-1);
+  if (newest) await db.query(keepPlace, [newest.endedAt, newest.id]);
+  return { rows, more: runs.length === runsAtOnce };
+}

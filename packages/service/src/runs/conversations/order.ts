@@ -1,0 +1,141 @@
+/** Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many. */
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Database } from '../../platform/store/database/database.ts';
+import { defineStatement, json, nullable, uuid } from '../../platform/store/database/statement.ts';
+
+/**
+ * Orders the events message by message: the pieces of a text, the output and result of an action and the decision on a request follow
+ * the event that began the message. `step_seq` and `item_seq` are the numbers of the events that began the step and the message. Output
+ * of an action that did not begin, or has ended, is left out.
+ */
+const declareOrder = `
+  DECLARE conversation_order NO SCROLL CURSOR FOR
+  WITH said AS (
+    SELECT seq, event->>'type' AS type, event->>'step_id' AS step,
+      CASE event->>'type'
+        WHEN 'text' THEN 'text ' || execution_id || ' ' || (event->>'message_id')
+        WHEN 'action' THEN 'action ' || execution_id || ' ' || (event->>'action_id')
+        WHEN 'action_output' THEN 'action ' || execution_id || ' ' || (event->>'action_id')
+        WHEN 'action_result' THEN 'action ' || execution_id || ' ' || (event->>'action_id')
+        WHEN 'blocked' THEN 'request ' || (event->'request'->>'request_id')
+        WHEN 'decided' THEN 'request ' || (event->>'request_id')
+        ELSE 'event ' || seq END AS item,
+      event->>'type' = 'action_result' AND event->>'state' <> 'running' AS ends
+    FROM conversation_events
+    WHERE run_id = $1 AND ($2::int IS NULL OR execution_id IN (SELECT id FROM executions WHERE run_id = $1 AND number <= $2))
+      AND event->>'type' IN ('turn_started', 'turn_finished', 'text', 'action', 'action_output', 'action_result', 'notice', 'blocked', 'decided')
+  ), parted AS (
+    SELECT *, count(*) FILTER (WHERE ends) OVER (PARTITION BY item ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS part
+    FROM said
+  ), items AS (
+    SELECT *, min(seq) FILTER (WHERE type NOT IN ('action_output', 'action_result')) OVER (PARTITION BY item, part) AS item_seq FROM parted
+  ), placed AS (
+    SELECT seq, type, item_seq, max(step) FILTER (WHERE seq = item_seq) OVER (PARTITION BY item, part) AS step,
+      max(seq) OVER (PARTITION BY item, part) AS last_seq
+    FROM items WHERE seq >= item_seq
+  )
+  SELECT seq, item_seq, min(item_seq) OVER (PARTITION BY step) AS step_seq FROM placed
+  WHERE ($3::bigint IS NULL OR last_seq > $3) AND ($4::bigint IS NULL OR last_seq <= $4)
+  ORDER BY step_seq, type = 'turn_finished', item_seq, seq`;
+
+/** Has no declared columns: PostgreSQL describes a FETCH only while its cursor is open. */
+const fetchOrder = 'FETCH 20000 FROM conversation_order';
+
+/** Marks an event that begins a message. */
+export const beginsItem = 1;
+/** Marks an event that begins a step. */
+export const beginsStep = 2;
+
+/** The numbers of events, and a mark for each: about 10 bytes an event. */
+export interface ConversationOrder {
+  readonly seqs: readonly Float64Array[];
+  readonly marks: readonly Uint8Array[];
+}
+
+/** A part of the conversation of a run. */
+export interface ConversationRange {
+  /** Only the events of its executions up to this number belong to it; absent: all. */
+  readonly upTo?: number;
+  /** Only messages that ended behind the event with this number belong to it. */
+  readonly after?: number;
+  /** Only messages that ended with the event with this number or before belong to it. */
+  readonly until?: number;
+}
+
+/** Reads the order of the events of a part of a run's conversation. */
+export async function readOrder(
+  db: Database,
+  runId: string,
+  { upTo, after, until }: ConversationRange,
+): Promise<ConversationOrder> {
+  return await db.transaction(async (tx) => {
+    await tx.query(declareOrder, [runId, upTo ?? null, after ?? null, until ?? null]);
+    const seqs: Float64Array[] = [];
+    const marks: Uint8Array[] = [];
+    let item = -1;
+    let step = -1;
+    for (;;) {
+      const rows = await tx.query<{ seq: number; item_seq: number; step_seq: number }>(fetchOrder);
+      if (rows.length === 0) return { seqs, marks };
+      seqs.push(Float64Array.from(rows, (row) => row.seq));
+      marks.push(
+        Uint8Array.from(rows, (row) => {
+          const mark = (row.item_seq === item ? 0 : beginsItem) | (row.step_seq === step ? 0 : beginsStep);
+          item = row.item_seq;
+          step = row.step_seq;
+          return mark;
+        }),
+      );
+    }
+  });
+}
+
+/** Reads the events with the numbers `$2`, in that order, up to a megabyte together; at least one. */
+const readPage = defineStatement({
+  name: 'read_conversation_page',
+  text: `
+    SELECT execution_id, event FROM (
+      SELECT o.place, v.execution_id, v.event, octet_length(v.event::text) AS size,
+        sum(octet_length(v.event::text)) OVER (ORDER BY o.place) AS upto
+      FROM unnest($2::bigint[]) WITH ORDINALITY AS o(seq, place) LEFT JOIN conversation_events v ON v.run_id = $1 AND v.seq = o.seq
+    ) sized WHERE place = 1 OR upto <= 1024 * 1024 ORDER BY place`,
+  /** NULL: the event does not exist any more. */
+  row: { execution_id: nullable(uuid), event: nullable(json<AgentEvent>()) },
+});
+
+/** An event in its place in the conversation. */
+interface PlacedEvent {
+  readonly executionId: string;
+  readonly event: AgentEvent;
+  /** `beginsItem`, `beginsStep`, their sum, or 0. */
+  readonly mark: number;
+}
+
+/** Events that are requested with the first page. */
+const firstCount = 100;
+const maxCount = 2000;
+
+/**
+ * Reads the events in this order and holds one page of them in memory. Throws if an event does not exist any more: the
+ * run was deleted, or its events were merged, so the pages that were read do not fit the next ones.
+ */
+export async function* readInOrder(
+  db: Database,
+  runId: string,
+  { seqs, marks }: ConversationOrder,
+): AsyncGenerator<PlacedEvent> {
+  let count = firstCount;
+  for (const [index, chunk] of seqs.entries()) {
+    for (let at = 0; at < chunk.length; ) {
+      const asked = chunk.subarray(at, at + count);
+      const rows = await db.query(readPage, [runId, [...asked]]);
+      for (const { execution_id: executionId, event } of rows) {
+        if (executionId === null || event === null) throw new Error('the conversation changed while it was read');
+        yield { executionId, event, mark: marks[index]?.[at] ?? 0 };
+        at += 1;
+      }
+      // The database also measures events that it does not return. So request only a few at a time if events are large.
+      count = rows.length < asked.length ? Math.max(1, rows.length) : Math.min(maxCount, count * 2);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, nullable, numeric, text, uuid } from '../../platform/store/database/statement.ts';
+import { type ConversationRange, readOrder } from './order.ts';
+import { type ConversationPart, partsOfRun } from './parts.ts';
+
+/** A run whose events belong to a conversation. */
+export interface ConversationRun extends ConversationRange {
+  readonly id: string;
+  readonly state: RunState;
+}
+
+/** Reads the conversation of the given runs, oldest first, part by part. Yields nothing if no agent sent a message. */
+export async function* readParts(db: Database, runs: readonly ConversationRun[]): AsyncGenerator<ConversationPart> {
+  for (const { id, state, ...range } of runs) {
+    const order = await readOrder(db, id, range);
+    const isOver = isTerminal(state) || range.upTo !== undefined;
+    yield* partsOfRun(db, { runId: id, order, lastExecutionId: await lastSpeaker(db, id), isOver });
+  }
+}
+
+const readLastSpeaker = defineStatement({
+  name: 'read_last_execution_of_conversation',
+  text: 'SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 1',
+  row: { execution_id: uuid },
+});
+
+/** Returns the number of the execution that sent the run's last event. */
+async function lastSpeaker(db: Queryable, runId: string): Promise<string | undefined> {
+  const [row] = await db.query(readLastSpeaker, [runId]);
+  return row?.execution_id;
+}
+
+const readRuns = defineStatement({
+  name: 'read_runs_of_conversation',
+  text: 'SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id',
+  row: { id: uuid, state: text<RunState>(), harness: text() },
+});
+
+/** Returns a conversation's runs in the team, oldest first; [] where the team has no such conversation. */
+export async function readConversationRuns(
+  db: Queryable,
+  teamId: string,
+  conversationId: string,
+): Promise<(ConversationRun & { readonly harness: string })[]> {
+  return await db.query(readRuns, [teamId, conversationId]);
+}
+
+const sumBytes = defineStatement({
+  name: 'sum_conversation_bytes',
+  text: 'SELECT sum(event_bytes) AS bytes FROM runs WHERE id = ANY($1::uuid[])',
+  row: { bytes: nullable(numeric) },
+});
+
+/** Returns the bytes of the runs' events. Rows that were merged since may take less. */
+export async function sizeOfConversation(db: Queryable, runs: readonly ConversationRun[]): Promise<number> {
+  const [row] = await db.query(sumBytes, [runs.map(({ id }) => id)]);
+  return Number(row?.bytes ?? 0);
+}

@@ -1,0 +1,105 @@
+/**
+ * Cancels the runs below a cancelled run. `runs.cascade_at` is set until that is done, so that any process can finish it. A run that a
+ * person continued after the cancel is not cancelled.
+ */
+
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { eachAlone } from '../../../platform/store/database/each-alone.ts';
+import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { runChannel } from '../channels.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { cancelLocked } from './cancel-locked.ts';
+
+/** SQL: the live runs `c` below `a` whose current execution `e` was requested before the cancel of `a`. */
+const doomed = `
+  FROM runs a
+  JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
+  JOIN runs c ON c.id = f.run_id
+  JOIN executions e ON e.id = c.current_execution_id
+  WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at`;
+
+const findDoomed = defineStatement({
+  name: 'find_doomed_descendants',
+  text: `SELECT c.id ${doomed} ORDER BY c.id`,
+  row: { id: uuid },
+});
+
+const lockRun = defineStatement({
+  name: 'lock_doomed_run',
+  text: 'SELECT state, current_execution_id FROM runs WHERE id = $1 FOR UPDATE',
+  row: { state: text<RunState>(), current_execution_id: uuid },
+});
+
+/** A statement of its own after the lock, because a follow-up may have changed the run before the lock. */
+const isDoomed = defineStatement({ name: 'is_doomed', text: `SELECT ${doomed} AND c.id = $2`, row: {} });
+
+/**
+ * Ends the cascade when no run is left, and notifies requests that wait to delete the run. No run can join later: creating a run locks
+ * the rows of its ancestors and looks for a cancel.
+ */
+const forget = defineStatement({
+  name: 'forget_finished_cascade',
+  text: `UPDATE runs SET cascade_at = NULL WHERE id = $1 AND cascade_at IS NOT NULL AND NOT EXISTS (SELECT ${doomed})
+    RETURNING pg_notify('${runChannel}', id::text)`,
+  row: {},
+});
+
+async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: string, runId: string): Promise<boolean> {
+  const [run] = await tx.query(lockRun, [runId]);
+  if (!run || (await tx.query(isDoomed, [ancestorId, runId])).length === 0) return false;
+  const outcome = await cancelLocked(deps, tx, {
+    runId,
+    executionId: run.current_execution_id,
+    state: run.state,
+    payload: { ancestor_run_id: ancestorId },
+    status: { message: `Cancelled together with run ${ancestorId}, which it works for.` },
+  });
+  return outcome === 'cancelled';
+}
+
+/** Cancels the live runs below a cancelled run. PENDING ones wait for the next sweep: a run is PENDING for 30 s at most. */
+export async function cancelDescendants(deps: ExecutionDeps, runId: string): Promise<void> {
+  const { db } = deps;
+  for (const { id } of await db.query(findDoomed, [runId])) {
+    await db.transaction((tx) => cancelDoomed(deps, tx, runId, id));
+  }
+  await db.query(forget, [runId]);
+}
+
+const findCancelledAbove = defineStatement({
+  name: 'find_cancelled_above',
+  text: `
+    SELECT a.id FROM executions e JOIN runs c ON c.id = e.run_id AND c.current_execution_id = e.id JOIN runs a ON a.id = ANY(c.ancestor_ids)
+    WHERE e.id = $1 AND e.wanted_at <= a.cascade_at ORDER BY a.cascade_at LIMIT 1`,
+  row: { id: uuid },
+});
+
+/**
+ * Cancels the run if a run above it was cancelled and the cancel has not reached it yet: an error after that cancel is no
+ * failure of the run. The transaction has locked its row. Returns true where it was cancelled.
+ */
+export async function followCancel(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  run: { readonly runId: string; readonly executionId: string },
+): Promise<boolean> {
+  const [above] = await tx.query(findCancelledAbove, [run.executionId]);
+  return above !== undefined && (await cancelDoomed(deps, tx, above.id, run.runId));
+}
+
+/** Finds cancels that have not reached all descendants yet. */
+export const findCascades = defineStatement({
+  name: 'find_unfinished_cascades',
+  text: 'SELECT id FROM runs WHERE cascade_at IS NOT NULL ORDER BY cascade_at LIMIT 200',
+  row: { id: uuid },
+});
+
+/** Continues every cancel that has not reached all descendants yet. */
+export async function finishCascades(deps: ExecutionDeps): Promise<void> {
+  await eachAlone(
+    await deps.db.query(findCascades, []),
+    ({ id }) => cancelDescendants(deps, id),
+    ({ id }, error) => deps.log.error({ err: error, run: id }, 'the runs below a cancelled run are cancelled later'),
+  );
+}

@@ -1,0 +1,52 @@
+import type { Logger } from 'pino';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import type { Notices } from './notices.ts';
+import type { RunLimits } from './run-limits.ts';
+
+/** Time limits of executions, measured by the database's clock. */
+export interface ExecutionTiming {
+  /** An execution whose worker and agent sent nothing for this long is lost. */
+  readonly leaseSeconds: number;
+  /** How long a lease lasts at most after the worker's connection is lost. */
+  readonly reconnectGraceSeconds: number;
+  /** How long an execution stays PENDING at most. */
+  readonly claimTimeoutSeconds: number;
+  /** Time in which an agent that reported its end must exit. */
+  readonly leaveSeconds: number;
+  /** How long a sandbox waits for a follow-up if the run's configuration sets no time. */
+  readonly idleSeconds: number;
+  /** Time between a cancel and the end of the sandbox. */
+  readonly cancelGraceSeconds: number;
+  /** Waits before the second, third, … launch after a retryable platform error. The length of the list is the number of retries. */
+  readonly retryDelaysMs: readonly number[];
+}
+
+/** Time limits without settings of their own. */
+export const defaultTiming: ExecutionTiming = {
+  leaseSeconds: 90,
+  reconnectGraceSeconds: 30,
+  claimTimeoutSeconds: 30,
+  leaveSeconds: 15,
+  idleSeconds: 600,
+  cancelGraceSeconds: 5,
+  retryDelaysMs: [1000, 5000, 25000],
+};
+
+/**
+ * The dependencies of the functions that change runs and executions. It has no behaviour: a service process creates one at its start
+ * and passes it on.
+ */
+export interface ExecutionDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly notices: Notices;
+  readonly timing: ExecutionTiming;
+  readonly limits: RunLimits;
+  /** Secrets of the service that must never reach the store. Run tokens are added where they are known. */
+  readonly secrets: readonly string[];
+  /** Opens the secrets that runs were granted. */
+  readonly vault: Vault;
+  /** Returns a number from 0 to below 1, for jitter. */
+  readonly random: () => number;
+}

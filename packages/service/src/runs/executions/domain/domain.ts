@@ -1,0 +1,46 @@
+import type { Domain, RowRule } from '../../../platform/domain.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import { executionBlobs } from '../blob-columns.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from '../lease/heartbeat.ts';
+import { expireWaiting, reconcilable, reconcile } from '../reconcile/reconcile.ts';
+import { deleteExecutionDetail } from '../retention/delete-detail.ts';
+import { findComposable, makeTranscriptComposer } from '../transcript/compose-transcripts.ts';
+
+interface ExecutionDomainDeps {
+  readonly executionDeps: ExecutionDeps;
+  readonly blobs: BlobStore;
+  /** UUID of this service process. */
+  readonly serviceInstanceId: string;
+}
+
+/** Service processes that died. */
+const deadServices: RowRule = { table: 'service_instances', isOver: `seen_at < now() - interval '1 hour'` };
+
+export function executionsDomain({ executionDeps: deps, blobs, serviceInstanceId }: ExecutionDomainDeps): Domain {
+  const beat = async () => {
+    const extended = await beatServiceInstance(deps, serviceInstanceId);
+    if (extended > 0) {
+      deps.log.info({ executions: extended }, 'leases extended: no service process was alive to renew them');
+    }
+  };
+  return {
+    name: 'executions',
+    blobs: executionBlobs,
+    retention: { rows: [deadServices], deleteRunDetail: deleteExecutionDetail },
+    // Comes before a worker can connect: drops connections of service processes without a heartbeat.
+    open: beat,
+    loops: async () => [
+      { name: 'the heartbeat of the service', everyMs: heartbeatMs(deps.timing), work: beat },
+      { name: 'the reconciler', everyMs: 1_000, due: reconcilable, work: () => reconcile(deps) },
+      { name: 'the time limit of the queue', everyMs: 60_000, work: () => expireWaiting(deps) },
+      {
+        name: 'composing transcripts',
+        everyMs: 2_000,
+        due: [findComposable],
+        work: makeTranscriptComposer({ ...deps, blobs }),
+      },
+    ],
+    close: () => forgetServiceInstance(deps.db, serviceInstanceId),
+  };
+}

@@ -1,0 +1,140 @@
+/** Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row, so a follow-up at the same moment wins or loses as a whole. */
+
+import type { RunSourceType } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  type RowOf,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { runChannel } from '../channels.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { fromNow } from '../from-now.ts';
+import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/phases.ts';
+
+/** SQL: asks the agent to leave within `stopSeconds`. The state of the run does not change. */
+const leaving = (stopSeconds: string) => `
+  UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
+    stop_deadline = ${fromNow(stopSeconds)}`;
+
+const expire = defineStatement({
+  name: 'expire_idle',
+  text: `
+    ${leaving('$1')}
+    WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
+      AND phase = 'idle' AND idle_until < clock_timestamp()
+    RETURNING pg_notify('${runChannel}', run_id::text)`,
+  row: {},
+});
+
+/** Finds an agent whose idle time is over. */
+export const overIdle = defineStatement({
+  name: 'find_over_idle',
+  text: `SELECT FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1`,
+  row: {},
+});
+
+/** Ends the wait of every agent whose idle time is over. */
+export async function leaveIdle(deps: ExecutionDeps): Promise<void> {
+  await deps.db.query(expire, [deps.timing.leaveSeconds]);
+}
+
+const endWaitOfRun = defineStatement({
+  name: 'end_wait_of_run',
+  text: `
+    ${leaving('$2')}
+    WHERE run_id = $1 AND phase = 'idle'
+    RETURNING pg_notify('${runChannel}', run_id::text)`,
+  row: {},
+});
+
+/** Ends the wait of the run's agent, if it waits. */
+export async function endWait(db: Queryable, runId: string, leaveSeconds: number): Promise<void> {
+  await db.query(endWaitOfRun, [runId, leaveSeconds]);
+}
+
+/** Sources of runs that no person requested. The runs of a service account count as automation too, whatever their source. */
+const automated: readonly RunSourceType[] = [
+  'SCHEDULED_AGENT',
+  'WEBHOOK',
+  'GITHUB_WEBHOOK',
+  'GITLAB_WEBHOOK',
+  'GITHUB_ACTION',
+  'AUTOFIX',
+  'SELF_IMPROVEMENT',
+  'RUN_SCORER',
+  'ORCHESTRATION',
+];
+
+/**
+ * Orders the waiting sandboxes of each team, and always takes the next one from the team that has most. The statement counts by itself:
+ * two evictions at the same moment choose the same sandboxes, and the second changes nothing.
+ */
+const evict = defineStatement({
+  name: 'evict_idle',
+  text: `
+    WITH held AS MATERIALIZED (
+      SELECT e.id, e.team_id, e.phase, e.finished_at, r.state = 'BLOCKED' OR e.debug_request IS NOT NULL AS asks,
+        r.creator_kind = 'user' AND r.source NOT IN (${automated.map((source) => `'${source}'`).join(', ')}) AS is_of_person
+      FROM executions e JOIN runs r ON r.id = e.run_id
+      WHERE e.connection_id = $1 AND e.phase IN ${stayingPhases}
+    ), waiting AS (
+      SELECT id, asks, is_of_person, finished_at, phase,
+        count(*) OVER (PARTITION BY team_id)
+          - row_number() OVER (PARTITION BY team_id ORDER BY phase <> 'idle', asks, is_of_person, finished_at, id) AS team_keeps
+      FROM held
+    )
+    ${leaving('$3')}
+    WHERE id IN (SELECT id FROM waiting WHERE phase = 'idle' ORDER BY team_keeps DESC, asks, is_of_person, finished_at, id
+        LIMIT greatest(0, (SELECT count(*) FROM held) - $2))
+      AND phase = 'idle'
+    RETURNING id, pg_notify('${runChannel}', run_id::text)`,
+  row: { id: uuid },
+});
+
+/**
+ * Asks waiting agents of a worker's connection to leave until the connection has no more than `most` executions; working agents stay.
+ * The team that has most loses first. Within a team, ended turns leave before open questions, runs of automation before runs of people,
+ * and older ones before newer ones. Returns the executions that leave.
+ */
+export async function evictIdle(deps: ExecutionDeps, connectionId: string, most: number): Promise<string[]> {
+  const rows = await deps.db.query(evict, [connectionId, most, deps.timing.leaveSeconds]);
+  return rows.map((row) => row.id);
+}
+
+type Resting = 'idle' | 'awaiting' | 'stopping';
+
+const findResting = defineStatement({
+  name: 'find_resting_of_connections',
+  text: `
+    SELECT id, run_id AS "runId", connection_id AS "connectionId", CASE WHEN phase IN ${slotlessPhases} THEN phase ELSE 'awaiting' END AS phase,
+      phase = 'stopping' AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp()) AS "mustEnd",
+      greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
+    FROM executions
+    WHERE connection_id = ANY($1::uuid[]) AND phase IN ${assignedPhases}
+      AND (phase IN ${slotlessPhases} OR awaiting_until > clock_timestamp())`,
+  row: {
+    id: uuid,
+    runId: uuid,
+    connectionId: uuid,
+    phase: text<Resting>(),
+    /** The sandbox must be ended: it was ordered, or the agent did not leave in time. */
+    mustEnd: boolean,
+    /** Time that the agent has left; 0 where no end is decided. */
+    graceMs: integer,
+  },
+});
+
+export type RestingExecution = RowOf<typeof findResting>;
+
+/** Returns the executions of the connections whose agents wait for a follow-up (`idle`) or for other runs (`awaiting`), or leave (`stopping`). */
+export async function restingExecutions(
+  db: Queryable,
+  connectionIds: readonly string[],
+): Promise<ReadonlyMap<string, RestingExecution>> {
+  const rows = await db.query(findResting, [connectionIds]);
+  return new Map(rows.map((row) => [row.id, row]));
+}

@@ -1,0 +1,69 @@
+/** Gives executions that a worker still has to the worker's new connection. */
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { fromNow } from '../from-now.ts';
+import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
+import { hasKey, isInPool } from './may-serve.ts';
+
+interface AdoptedExecution {
+  readonly id: string;
+  readonly runId: string;
+}
+
+const nameInstanceOf = defineStatement({
+  name: 'name_instance_of_executions',
+  text: `
+    UPDATE executions SET worker_instance = $2
+    WHERE connection_id = $1 AND worker_instance IS NULL AND phase IN ${assignedPhases}`,
+  row: {},
+});
+
+/** Records the worker's instance on executions that the connection got before the worker's hello arrived. */
+export async function nameInstance(db: Queryable, connectionId: string, instanceId: string): Promise<void> {
+  await db.query(nameInstanceOf, [connectionId, instanceId]);
+}
+
+const adopt = defineStatement({
+  name: 'adopt_executions',
+  text: `
+    UPDATE executions e SET connection_id = $1, lease_until = ${fromNow('$3')}
+    FROM worker_connections c
+    WHERE e.id = ANY($2::uuid[]) AND e.worker_instance = $4 AND e.phase IN ${sandboxPhases}
+      AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
+    RETURNING e.id, e.run_id AS "runId"`,
+  row: { id: uuid, runId: uuid },
+});
+
+/**
+ * Gives the connection those of the listed executions that belong to its team and pool, and to the instance that the worker's token
+ * proved. Returns them; the worker has no right to the others.
+ */
+export async function adoptExecutions(
+  db: Queryable,
+  input: { connectionId: string; instanceId: string; executionIds: readonly string[]; leaseSeconds: number },
+): Promise<AdoptedExecution[]> {
+  return await db.query(adopt, [input.connectionId, input.executionIds, input.leaseSeconds, input.instanceId]);
+}
+
+const adoptOfName = defineStatement({
+  name: 'adopt_executions_of_public_worker',
+  text: `
+    UPDATE executions e SET connection_id = $1, lease_until = ${fromNow('$2')}
+    FROM worker_connections c
+    WHERE e.worker_instance IS NULL AND e.phase IN ${sandboxPhases}
+      AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
+      AND NOT EXISTS (SELECT FROM worker_connections o WHERE o.id = e.connection_id)
+    RETURNING e.id, e.run_id AS "runId"`,
+  row: { id: uuid, runId: uuid },
+});
+
+/**
+ * Gives the connection of a public worker the executions without an instance that belonged to lost connections of the same name, team
+ * and pool. Returns them.
+ */
+export async function adoptOfPublicWorker(
+  db: Queryable,
+  input: { connectionId: string; leaseSeconds: number },
+): Promise<AdoptedExecution[]> {
+  return await db.query(adoptOfName, [input.connectionId, input.leaseSeconds]);
+}

@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import type { Assignment } from '../queue/assign.ts';
+import { AttemptOver } from '../run-tokens/attempt.ts';
+import { authenticateRunToken, type RunSession } from '../run-tokens/sessions.ts';
+import { requeue } from '../transitions/transitions.ts';
+import { claimForAgent } from './claim-for-agent.ts';
+
+let t: TestExecutions;
+let assignment: Assignment;
+let session: RunSession;
+
+beforeEach(async () => {
+  t = await openTestExecutions();
+  await t.newRun();
+  assignment = (await t.assign(await t.newConnection())) as Assignment;
+  session = (await authenticateRunToken(t.deps.db, assignment.runToken)) as RunSession;
+});
+
+afterEach(() => t.close());
+
+const takeBack = () => {
+  const { runId, executionId, assignmentId } = assignment;
+  return requeue(t.deps.db, { runId, executionId, args: { assignment_id: assignmentId } });
+};
+const readRun = async () =>
+  (
+    await t.deps.db.query<{ state: string; phase: string; leases: boolean; claims: number }>(
+      `SELECT r.state, e.phase, e.lease_until > clock_timestamp() AS leases,
+         (SELECT count(*) FROM run_events v WHERE v.run_id = r.id AND v.event_type = 'oz_run_claimed') AS claims
+       FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = $1`,
+      [assignment.runId],
+    )
+  )[0];
+
+test('claims an assignment once, which is not taken back after that', async () => {
+  await claimForAgent(t.deps, session);
+  await claimForAgent(t.deps, session);
+  expect(await readRun()).toEqual({ state: 'CLAIMED', phase: 'claimed', leases: true, claims: 1 });
+  expect(await takeBack()).toBe(false);
+});
+
+test('refuses an agent whose assignment was taken back', async () => {
+  expect(await takeBack()).toBe(true);
+  await expect(claimForAgent(t.deps, session)).rejects.toThrow(AttemptOver);
+  expect(await readRun()).toMatchObject({ state: 'QUEUED', phase: 'queued', claims: 0 });
+});

@@ -1,0 +1,83 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { cancelRun } from '../cancel/cancel.ts';
+import { reconcile } from '../reconcile/reconcile.ts';
+import { claim, start } from '../transitions/transitions.ts';
+import { beatServiceInstance, heartbeatMs, outageSeconds } from './heartbeat.ts';
+
+let t: TestExecutions;
+beforeAll(async () => {
+  t = await openTestExecutions();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  await t.deps.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections; DELETE FROM service_instances');
+});
+
+/** A run in INPROGRESS whose lease has run out. */
+async function runWithLeaseOver(): Promise<string> {
+  const runId = await t.newRun();
+  const assignment = (await t.assign(await t.newConnection())) ?? expect.fail('nothing was assigned');
+  const target = { runId, executionId: assignment.executionId };
+  await claim(t.deps.db, { ...target, args: { assignment_id: assignment.assignmentId, lease_seconds: 60 } });
+  await start(t.deps.db, { ...target, payload: {} });
+  await endLeases();
+  return runId;
+}
+const endLeases = () =>
+  t.deps.db.pool.query("UPDATE executions SET lease_until = clock_timestamp() - interval '1 second'");
+const lastSignOfLife = (secondsAgo: number) =>
+  t.deps.db.pool.query('UPDATE service_instances SET seen_at = clock_timestamp() - make_interval(secs => $1)', [
+    secondsAgo,
+  ]);
+const stateOf = async (runId: string) =>
+  (await t.deps.db.query<{ state: string }>('SELECT state FROM runs WHERE id = $1', [runId]))[0]?.state;
+
+test('loses no run after an outage of all service processes, whether the sweep or the sign of life comes first', async () => {
+  const instance = randomUUIDv7();
+  await beatServiceInstance(t.deps, instance);
+  const runId = await runWithLeaseOver();
+  await lastSignOfLife(outageSeconds(t.deps.timing) + 1);
+  await reconcile(t.deps);
+  expect(await stateOf(runId), 'nobody could have renewed its lease').toBe('INPROGRESS');
+  expect(await beatServiceInstance(t.deps, instance), 'the same process, that slept').toBe(1);
+  await reconcile(t.deps);
+  expect(await stateOf(runId), 'its worker has the grace').toBe('INPROGRESS');
+  await endLeases();
+  await reconcile(t.deps);
+  expect(await stateOf(runId), 'the worker did not come back').toBe('ERROR');
+});
+
+test('does not take a stopping sandbox for ended after an outage of all service processes', async () => {
+  const instance = randomUUIDv7();
+  await beatServiceInstance(t.deps, instance);
+  const runId = await runWithLeaseOver();
+  await cancelRun(t.deps, runId);
+  await t.deps.db.pool.query("UPDATE executions SET stop_deadline = clock_timestamp() - interval '1 second'");
+  const phase = async () => (await t.deps.db.query<{ phase: string }>('SELECT phase FROM executions'))[0]?.phase;
+  await lastSignOfLife(outageSeconds(t.deps.timing) + 1);
+  await reconcile(t.deps);
+  expect(await phase()).toBe('stopping');
+  await beatServiceInstance(t.deps, instance);
+  await endLeases();
+  await reconcile(t.deps);
+  expect(await phase()).toBe('ended');
+});
+
+test('extends no lease at the start of a process while another process lives', async () => {
+  await beatServiceInstance(t.deps, randomUUIDv7());
+  await lastSignOfLife(outageSeconds(t.deps.timing) / 2);
+  const runId = await runWithLeaseOver();
+  expect(await beatServiceInstance(t.deps, randomUUIDv7())).toBe(0);
+  await reconcile(t.deps);
+  expect(await stateOf(runId)).toBe('ERROR');
+});
+
+test('leaves half of any lease after an unnoticed outage, and fits several signs of life into it', () => {
+  for (const leaseSeconds of [2, 12, 90, 3600]) {
+    const timing = { ...t.deps.timing, leaseSeconds };
+    expect(outageSeconds(timing)).toBeLessThanOrEqual(leaseSeconds / 2);
+    expect(heartbeatMs(timing) * 3).toBeLessThan(outageSeconds(timing) * 1000);
+  }
+});

@@ -1,0 +1,58 @@
+/** The heartbeat of each service process. */
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
+import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
+import { fromNow } from '../from-now.ts';
+import { assignedPhases } from '../transitions/phases.ts';
+
+/** A service process without a heartbeat for this long counts as dead. */
+export const serviceSilentSeconds = 20;
+
+/**
+ * Returns after how long without a heartbeat of any service process an outage begins. During an outage no lease could be renewed, so an
+ * expired lease means nothing. At most half a lease: the other half is longer than every shorter outage.
+ */
+export const outageSeconds = (timing: ExecutionTiming): number =>
+  Math.min(serviceSilentSeconds, timing.leaseSeconds / 2);
+
+/** Returns the time between two signs of life. */
+export const heartbeatMs = (timing: ExecutionTiming): number => (outageSeconds(timing) * 1000) / 4;
+
+/** Is one statement, so that no sweep can see the new heartbeat together with the old leases. */
+const beat = defineStatement({
+  name: 'beat_service_instance',
+  text: `
+    WITH outage AS MATERIALIZED (
+      SELECT NOT EXISTS (SELECT FROM service_instances WHERE seen_at > clock_timestamp() - make_interval(secs => $3::float8)) AS was
+    ), extended AS (
+      UPDATE executions SET
+        lease_until = greatest(lease_until, ${fromNow('$2')}),
+        claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, ${fromNow('$2')}) END
+      WHERE phase IN ${assignedPhases} AND (SELECT was FROM outage)
+      RETURNING id
+    ), sign AS (
+      INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+    )
+    SELECT count(*)::int AS extended FROM extended`,
+  row: { extended: integer },
+});
+
+/**
+ * Stores a heartbeat of this process. After an outage (all processes were down, or the machine slept) every execution gets the
+ * reconnect grace again. Returns the number of these executions. Must be called before the first sweep.
+ */
+export async function beatServiceInstance({ db, timing }: ExecutionDeps, id: string): Promise<number> {
+  const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
+  return row?.extended ?? 0;
+}
+
+const forget = defineStatement({
+  name: 'forget_service_instances',
+  text: "DELETE FROM service_instances WHERE id = $1 OR seen_at < clock_timestamp() - interval '1 hour'",
+  row: {},
+});
+
+/** Deletes the heartbeat of this process when it ends, and those of processes that died long ago. */
+export async function forgetServiceInstance(db: Database, id: string): Promise<void> {
+  await db.query(forget, [id]);
+}

@@ -1,0 +1,45 @@
+import { EventEmitter } from 'node:events';
+import type { Database } from '../../platform/store/database/database.ts';
+import { queueChannel, runChannel } from './channels.ts';
+
+/** Notices of all service processes, received over NOTIFY. A notice is a hint: a listener reads the tables. */
+export interface Notices {
+  /** Calls `listener` when the run changed, or when notices may have been missed. Returns a function that stops it. */
+  onRun(runId: string, listener: () => void): () => void;
+  /** Calls `listener` with the id of each run that changed. `null`: notices were missed, so any run may have changed. */
+  onAnyRun(listener: (runId: string | null) => void): () => void;
+  /** Calls `listener` when there may be new work to assign. */
+  onQueue(listener: () => void): () => void;
+}
+
+/** Listens on the database until `db` is closed. */
+export async function openNotices(db: Database): Promise<Notices> {
+  const perRun = new EventEmitter().setMaxListeners(0);
+  const all = new EventEmitter().setMaxListeners(0);
+  await db.listen(
+    runChannel,
+    (runId) => {
+      perRun.emit(runId);
+      all.emit('run', runId);
+    },
+    () => {
+      for (const runId of perRun.eventNames()) perRun.emit(runId);
+      all.emit('run', null);
+    },
+  );
+  await db.listen(
+    queueChannel,
+    () => all.emit('queue'),
+    () => all.emit('queue'),
+  );
+  const subscribe = (emitter: EventEmitter, name: string, listener: (...args: never[]) => void) => {
+    const wrapped = listener as (...args: unknown[]) => void;
+    emitter.on(name, wrapped);
+    return () => void emitter.off(name, wrapped);
+  };
+  return {
+    onRun: (runId, listener) => subscribe(perRun, runId, listener),
+    onAnyRun: (listener) => subscribe(all, 'run', listener),
+    onQueue: (listener) => subscribe(all, 'queue', listener),
+  };
+}

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import type { Statement } from '../../../platform/store/database/database.ts';
+import { assignNext, type FreeSlot } from './assign.ts';
+
+let fixture: TestExecutions;
+let slot: FreeSlot;
+
+beforeEach(async () => {
+  fixture = await openTestExecutions({ limit: 5 });
+  const connectionId = await fixture.newConnection();
+  slot = { connectionId, workerId: 'runyard-test', workerInstance: 'i', pool: '', teamId: null };
+});
+
+afterEach(() => fixture.close());
+
+/** Returns the run that is assigned next, or why there is none. */
+async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
+  const assignment = await assignNext(fixture.deps, { ...slot, ...overrides });
+  return typeof assignment === 'string' ? assignment : assignment.runId;
+}
+
+const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
+
+test('assigns the oldest run first, and runs below others before those above', async () => {
+  const oldest = await fixture.newRun();
+  const newer = await fixture.newRun();
+  const child = await fixture.newRun({ ancestorIds: [oldest] });
+  const grandchild = await fixture.newRun({ ancestorIds: [oldest, child] });
+  expect([await next(), await next(), await next(), await next()]).toEqual([grandchild, child, oldest, newer]);
+  expect(await next()).toBe('nothing');
+});
+
+test('takes turns between teams with queued runs, and passes over a team at its limit', async () => {
+  const other = await insertTeam(fixture.database, 1);
+  const ours = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
+  const theirs = [await fixture.newRun({ teamId: other }), await fixture.newRun({ teamId: other })];
+  await change(`UPDATE teams SET served_at = now() WHERE id = $1`, other);
+  const order = [await next(), await next(), await next(), await next(), await next()];
+  expect(order).toEqual([ours[0], theirs[0], ours[1], ours[2], 'nothing']);
+  expect(await next({ teamId: other })).toBe('nothing');
+  await change(`UPDATE teams SET max_concurrent_executions = 2 WHERE id = $1`, other);
+  expect(await next({ teamId: fixture.teamId })).toBe('nothing');
+  expect(await next({ teamId: other })).toBe(theirs[1]);
+});
+
+test("assigns one run when several assigners read a team's free slot at the same moment", async () => {
+  await change('UPDATE teams SET max_concurrent_executions = 1');
+  for (let n = 0; n < 3; n += 1) await fixture.newRun();
+  const { db } = fixture.deps;
+  const waiting = async () =>
+    (await db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+      .length;
+  const assigning = await db.transaction(async (tx) => {
+    await tx.query('SELECT FROM teams FOR UPDATE');
+    const begun = [next(), next(), next()];
+    await expect.poll(waiting).toBe(3);
+    return begun;
+  });
+  const outcomes = await Promise.all(assigning);
+  expect(outcomes.filter((outcome) => outcome === 'contended')).toHaveLength(2);
+  expect(await next()).toBe('nothing');
+});
+
+test('assigns other runs before one that pauses, is of another pool, or has an older execution that has not ended', async () => {
+  const [paused, elsewhere, retried, last] = [
+    await fixture.newRun(),
+    await fixture.newRun({ workerHost: 'build-machine' }),
+    await fixture.newRun(),
+    await fixture.newRun(),
+  ];
+  await change(`UPDATE executions SET available_at = now() + interval '1 hour' WHERE run_id = $1`, paused);
+  await change(
+    `WITH newer AS (
+       INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+       SELECT gen_random_uuid(), run_id, team_id, 2, 'queued', pool FROM executions WHERE run_id = $1 RETURNING id, run_id
+     ), run AS (UPDATE runs SET current_execution_id = newer.id FROM newer WHERE runs.id = newer.run_id)
+     UPDATE executions SET phase = 'stopping' WHERE run_id = $1`,
+    retried,
+  );
+  expect([await next(), await next()]).toEqual([last, 'nothing']);
+  expect(await next({ pool: 'build-machine', teamId: fixture.teamId })).toBe(elsewhere);
+  await change(`UPDATE executions SET phase = 'ended' WHERE run_id = $1 AND number = 1`, retried);
+  await change(`UPDATE executions SET available_at = now() WHERE run_id = $1`, paused);
+  expect([await next(), await next()].sort()).toEqual([paused, retried].sort());
+});
+
+test('assigns a run with a container image only to a worker that runs images, with the image that it was created with', async () => {
+  await change(
+    `INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid) VALUES ('boxesBoxesBoxesBoxes22', $1, '{"docker_image": "box:1"}', 'user', 'u')`,
+    fixture.teamId,
+  );
+  const boxed = await fixture.newRun({
+    environmentId: 'boxesBoxesBoxesBoxes22',
+    config: { environment_id: 'boxesBoxesBoxesBoxes22' },
+  });
+  const plain = await fixture.newRun();
+  await change(`UPDATE environments SET config = '{"docker_image": "box:2"}'`);
+  expect([await next(), await next()]).toEqual([plain, 'nothing']);
+  const assignment = await assignNext(fixture.deps, { ...slot, runsImages: true });
+  expect(assignment).toMatchObject({ runId: boxed, image: 'box:1' });
+  const ofRunner = await fixture.newRun({
+    environmentId: 'boxesBoxesBoxesBoxes22',
+    config: { environment_id: 'boxesBoxesBoxesBoxes22', runner_config: { docker_image: 'own:1' } },
+  });
+  expect(await next()).toBe('nothing');
+  expect(await assignNext(fixture.deps, { ...slot, runsImages: true })).toMatchObject({
+    runId: ofRunner,
+    image: 'own:1',
+  });
+});
+
+test('passes over a run that another transaction has locked', async () => {
+  const [locked, free] = [await fixture.newRun(), await fixture.newRun()];
+  await fixture.deps.db.transaction(async (tx) => {
+    await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [locked]);
+    expect(await next()).toBe(free);
+    expect(await next()).toBe('contended');
+  });
+  expect(await next()).toBe(locked);
+});
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+const rowsOf = (node: PlanNode): number =>
+  Math.max(
+    (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    ...(node.Plans ?? []).map(rowsOf),
+  );
+
+test.each([
+  ['known', 'ANALYZE'],
+  ['not yet known', 'SELECT'],
+])('does not read a long queue for one assignment, with its length %s to the planner', async (_name, prepare) => {
+  const { db } = fixture.deps;
+  const first = await fixture.newRun();
+  await change(
+    `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 2000)), runs AS (
+       INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object(
+         'id', made.id, 'current_execution_id', made.execution, 'conversation_id', gen_random_uuid())) copy WHERE r.id = $1)
+     INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+     SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
+    first,
+  );
+  await change(prepare);
+  let plan: PlanNode | undefined;
+  const explaining: typeof db.query = async (statement, values) => {
+    const { text } = statement as Statement;
+    const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+      values,
+    );
+    plan = row?.['QUERY PLAN'][0].Plan;
+    return [];
+  };
+  await assignNext({ ...fixture.deps, db: { ...db, query: explaining } }, slot);
+  expect(plan && rowsOf(plan)).toBeLessThan(20);
+  const rows = await db.query<{ id: string }>(`SELECT id FROM runs WHERE state = 'PENDING'`);
+  expect(rows).toHaveLength(1);
+});

@@ -1,0 +1,176 @@
+import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
+import type { EnvironmentLimits } from '@runyard/contract/environments';
+
+import {
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { runChannel } from '../channels.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { holdsSlot } from './holds-slot.ts';
+
+/** A worker's connection that has a free slot. */
+export interface FreeSlot {
+  readonly connectionId: string;
+  readonly workerId: string;
+  readonly workerInstance: string | null;
+  /** '' for the hosted pool, else the worker's name. */
+  readonly pool: string;
+  /** The team whose runs the worker serves; null: all teams. */
+  readonly teamId: string | null;
+  /** Whether the worker can run container images; absent: it cannot. */
+  readonly runsImages?: boolean;
+}
+
+/** An assigned execution, with everything that its worker needs. */
+export interface Assignment {
+  readonly assignmentId: string;
+  readonly runId: string;
+  readonly executionId: string;
+  readonly conversationId: string;
+  readonly teamNumber: number;
+  readonly title: string;
+  readonly prompt: string;
+  readonly modelId: string;
+  readonly config: AmbientAgentConfig;
+  /** Of its environment; null: it has none. */
+  readonly limits: EnvironmentLimits | null;
+  /** Hosts that its environment allows; null: none. */
+  readonly network: EnvironmentNetwork | null;
+  /** Container image of its environment; null: none. */
+  readonly image: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** The raw run token. Only its hash is stored. */
+  readonly runToken: string;
+}
+
+/**
+ * SQL: the execution `e` is queued in the pool, the worker can run its image, its pause is over, and every older execution of its run has ended. Without
+ * `OFFSET 0` the planner would evaluate the last condition for all queued executions at once.
+ */
+const mayGo = (e: string): string => `
+  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND ($9::boolean OR ${e}.image IS NULL)
+  AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
+
+/**
+ * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
+ * (`served_at`). `served_count` is compared and set: an assigner that read an older count of taken slots changes nothing, so
+ * a team's limit holds with any number of assigners. Locks rows in the order teams, runs, executions, as all statements do.
+ * Runs below others go first, because the runs above may wait for them.
+ * A retry waits until every older execution of its run has ended, so two never run at once.
+ * The cost does not grow with the queue (`bench/assign.md`): teams are read in turn until one has a free slot, and queued
+ * executions in the order of the index `executions_queue`. The run is locked in a subquery: with a join the planner would read
+ * and sort the whole queue. An index on `served_at` would cost a write at each assignment and is not needed.
+ */
+const assignStatement = defineStatement({
+  name: 'transition_assign',
+  text: `
+    WITH team AS MATERIALIZED (
+      SELECT t.id, t.served_count FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
+      WHERE (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} LIMIT 1)
+        AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')}) < t.max_concurrent_executions
+      LIMIT 1
+    ), served AS (
+      UPDATE teams SET served_at = clock_timestamp(), served_count = teams.served_count + 1
+      FROM team WHERE teams.id = team.id AND teams.served_count = team.served_count
+      RETURNING teams.id, teams.number
+    ), candidate AS MATERIALIZED (
+      SELECT next.run_id, next.execution_id, served.number AS team_number
+      FROM served, LATERAL (
+        SELECT e.run_id, e.id AS execution_id
+        FROM executions e, LATERAL (
+          SELECT FROM runs r WHERE r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED' FOR UPDATE SKIP LOCKED) r
+        WHERE e.team_id = served.id AND ${mayGo('e')}
+        ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
+      ) next
+    ), moved AS (
+      UPDATE runs SET state = 'PENDING', assignment_id = $3, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
+        status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL
+      FROM candidate WHERE runs.id = candidate.run_id
+      RETURNING runs.*, candidate.team_number, candidate.execution_id
+    ), execution AS (
+      UPDATE executions SET phase = 'assigned', assigned_at = clock_timestamp(), token_hash = $4, connection_id = $5, worker_id = $6,
+        worker_instance = $7, claim_deadline = clock_timestamp() + make_interval(secs => $8::float8)
+      FROM moved WHERE executions.id = moved.execution_id
+      RETURNING executions.number, executions.image
+    ), event AS (
+      INSERT INTO run_events (run_id, seq, state, execution_number)
+      SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
+    )
+    SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
+      (SELECT e.config->'limits' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS limits,
+      (SELECT e.config->'network' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
+    FROM team LEFT JOIN moved ON true`,
+  // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
+  row: {
+    id: nullable(uuid),
+    execution_id: uuid,
+    conversation_id: uuid,
+    team_number: integer,
+    title: text(),
+    prompt: text(),
+    model_id: text(),
+    config: json<AmbientAgentConfig>(),
+    limits: nullable(json<EnvironmentLimits>()),
+    network: nullable(json<EnvironmentNetwork>()),
+    image: nullable(text()),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+/** Finds a queued execution whose pause is over. */
+export const queuedExecutions = defineStatement({
+  name: 'find_queued_execution',
+  text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() LIMIT 1`,
+  row: {},
+});
+
+/** Returns the SHA-256 of a run token, as `executions.token_hash` stores it. */
+export function hashRunToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** Assigns the next queued execution to `slot`. `nothing`: none is queued for it. `contended`: another assigner was faster, try again. */
+export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<Assignment | 'nothing' | 'contended'> {
+  const runToken = `ryr_${randomBytes(32).toString('base64url')}`;
+  const assignmentId = randomUUIDv7();
+  const [row] = await deps.db.query(assignStatement, [
+    slot.pool,
+    slot.teamId,
+    assignmentId,
+    hashRunToken(runToken),
+    slot.connectionId,
+    slot.workerId,
+    slot.workerInstance,
+    deps.timing.claimTimeoutSeconds,
+    slot.runsImages === true,
+  ]);
+  if (!row) return 'nothing';
+  if (row.id === null) return 'contended';
+  return {
+    assignmentId,
+    runId: row.id,
+    executionId: row.execution_id,
+    conversationId: row.conversation_id,
+    teamNumber: row.team_number,
+    title: row.title,
+    prompt: row.prompt,
+    modelId: row.model_id,
+    config: row.config,
+    limits: row.limits,
+    network: row.network,
+    image: row.image,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    runToken,
+  };
+}

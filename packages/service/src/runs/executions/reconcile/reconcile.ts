@@ -1,0 +1,119 @@
+/**
+ * Finishes work that a crashed process left behind: each sweep is a read of candidates and, for each, the same
+ * compare-and-set that the live path uses. Any number of processes may sweep at once.
+ */
+
+import type { Statement } from '../../../platform/store/database/database.ts';
+import { eachAlone } from '../../../platform/store/database/each-alone.ts';
+import {
+  defineStatement,
+  integer,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { findCascades, finishCascades } from '../cancel/cancel-descendants.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { leaveIdle, overIdle } from '../idle/idle.ts';
+import { outageSeconds } from '../lease/heartbeat.ts';
+import { livePhases } from '../transitions/phases.ts';
+import { expireQueued } from '../transitions/transitions.ts';
+import {
+  type Candidate,
+  endAbandoned,
+  endOverdue,
+  isAbandoned,
+  isLeaseOver,
+  isOverdue,
+  isUnclaimed,
+  takeBack,
+} from './overdue.ts';
+import { endSandbox } from './sandbox-end.ts';
+
+const sweepLimit = 200;
+
+const unclaimed = defineStatement({
+  name: 'find_unclaimed',
+  text: `
+    SELECT r.id AS run_id, e.id AS execution_id, r.assignment_id
+    FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+    WHERE ${isUnclaimed('e')} AND r.assignment_id IS NOT NULL LIMIT ${sweepLimit}`,
+  row: { run_id: uuid, execution_id: uuid, assignment_id: uuid },
+});
+
+const lost = defineStatement({
+  name: 'find_lost',
+  text: `
+    SELECT e.run_id, e.id AS execution_id, e.worker_id FROM executions e
+    WHERE e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
+  row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()) },
+});
+
+const overdue = defineStatement({
+  name: 'find_overdue',
+  text: `SELECT e.run_id, e.id AS execution_id FROM executions e WHERE ${isOverdue('e')} LIMIT ${sweepLimit}`,
+  row: { run_id: uuid, execution_id: uuid },
+});
+
+const waitedTooLong = defineStatement({
+  name: 'find_waited_too_long',
+  text: `
+    SELECT e.run_id, e.id AS execution_id, e.pool, t.queue_ttl_hours AS hours
+    FROM executions e JOIN teams t ON t.id = e.team_id
+    WHERE e.phase = 'queued' AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT ${sweepLimit}`,
+  row: { run_id: uuid, execution_id: uuid, pool: text(), hours: integer },
+});
+
+const abandoned = defineStatement({
+  name: 'find_abandoned',
+  text: `SELECT e.run_id, e.id AS execution_id FROM executions e WHERE ${isAbandoned('e', '$1')} LIMIT ${sweepLimit}`,
+  row: { run_id: uuid, execution_id: uuid },
+});
+
+/** Leases and stop deadlines that have passed. `reconcile` decides whether they count: during an outage of all services they do not. */
+const pastLeases = defineStatement({
+  name: 'find_past_leases',
+  text: `
+    SELECT FROM executions e WHERE (e.phase IN ${livePhases} AND e.lease_until < clock_timestamp())
+      OR (e.phase = 'stopping' AND e.stop_deadline < clock_timestamp()) LIMIT 1`,
+  row: {},
+});
+
+/** At least one of these statements returns a row whenever `reconcile` has work. */
+export const reconcilable: readonly Statement[] = [unclaimed, overdue, pastLeases, findCascades, overIdle];
+
+/** Sweeps once over all executions whose deadline or lease has passed. */
+export async function reconcile(deps: ExecutionDeps): Promise<void> {
+  const { db, timing } = deps;
+  const onFailure = ({ run_id, execution_id }: Candidate, error: unknown) =>
+    deps.log.error({ err: error, run: run_id, execution: execution_id }, 'an execution is reconciled again later');
+  const silence = [outageSeconds(timing)];
+  await eachAlone(await db.query(unclaimed, []), (row) => takeBack(deps, row), onFailure);
+  await eachAlone(await db.query(lost, silence), (row) => endLost(deps, row), onFailure);
+  await eachAlone(await db.query(overdue, []), (row) => endOverdue(deps, row), onFailure);
+  await finishCascades(deps);
+  await leaveIdle(deps);
+  await eachAlone(await db.query(abandoned, silence), (row) => endAbandoned(deps, row), onFailure);
+}
+
+async function endLost(deps: ExecutionDeps, { execution_id, worker_id }: RowOf<typeof lost>): Promise<void> {
+  await endSandbox(deps, execution_id, {
+    kind: 'silent',
+    message: `Worker ${worker_id ?? 'unknown'} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`,
+  });
+}
+
+/** Ends runs that were queued for longer than their team allows. It reads the whole queue, so it should run once a minute at most. */
+export async function expireWaiting({ db }: ExecutionDeps): Promise<void> {
+  for (const row of await db.query(waitedTooLong, [])) {
+    const pool = row.pool === '' ? 'the hosted pool' : `worker ${row.pool}`;
+    const message = `No free place at ${pool} for ${row.hours} h. Start a worker, or more of them, and run it again.`;
+    await expireQueued(db, {
+      runId: row.run_id,
+      executionId: row.execution_id,
+      status: { message, code: 'resource_unavailable', retryable: true },
+      payload: { message, error_code: 'resource_unavailable' },
+    });
+  }
+}

@@ -1,0 +1,167 @@
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { redactorOf } from '../../../team/redaction/agent-text.ts';
+import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
+import { followCancel } from '../cancel/cancel-descendants.ts';
+import { queueChannel } from '../channels.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { appendTimelineEvent } from '../timeline/append.ts';
+import { settledPhases } from '../transitions/phases.ts';
+import { resumeLost, timesResumed } from '../transitions/resume-lost.ts';
+import { retryOrError } from '../transitions/retry.ts';
+import type { Phase, Status } from '../transitions/transition.ts';
+import { errEnded, failUnfit } from '../transitions/transitions.ts';
+import { decideEnd } from './decide-end.ts';
+
+/** How the sandbox of an execution ended, as its worker reported or the service concluded. */
+export interface SandboxEnd {
+  /**
+   * `exited`: the agent's process ended; `stopped`: the worker was stopped and ended it; `not_created`: the sandbox could not be
+   * started; `unfit`: no sandbox can fulfil the run's configuration, so no retry helps; `lost`: the worker, or the supervisor of the
+   * sandbox, is known to be gone; `silent`: the lease ran out, which is checked again under the lock.
+   */
+  readonly kind: 'exited' | 'stopped' | 'not_created' | 'unfit' | 'lost' | 'silent';
+  /** A sentence for a person. */
+  readonly message: string;
+  /** 128 + signal where a signal ended the process. */
+  readonly exitCode?: number;
+}
+
+const lockRun = defineStatement({
+  name: 'lock_run_of_execution',
+  text: `
+    SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 FOR UPDATE OF r`,
+  row: {},
+});
+
+/** Comes after the lock of the run's row in a statement of its own, so that it sees the changes for which the lock waited. */
+const readPhase = defineStatement({
+  name: 'read_phase',
+  text: `
+    SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
+      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes,
+      ${sealedSecretsOf('r.id')} AS sealed
+    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+  row: {
+    run_id: uuid,
+    state: text<RunState>(),
+    is_current: nullable(boolean),
+    phase: text<Phase>(),
+    lease_over: nullable(boolean),
+    policy: nullable(text()),
+    resumes: integer,
+    sealed: json<SealedSecrets>(),
+  },
+});
+
+/** Ends an execution whose run has its final state already. */
+const endStopping = defineStatement({
+  name: 'end_stopping_execution',
+  text: `
+    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
+    WHERE id = $1 AND phase IN ${settledPhases} RETURNING pg_notify('${queueChannel}', pool)`,
+  row: {},
+});
+
+const keepExit = defineStatement({
+  name: 'keep_exit',
+  text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1',
+  row: {},
+});
+
+type ExecutionRow = RowOf<typeof readPhase>;
+
+/**
+ * Applies the end of a sandbox. If the agent had reported its end, only the execution ends. If not, a run before INPROGRESS is
+ * tried again, or becomes FAILED where no try can succeed; a later one whose configuration says so resumes its turn where the machine was
+ * lost, and all others end in ERROR: `resource_unavailable`, retryable, if its worker was stopped, else
+ * `agent_process_failed`. A run below a cancelled one becomes CANCELLED.
+ */
+export async function endSandbox(deps: ExecutionDeps, executionId: string, end: SandboxEnd): Promise<void> {
+  await deps.db.transaction(async (tx) => {
+    await tx.query(lockRun, [executionId]);
+    await endSandboxWithin(deps, tx, executionId, end);
+  });
+}
+
+/** Does the same in the caller's transaction, which has locked the run's row and checked that the worker may end the execution. */
+export async function endSandboxWithin(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  executionId: string,
+  reported: SandboxEnd,
+): Promise<void> {
+  const [execution] = await tx.query(readPhase, [executionId]);
+  if (!execution) return;
+  // A worker's message may hold the last output of its agent.
+  const grantedSecrets = toSealedValues(execution.sealed);
+  const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
+  if (end.kind === 'silent' && !execution.lease_over) return;
+  const exit = JSON.stringify(end);
+  const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
+  if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
+    await tx.query(endStopping, [executionId, exit]);
+    await addShutdown(tx, execution.run_id, executionId, end);
+    return;
+  }
+  if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
+  if (await followCancel(deps, tx, { runId: execution.run_id, executionId })) {
+    await tx.query(endStopping, [executionId, exit]);
+  } else {
+    await decide(deps, tx, execution, executionId, end);
+    await tx.query(keepExit, [executionId, exit]);
+  }
+  await addShutdown(tx, execution.run_id, executionId, end);
+}
+
+/** Adds the end of the sandbox to the timeline. It changes the run's `is_sandbox_running`. */
+const addShutdown = (tx: Queryable, runId: string, executionId: string, end: SandboxEnd): Promise<void> =>
+  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...end }, changesRun: true });
+
+async function decide(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  execution: ExecutionRow,
+  executionId: string,
+  end: SandboxEnd,
+): Promise<void> {
+  const code = end.kind === 'not_created' || end.kind === 'stopped' ? 'resource_unavailable' : 'agent_process_failed';
+  // The run did not fail if its worker was stopped. A person decides whether its work may be done twice.
+  const status: Status = { message: end.message, code, retryable: end.kind === 'stopped' };
+  const target = { runId: execution.run_id, executionId };
+  const phase = execution.phase === 'claimed' ? 'claimed' : 'running';
+  const decision = decideEnd({ ...execution, phase, kind: end.kind });
+  const endInError = (message: string) =>
+    errEnded(tx, { ...target, status: { ...status, message }, payload: { message, error_code: code } });
+  switch (decision) {
+    case 'retry':
+      await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
+      return;
+    case 'unfit': {
+      const unfit: Status = { message: end.message, code: 'invalid_request', retryable: false };
+      await failUnfit(tx, { ...target, status: unfit, payload: { message: end.message, error_code: unfit.code } });
+      return;
+    }
+    case 'resume':
+      await resumeLost(deps, tx, { ...target, status });
+      return;
+    case 'resumed_too_often':
+      await endInError(
+        `${end.message} The turn was resumed ${execution.resumes} times already, so it was not resumed again.`,
+      );
+      return;
+    case 'error':
+      await endInError(end.message);
+  }
+}

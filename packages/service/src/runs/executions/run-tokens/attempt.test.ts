@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import type { Assignment } from '../queue/assign.ts';
+import { AttemptOver, lockAttempt } from './attempt.ts';
+import { authenticateRunToken, type RunSession } from './sessions.ts';
+
+let t: TestExecutions;
+let session: RunSession;
+
+beforeEach(async () => {
+  t = await openTestExecutions();
+  await t.newRun();
+  const assignment = (await t.assign(await t.newConnection())) as Assignment;
+  session = (await authenticateRunToken(t.deps.db, assignment.runToken)) as RunSession;
+});
+
+afterEach(() => t.close());
+
+/** Locks the attempt while another transaction, which has the lock of the run, makes `change` to its execution. */
+async function lockBehind(change: string): Promise<string> {
+  const { db } = t.deps;
+  let locking: Promise<string> | undefined;
+  await db.transaction(async (tx) => {
+    await tx.query('SELECT FROM runs WHERE id = $1 FOR UPDATE', [session.runId]);
+    locking ??= db.transaction((second) => lockAttempt(second, session));
+    locking.catch(() => undefined);
+    const isWaiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%executions%'";
+    while ((await db.query(isWaiting)).length === 0);
+    await tx.query(`UPDATE executions SET ${change} WHERE id = $1`, [session.executionId]);
+  });
+  return (await locking) ?? '';
+}
+
+test('returns the phase that the transaction gave the execution for which the lock waited', async () => {
+  expect(await lockBehind("phase = 'stopping'")).toBe('stopping');
+});
+
+test('refuses a token that the transaction replaced for which the lock waited', async () => {
+  await expect(lockBehind("token_hash = '\\x00'")).rejects.toThrow(AttemptOver);
+});
+
+test('refuses an execution that the transaction ended for which the lock waited', async () => {
+  await expect(lockBehind("phase = 'ended'")).rejects.toThrow(AttemptOver);
+});

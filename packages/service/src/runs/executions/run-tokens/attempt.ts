@@ -1,0 +1,99 @@
+/**
+ * The fence of an agent's requests. Between the authentication of a request and its transaction the execution may be assigned
+ * again, with another run token, or be stopped. So each transaction checks the token again under the lock of the run's row.
+ */
+
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, text } from '../../../platform/store/database/statement.ts';
+import { assignedPhases } from '../transitions/phases.ts';
+import type { Phase } from '../transitions/transition.ts';
+
+/** One assignment of an execution to a worker, which a run token names. */
+export interface Attempt {
+  readonly runId: string;
+  readonly executionId: string;
+  /** SHA-256 of the run token. */
+  readonly tokenHash: Buffer;
+}
+
+/** SQL: the last assignment of the execution `e` has the run token with the hash `hash`, and the execution has not ended. */
+export const isAttempt = (e: string, hash: string): string =>
+  `${e}.token_hash = ${hash} AND ${e}.phase IN ${assignedPhases}`;
+
+/**
+ * Thrown where a request of an agent is refused; it changed nothing. `superseded` 401: the execution has ended or was assigned
+ * again; `stopping` 409: the agent may only report its end.
+ */
+export class AttemptOver extends Error {
+  readonly why: 'superseded' | 'stopping';
+  constructor(why: 'superseded' | 'stopping') {
+    super(`the attempt is ${why}`);
+    this.why = why;
+  }
+}
+
+/** Locks in the order of the ids, as all transactions do, so that two cannot wait for one another. */
+const lockRuns = defineStatement({
+  name: 'lock_runs_of_attempt',
+  text: 'SELECT FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+  row: {},
+});
+
+/** Comes after `lockRuns` in a statement of its own, so that it sees the changes for which the lock waited. A token changes only under that lock. */
+const readPhase = defineStatement({
+  name: 'read_phase_of_attempt',
+  text: `SELECT e.phase FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$2')}`,
+  row: { phase: text<Phase>() },
+});
+
+/** Locks the run, then the execution. PostgreSQL reads locked rows again where it waited for them, so the phase is the one under the locks. */
+const lockRunAndExecution = defineStatement({
+  name: 'lock_attempt',
+  text: `
+    SELECT e.phase FROM runs r JOIN executions e ON e.run_id = r.id
+    WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
+  row: { phase: text<Phase>() },
+});
+
+/** Locks the attempt's run, and the runs `also`, until the transaction ends. Throws `AttemptOver`. */
+export async function lockAttempt(tx: Queryable, attempt: Attempt, also: readonly string[] = []): Promise<Phase> {
+  const { runId, executionId, tokenHash } = attempt;
+  if (also.length > 0) await tx.query(lockRuns, [[runId, ...also]]);
+  const [execution] =
+    also.length > 0
+      ? await tx.query(readPhase, [executionId, tokenHash])
+      : await tx.query(lockRunAndExecution, [runId, executionId, tokenHash]);
+  if (!execution) throw new AttemptOver('superseded');
+  return execution.phase;
+}
+
+/** Does the same for a request that an agent may make only until it is stopped. Throws `AttemptOver`. */
+export async function lockWorkingAttempt(
+  tx: Queryable,
+  attempt: Attempt,
+  also: readonly string[] = [],
+): Promise<Phase> {
+  const phase = await lockAttempt(tx, attempt, also);
+  if (phase === 'stopping') throw new AttemptOver('stopping');
+  return phase;
+}
+
+/** Calls `write`, which stores the row of a blob, in a transaction of the attempt. If the attempt is over, deletes the blob and throws `AttemptOver`. */
+export async function ofAttempt<T>(
+  deps: { readonly db: Database; readonly blobs: BlobStore },
+  attempt: Attempt,
+  blobKey: string | undefined,
+  write: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  try {
+    return await deps.db.transaction(async (tx) => {
+      await lockAttempt(tx, attempt);
+      return await write(tx);
+    });
+  } catch (error) {
+    // After another error the commit may still have succeeded, and the row may exist.
+    if (error instanceof AttemptOver && blobKey !== undefined) await deps.blobs.delete(blobKey);
+    throw error;
+  }
+}

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { appendTimelineEvent } from './append.ts';
+
+let t: TestExecutions;
+beforeAll(async () => {
+  t = await openTestExecutions();
+});
+afterAll(() => t.close());
+
+test('moves the time of the run for an event that changes the run, and else only if the last change is a second ago', async () => {
+  const { runId, executionId } = await t.newSession();
+  /** Sets the time of the last change by SQL, adds an event, and returns whether the event moved the time. */
+  const moves = async (lastChange: string, changesRun?: true) => {
+    const [before] = await t.deps.db.query<{ at: string }>(
+      `UPDATE runs SET updated_at = clock_timestamp() + ${lastChange} WHERE id = $1 RETURNING updated_at AS at`,
+      [runId],
+    );
+    const how = changesRun ? { changesRun } : {};
+    await appendTimelineEvent(t.deps.db, { runId, executionId, type: 'vm_shutdown', payload: {}, ...how });
+    const [after] = await t.deps.db.query<{ at: string }>('SELECT updated_at AS at FROM runs WHERE id = $1', [runId]);
+    return after?.at !== before?.at;
+  };
+  // A minute ahead, so that a slow machine does not turn it into a change of long ago.
+  expect(await moves("interval '1 minute'")).toBe(false);
+  expect(await moves("interval '1 minute'", true)).toBe(true);
+  expect(await moves("interval '-2 seconds'")).toBe(true);
+});

@@ -1,0 +1,106 @@
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { insertConversationEvents } from '../../conversations/insert-events.ts';
+import { insertTranscriptChunk } from '../../conversations/transcript-chunks.ts';
+import { runChannel } from '../channels.ts';
+import { type AgentProgress, keepAgentProgress, setAgentProgress } from '../lease/keep-agent-progress.ts';
+import { lastChange } from './last-change.ts';
+
+/** Assignments and further common table expressions of a statement that stores events. */
+interface Additions {
+  /** SQL of further assignments to columns of `runs`, `, name = value`. */
+  readonly run?: string;
+  /** SQL of further common table expressions, `, name AS (…)`. */
+  readonly further?: string;
+}
+
+/** Numbers the rows after the run's last event, counts their bytes and writes them to the timeline and the conversation. */
+const insertEvents = ({ run = '', further = '' }: Additions = {}): string => `
+    WITH input AS (
+      SELECT i.event_type, i.event, i.occurred_at, row_number() OVER (ORDER BY i.position) AS n
+      FROM jsonb_to_recordset($3::jsonb) AS i(position integer, event_type text, event jsonb, occurred_at timestamptz)
+    ), counted AS (
+      UPDATE runs SET event_seq = event_seq + (SELECT count(*) FROM input), event_bytes = event_bytes + $4, updated_at = ${lastChange}${run}
+      WHERE id = $1 RETURNING id, event_seq - (SELECT count(*) FROM input) AS base
+    ), numbered AS (
+      SELECT counted.id AS run_id, counted.base + input.n AS seq, input.event_type, input.occurred_at, input.event
+      FROM counted, input
+    ), timeline AS (
+      INSERT INTO run_events (run_id, seq, event_type, occurred_at, execution_number, payload)
+      SELECT run_id, seq, event_type, occurred_at, (SELECT number FROM executions WHERE id = $2), event
+      FROM numbered WHERE event_type IS NOT NULL
+    ), conversation AS (${insertConversationEvents({ relation: 'numbered', where: 'event_type IS NULL', executionId: '$2' })}
+    )${further}
+    SELECT pg_notify('${runChannel}', id::text) FROM counted WHERE EXISTS (SELECT FROM input)`;
+
+const insertRows = defineStatement({ name: 'insert_agent_events', text: insertEvents(), row: {} });
+
+const insertBatch = defineStatement({
+  name: 'insert_agent_batch',
+  text: insertEvents({
+    run: ', transcript_bytes = transcript_bytes + $5',
+    further: `, chunk AS (${insertTranscriptChunk({ executionId: '$2', lastSeq: '$7', lines: '$6' })}
+    ), progress AS (
+      UPDATE executions SET ${setAgentProgress({ lastSeq: '$7', heldTexts: '$8', transcriptBytes: '$9', leaseSeconds: '$10' })} WHERE id = $2
+    )`,
+  }),
+  row: {},
+});
+
+/** Run and execution of an agent. */
+interface Target {
+  readonly runId: string;
+  readonly executionId: string;
+}
+
+/** Events of an agent in their order. Each row is the JSON of `{position, event_type?, event, occurred_at}`: with `event_type` it goes to the timeline, without to the conversation. */
+interface EventRows {
+  readonly rows: readonly string[];
+  /** Added to the run's `event_bytes`. */
+  readonly bytes: number;
+}
+
+/** Stores events of an agent and notifies those who follow the run. The caller has locked the run's row. */
+export async function storeAgentEvents(
+  tx: Queryable,
+  { runId, executionId }: Target,
+  { rows, bytes }: EventRows,
+): Promise<void> {
+  if (rows.length > 0) await tx.query(insertRows, [runId, executionId, `[${rows.join(',')}]`, bytes]);
+}
+
+/** Lines for the transcript of an execution. */
+interface TranscriptLines {
+  /** Each with its line feed; '': none. */
+  readonly lines: string;
+  /** Added to the `transcript_bytes` of the run. */
+  readonly countedBytes: number;
+}
+
+/**
+ * Stores the last events of a batch and its lines of transcript, and records the progress, in one statement. The caller has locked the
+ * run's row.
+ */
+export async function storeAgentBatch(
+  tx: Queryable,
+  target: Target,
+  { rows, bytes }: EventRows,
+  { lines, countedBytes }: TranscriptLines,
+  progress: AgentProgress,
+): Promise<void> {
+  const transcriptBytes = Buffer.byteLength(lines);
+  if (rows.length === 0 && lines === '')
+    return await keepAgentProgress(tx, target.executionId, { ...progress, transcriptBytes });
+  await tx.query(insertBatch, [
+    target.runId,
+    target.executionId,
+    `[${rows.join(',')}]`,
+    bytes,
+    countedBytes,
+    lines === '' ? null : lines,
+    progress.lastSeq,
+    JSON.stringify(progress.heldTexts),
+    transcriptBytes,
+    progress.leaseSeconds,
+  ]);
+}

@@ -1,0 +1,63 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pino from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import { openFolderBlobs } from '../../../platform/store/blobs/folder-blobs.ts';
+import { makeTranscriptComposer } from './compose-transcripts.ts';
+
+let executions: TestExecutions;
+let folder: string;
+let blobs: BlobStore;
+
+beforeAll(async () => {
+  executions = await openTestExecutions();
+  folder = await mkdtemp(path.join(tmpdir(), 'runyard-transcripts-'));
+  blobs = await openFolderBlobs(folder);
+});
+afterAll(async () => {
+  await executions.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Adds ended executions whose transcript has `bytes` bytes and one row with the line `{}`. */
+async function addEnded(count: number, bytes: number): Promise<void> {
+  for (let n = 0; n < count; n++) await executions.newRun();
+  await executions.deps.db.pool.query(
+    `WITH added AS (UPDATE executions SET phase = 'ended', ended_at = now(), transcript_bytes = $1 WHERE phase = 'queued' RETURNING id)
+     INSERT INTO transcript_chunks (execution_id, agent_seq, lines) SELECT id, 1, E'{}\n' FROM added`,
+    [bytes],
+  );
+}
+
+async function countComposed(): Promise<number> {
+  const { rows } = await executions.deps.db.pool.query(
+    'SELECT count(*)::int AS count FROM executions WHERE transcript_blob IS NOT NULL',
+  );
+  return rows[0].count;
+}
+
+test('composes all transcripts behind many that cannot be composed, and leaves no blob of those', async () => {
+  await addEnded(25, 1_000);
+  await addEnded(25, 3);
+  const messages: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line) => messages.push(JSON.parse(line).msg) });
+  const compose = makeTranscriptComposer({ db: executions.deps.db, blobs, log });
+  await compose();
+  expect(await countComposed()).toBe(25);
+  let blobsLeft = 0;
+  for await (const _ of blobs.list()) blobsLeft += 1;
+  expect(blobsLeft).toBe(25);
+  // The others are tried again later, not at once.
+  let puts = 0;
+  const counted = {
+    ...blobs,
+    put: (...given: Parameters<BlobStore['put']>) => blobs.put(...given).finally(() => puts++),
+  };
+  const again = makeTranscriptComposer({ db: executions.deps.db, blobs: counted, log });
+  await again();
+  await again();
+  expect([puts, messages]).toEqual([25, []]);
+});

@@ -1,0 +1,79 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../../../platform/store/database/sweep.ts';
+import { deleteTranscriptChunks, readTranscriptChunks } from '../../conversations/transcript-chunks.ts';
+
+interface TranscriptComposerDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly log: Pick<Logger, 'error'>;
+}
+
+const pageSize = 20;
+
+/** Finds ended executions whose transcript is still in rows. */
+export const findComposable = defineStatement({
+  name: 'find_composable_transcripts',
+  text: `
+    SELECT id, transcript_bytes FROM executions
+    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript ORDER BY id LIMIT ${pageSize}`,
+  row: { id: uuid, transcript_bytes: integer },
+});
+
+const findNextComposable = defineStatement({
+  name: 'find_next_composable_transcripts',
+  text: `
+    SELECT id, transcript_bytes FROM executions
+    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript AND id > $1 ORDER BY id LIMIT ${pageSize}`,
+  row: { id: uuid, transcript_bytes: integer },
+});
+
+/** Records the blob and deletes the rows, all or nothing, and only if no other process has recorded a blob. */
+const keepBlob = defineStatement({
+  name: 'keep_transcript_blob',
+  text: `
+    WITH kept AS (UPDATE executions SET transcript_blob = $2 WHERE id = $1 AND phase = 'ended' AND transcript_blob IS NULL RETURNING id)
+    ${deleteTranscriptChunks('kept')} RETURNING 1 AS deleted`,
+  row: { deleted: integer },
+});
+
+/** Times between two attempts to compose a transcript that cannot be composed. */
+const retry = { firstMs: 2_000, longestMs: 600_000 };
+
+/**
+ * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no
+ * more. Each attempt writes its own blob, and one statement records it, so a process that ends before that, or is slower than another
+ * one, loses nothing and stores nothing twice. A transcript that cannot be composed does not delay the others, and is tried again later.
+ */
+export function makeTranscriptComposer({ db, blobs, log }: TranscriptComposerDeps): () => Promise<void> {
+  const failed: FailedRows = new Map();
+  return async () => {
+    await sweepPages({
+      firstPage: () => db.query(findComposable),
+      pageAfter: (id) => db.query(findNextComposable, [id]),
+      pageSize,
+      idOf: ({ id }) => id,
+      work: (row) => compose(db, blobs, row),
+      onFailure: ({ id }, error, failures) => {
+        // After a single failure, another process was probably faster.
+        if (failures > 1) log.error({ err: error, execution_id: id, failures }, 'a transcript cannot be composed');
+      },
+      failed,
+      retry,
+    });
+  };
+}
+
+/** Throws if the stored rows are not the whole transcript: some are damaged, or another process has deleted them after it made the blob. */
+async function compose(db: Database, blobs: BlobStore, row: { id: string; transcript_bytes: number }): Promise<void> {
+  const { id, transcript_bytes: bytes } = row;
+  const key = `transcripts/${id}/${randomUUIDv7()}`;
+  const stored = await blobs.put(key, readTranscriptChunks(db, id), { maxBytes: bytes });
+  const isWhole = stored.outcome === 'stored' && stored.sizeBytes === bytes;
+  const isKept = isWhole && (await db.query(keepBlob, [id, key])).length > 0;
+  if (!isKept) await blobs.delete(key);
+  if (!isWhole) throw new Error(`the rows of the transcript do not have its ${bytes} bytes`);
+}

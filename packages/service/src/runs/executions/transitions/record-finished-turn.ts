@@ -1,0 +1,57 @@
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  float,
+  integer,
+  nullable,
+  text,
+} from '../../../platform/store/database/statement.ts';
+import type { Phase } from './transition.ts';
+
+const recordTurn = defineStatement({
+  name: 'record_finished_turn',
+  text: `
+    UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3)
+    FROM executions before JOIN runs r ON r.id = before.run_id
+    WHERE e.id = $2 AND before.id = $2 AND r.id = $1
+    RETURNING before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
+      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
+      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups,
+      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.is_debug) AS has_debug_followups`,
+  row: {
+    finished_turns: integer,
+    phase: text<Phase>(),
+    state: text<RunState>(),
+    is_current: boolean,
+    idle_seconds: nullable(float),
+    has_followups: boolean,
+    has_debug_followups: boolean,
+  },
+});
+
+/** A run and its execution as they were before a turn was recorded as finished. */
+export interface FinishedTurn {
+  /** The last turn that was recorded before this one. */
+  readonly finished_turns: number;
+  readonly phase: Phase;
+  readonly state: RunState;
+  /** True: the execution is the run's current one. */
+  readonly is_current: boolean;
+  /** NULL: the run's configuration does not say. */
+  readonly idle_seconds: number | null;
+  /** True: follow-ups wait that no execution has taken yet. */
+  readonly has_followups: boolean;
+  /** True: one of them is for the sandbox of a failed setup. */
+  readonly has_debug_followups: boolean;
+}
+
+/** Records that the execution has finished its turn number `turn`. The caller has locked the run's row. */
+export async function recordFinishedTurn(
+  tx: Queryable,
+  { runId, executionId, turn }: { readonly runId: string; readonly executionId: string; readonly turn: number },
+): Promise<FinishedTurn | undefined> {
+  const [row] = await tx.query(recordTurn, [runId, executionId, turn]);
+  return row;
+}

@@ -1,0 +1,87 @@
+import type { Statement } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { queueChannel, runChannel } from '../channels.ts';
+
+/** A kind of launch that repeats the last turn of an execution. `previous` is the row of that execution. */
+interface Relaunch {
+  /** Becomes a part of the prepared statement's name. */
+  readonly name: string;
+  /** States that the run may leave, as the list of an `IN` in SQL. */
+  readonly from: string;
+  /** SQL condition on the run's current execution `e`; `$6` is a number. */
+  readonly guard: string;
+  /** SQL: how many turns of `executions` have ended, without the one that is repeated. */
+  readonly finishedTurns: string;
+  /** SQL: when `executions` stopped working. */
+  readonly finishedAt: string;
+  /** SQL condition: the repeated turn has begun with the last follow-up that the execution took. */
+  readonly hasFollowup: string;
+  /** SQL values of the columns of the next execution. */
+  readonly next: {
+    readonly attempt: string;
+    readonly resumes: string;
+    readonly resumeCount: string;
+    readonly lossMessage: string;
+  };
+  /** SQL: place of the pause in the list `$7` of milliseconds, from 1. */
+  readonly pause: string;
+  readonly event: string;
+}
+
+/**
+ * Builds the statement of a relaunch: the run becomes QUEUED with a new execution. It is one statement, so a run always has exactly
+ * one current execution. The old execution ends or is stopped; the new one waits for its end and for the pause.
+ * If the repeated turn was the first, the new execution begins where the old one did.
+ * The follow-ups of the repeated turn wait again: all that the execution took, or only the last one where turns had ended. A
+ * follow-up that answered a question of this execution does not wait again.
+ *
+ * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has
+ * ended, seconds that it has to end.
+ */
+export const relaunchStatement = (kind: Relaunch): Statement =>
+  defineStatement({
+    name: `transition_${kind.name}`,
+    text: `
+    WITH moved AS (
+      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL,
+        status_message = $4, error_code = $5, retryable = true, open_request = NULL,
+        updated_at = clock_timestamp(), event_seq = runs.event_seq + 1
+      WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ${kind.from}
+        AND (SELECT ${kind.guard} FROM executions e WHERE e.id = $2)
+      RETURNING runs.id, runs.event_seq
+    ), previous AS (
+      UPDATE executions SET
+        phase = CASE WHEN $8 THEN 'ended' ELSE 'stopping' END,
+        stop_reason = CASE WHEN $8 THEN NULL ELSE 'finished' END,
+        stop_deadline = CASE WHEN $8 THEN NULL ELSE clock_timestamp() + make_interval(secs => $9::float8) END,
+        finished_at = ${kind.finishedAt}, ended_at = CASE WHEN $8 THEN clock_timestamp() END, deadline_at = NULL
+      FROM moved WHERE executions.id = $2
+      RETURNING executions.team_id, executions.number, executions.attempt, executions.pool, ${kind.finishedTurns} AS finished_turns,
+        executions.continues, executions.wanted_at, executions.depth, executions.image, executions.started_at, executions.resumes,
+        executions.resume_count, executions.loss_message
+    ), waiting AS (
+      UPDATE followups SET execution_id = NULL, taken_at = NULL FROM previous
+      WHERE followups.run_id = $1 AND followups.execution_id = $2
+        AND (followups.answers IS NULL OR previous.started_at IS NULL OR followups.taken_at < previous.started_at)
+        AND (previous.finished_turns = 0
+          OR ${kind.hasFollowup}
+            AND followups.position = (SELECT max(f.position) FROM followups f WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL))
+    ), next AS (
+      INSERT INTO executions (id, run_id, team_id, number, phase, attempt, pool, depth, image, wanted_at, continues, available_at,
+        resumes, resume_count, loss_message)
+      SELECT $3, moved.id, previous.team_id, previous.number + 1, 'queued', ${kind.next.attempt}, previous.pool, previous.depth, previous.image, previous.wanted_at,
+        CASE WHEN previous.finished_turns = 0 THEN previous.continues ELSE previous.number END,
+        clock_timestamp() + make_interval(secs => ($7::float8[])[${kind.pause}] / 1000),
+        ${kind.next.resumes}, ${kind.next.resumeCount}, ${kind.next.lossMessage}
+      FROM moved, previous
+      RETURNING number
+    ), event AS (
+      INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
+      SELECT moved.id, moved.event_seq, '${kind.event}', 'QUEUED', previous.number,
+        jsonb_build_object('reason', $4::text, 'error_code', $5::text, 'next_execution_id', previous.number + 1,
+          'delay_ms', round(($7::float8[])[${kind.pause}]))
+      FROM moved, previous
+    )
+    SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', previous.pool) FROM moved, previous, next`,
+    row: {},
+  });

@@ -1,0 +1,109 @@
+import type { ErrorCode, ErrorDetail } from '@runyard/contract/errors';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
+import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
+import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
+import { queueChannel, runChannel } from '../channels.ts';
+
+/** The phases of an execution, as `executions.phase` stores them. */
+export type Phase = 'queued' | 'assigned' | 'claimed' | 'running' | 'idle' | 'stopping' | 'ended';
+
+/** A state change, as one compare-and-set statement. */
+interface TransitionDefinition {
+  /** Becomes a part of the prepared statement's name. */
+  readonly name: string;
+  /** States that the change may leave. */
+  readonly from: readonly RunState[];
+  readonly to: RunState;
+  /** Timeline event of the change; null: the timeline shows none. */
+  readonly event: TimelineEventType | null;
+  /** Assignments to columns of `executions`; `args` is its jsonb parameter, `moved` the run's row after the change. */
+  readonly execution: string;
+  /** Further assignments to columns of `runs`. */
+  readonly run?: string;
+  /** For a change to BLOCKED: SQL of the open request. Every other change clears it. */
+  readonly request?: string;
+  /** SQL of further common table expressions, `, name AS (…)`, which may read `moved`. */
+  readonly further?: string;
+  /** True: the change queues an execution, so the dispatchers are notified. */
+  readonly wakesQueue?: true;
+  /** Further condition on the run's row. Only columns of `runs`: under a concurrent update PostgreSQL rechecks just that row. */
+  readonly guard?: string;
+}
+
+/** The reason for a state, shown as `status_message`. */
+export interface Status {
+  readonly message: string;
+  readonly code?: ErrorCode;
+  readonly retryable?: boolean;
+  /** Members that the code adds to the reason, as in the error catalogue. */
+  readonly detail?: ErrorDetail;
+}
+
+interface TransitionInput {
+  readonly runId: string;
+  /** Fence: must be the run's current execution. */
+  readonly executionId: string;
+  readonly status?: Status;
+  /** Payload of the timeline event. */
+  readonly payload?: Record<string, unknown>;
+  /** Values for the definition's own SQL, read there as `args->>'name'`. */
+  readonly args?: Record<string, unknown>;
+}
+
+/** Tries the change. Returns true where this call made it, false where the run was in none of the states that it may leave. */
+export type Transition = (db: Queryable, input: TransitionInput) => Promise<boolean>;
+
+/**
+ * Builds the statement of a change. All or nothing, it changes the run (compare-and-set on state and current execution) and
+ * its execution, adds the timeline event, enqueues deliveries and notifies listeners. The row lock on `runs` puts all changes
+ * of one run in an order.
+ */
+export function defineTransition(definition: TransitionDefinition): Transition {
+  const states = definition.from.map((state) => `'${state}'`).join(', ');
+  // Subscribers are not notified of a change that may leave the state as it is.
+  const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
+  const statement: Statement = {
+    name: `transition_${definition.name}`,
+    text: `
+      WITH input AS (SELECT $7::jsonb AS args),
+      moved AS (
+        UPDATE runs SET
+          state = '${definition.to}',
+          status_message = $4, error_code = $5, retryable = $6, error_detail = $8::jsonb, open_request = ${definition.request ?? 'NULL'},
+          updated_at = clock_timestamp(),
+          ended_at = ${isTerminal(definition.to) ? 'clock_timestamp()' : 'NULL'},
+          event_seq = runs.event_seq + 1
+          ${definition.run ? `, ${definition.run}` : ''}
+        FROM input
+        WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN (${states})
+          ${definition.guard ? `AND ${definition.guard}` : ''}
+        RETURNING ${enqueuedColumns.map((column) => `runs.${column}`).join(', ')}
+      ), execution AS (
+        UPDATE executions SET ${definition.execution}
+        FROM moved, input
+        WHERE executions.id = $2
+        RETURNING executions.number, executions.pool
+      ), event AS (
+        INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
+        SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
+        FROM moved, execution
+      )${definition.further ?? ''}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
+      SELECT pg_notify('${runChannel}', moved.id::text) ${definition.wakesQueue ? `, pg_notify('${queueChannel}', execution.pool)` : ''}
+      FROM moved, execution`,
+  };
+  return async (db, input) => {
+    const rows = await db.query(statement, [
+      input.runId,
+      input.executionId,
+      input.payload ? JSON.stringify(input.payload) : null,
+      input.status?.message ?? null,
+      input.status?.code ?? null,
+      input.status?.retryable ?? null,
+      JSON.stringify(input.args ?? {}),
+      input.status?.detail ? JSON.stringify(input.status.detail) : null,
+    ]);
+    return rows.length === 1;
+  };
+}

@@ -1,0 +1,108 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { claim } from '../transitions/transitions.ts';
+import { readWaits } from './read-waits.ts';
+
+let fixture: TestExecutions;
+
+beforeEach(async () => {
+  fixture = await openTestExecutions({ limit: 2 });
+});
+
+afterEach(() => fixture.close());
+
+const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
+const waitOf = async (runId: string) => (await readWaits(fixture.deps.db, fixture.teamId, [runId])).get(runId);
+
+test('names the worker that is missing', async () => {
+  const runId = await fixture.newRun();
+  const elsewhere = await fixture.newRun({ workerHost: 'build-machine' });
+  expect(await waitOf(runId)).toBe('The run waits: no worker is connected. Start one with bin/runyard worker.');
+  expect(await waitOf(elsewhere)).toBe(
+    'The run waits: no worker with the name build-machine is connected (config.worker_host).',
+  );
+  const connection = await fixture.newConnection();
+  expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
+  expect(await waitOf(elsewhere)).toContain('build-machine');
+  await change('UPDATE worker_connections SET draining = true WHERE id = $1', connection);
+  expect(await waitOf(runId)).toContain('the connected workers are shutting down');
+});
+
+test('names the image that no connected worker can run', async () => {
+  await fixture.newConnection();
+  const runId = await fixture.newRun();
+  await change(`UPDATE executions SET image = 'box:1' WHERE run_id = $1`, runId);
+  expect(await waitOf(runId)).toMatch(/docker_image box:1, .* oz-agent-worker, .* RUNYARD_SIDECAR_IMAGE/);
+  await change(`UPDATE worker_connections SET sandbox = '{"features": []}'`);
+  expect(await waitOf(runId)).toMatch(/no connected worker can run container images, .* docker_image box:1/);
+  await change(`UPDATE worker_connections SET sandbox = '{"features": ["images"]}'`);
+  expect(await waitOf(runId)).toBe('The run waits for a worker to take it.');
+});
+
+test("distinguishes a full worker from the team's limit", async () => {
+  const connection = await fixture.newConnection();
+  await change('UPDATE worker_connections SET slots = 1');
+  await fixture.newRun();
+  await fixture.newRun();
+  const last = await fixture.newRun();
+  await fixture.assign(connection);
+  expect(await waitOf(last)).toBe('The run waits for a free slot: the connected worker has 1, and all are taken.');
+  await fixture.newConnection();
+  await change('UPDATE worker_connections SET slots = 2');
+  expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
+  await fixture.assign(connection);
+  expect(await waitOf(last)).toBe("The run waits: the team's limit is reached (2 runs at once).");
+});
+
+test('says for how long a retry pauses, and that an older sandbox has to end', async () => {
+  await fixture.newConnection();
+  const runId = await fixture.newRun();
+  await change(`UPDATE executions SET available_at = now() + interval '4900 ms' WHERE run_id = $1`, runId);
+  expect(await waitOf(runId)).toMatch(/^The run waits [1-5] s before it is tried again\.$/);
+  await change(
+    `WITH newer AS (
+       INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+       SELECT $2, run_id, team_id, 2, 'queued', pool FROM executions WHERE run_id = $1 RETURNING id, run_id
+     ), run AS (UPDATE runs SET current_execution_id = newer.id FROM newer WHERE runs.id = newer.run_id)
+     UPDATE executions SET phase = 'stopping' WHERE run_id = $1`,
+    runId,
+    randomUUIDv7(),
+  );
+  expect(await waitOf(runId)).toBe('The run waits until the sandbox of its earlier execution has ended.');
+});
+
+test('follows a run from its worker to its sandbox and setup, and is silent once it has begun', async () => {
+  const connection = await fixture.newConnection();
+  const runId = await fixture.newRun();
+  const assignment = await fixture.assign(connection);
+  if (!assignment) throw new Error('nothing was assigned');
+  expect(await waitOf(runId)).toBe(
+    `The run was handed to the worker runyard-${connection}, which has not claimed it yet.`,
+  );
+  const { executionId, assignmentId } = assignment;
+  await claim(fixture.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
+  expect(await waitOf(runId)).toBe(`The worker runyard-${connection} starts the sandbox.`);
+  await change(`UPDATE executions SET sandbox = '{}' WHERE run_id = $1`, runId);
+  expect(await waitOf(runId)).toBe('The sandbox is ready, and the agent starts in it.');
+  const step = (seq: number, type: string, name: string) =>
+    change(
+      `INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
+       VALUES ($1, $2, $3, 'CLAIMED', 1, jsonb_build_object('kind', 'setup_command', 'name', $4::text))`,
+      runId,
+      seq,
+      type,
+      name,
+    );
+  await step(101, 'setup_step_started', 'npm ci');
+  expect(await waitOf(runId)).toBe('The agent prepares the sandbox: setup command npm ci');
+  await step(102, 'setup_step_finished', 'npm ci');
+  expect(await waitOf(runId)).toBe('The sandbox is ready, and the agent starts in it.');
+  await change(`UPDATE runs SET state = 'INPROGRESS' WHERE id = $1`, runId);
+  expect(await waitOf(runId)).toBeUndefined();
+});
+
+test('says nothing about a run of another team', async () => {
+  const runId = await fixture.newRun();
+  expect((await readWaits(fixture.deps.db, randomUUIDv7(), [runId])).size).toBe(0);
+});

@@ -1,0 +1,111 @@
+/**
+ * Describes what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
+ * same sentence.
+ */
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
+import { imagesFeature } from '@runyard/contract/worker-protocol';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  float,
+  integer,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { holdsSlot } from '../queue/holds-slot.ts';
+import { isOfPool, servesPool } from '../queue/serves-pool.ts';
+import { waitsAfterInterrupt } from './interrupted.ts';
+import { waitSentence } from './wait-sentence.ts';
+
+/**
+ * `unnest`: with `id = ANY` the plan for all teams reads an index of the team, which in a team with many runs has many entries.
+ * Team and pools are read once for all runs, and only for pools in which one of the runs is queued. A worker without a
+ * number of slots has no limit.
+ */
+const readFacts = defineStatement({
+  name: 'read_waits',
+  text: `
+    WITH waiting AS MATERIALIZED (
+      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image
+      FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
+      WHERE r.team_id = $1
+        AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
+    ), team AS MATERIALIZED (
+      SELECT t.max_concurrent_executions AS team_limit,
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')})::int AS team_taken
+      FROM teams t WHERE t.id = $1
+    ), pools AS MATERIALIZED (
+      SELECT p.pool, c.*,
+        (SELECT count(*) FROM executions b WHERE ${isOfPool('b', 'p.pool', '$1')} AND ${holdsSlot('b')})::int AS slots_taken
+      FROM (SELECT DISTINCT pool FROM waiting WHERE state = 'QUEUED') p, LATERAL (
+        SELECT count(*) FILTER (WHERE NOT c.draining)::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
+          count(*) FILTER (WHERE NOT c.draining AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
+          count(*) FILTER (WHERE NOT c.draining AND c.sandbox IS NULL)::int AS public_workers,
+          coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE NOT c.draining), 0)::int AS slots
+        FROM worker_connections c WHERE ${servesPool('c', 'p.pool', '$1')}
+      ) c
+    )
+    SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds,
+      EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
+      team.team_taken, team.team_limit, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
+      w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
+      step.kind AS step_kind, step.name AS step_name, w.idle_until
+    FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
+      SELECT v.payload->>'kind' AS kind, v.payload->>'name' AS name, v.event_type FROM run_events v
+      WHERE w.state = 'CLAIMED' AND v.run_id = w.run_id AND v.execution_number = w.number
+        AND v.event_type IN ('setup_step_started', 'setup_step_finished')
+      ORDER BY v.seq DESC LIMIT 1
+    ) step ON step.event_type = 'setup_step_started'`,
+  row: {
+    run_id: uuid,
+    state: text<RunState>(),
+    pool: text(),
+    pause_seconds: float,
+    has_older: boolean,
+    team_taken: integer,
+    team_limit: integer,
+    workers: integer,
+    leaving_workers: integer,
+    image: nullable(text()),
+    image_workers: integer,
+    public_workers: integer,
+    slots: integer,
+    slots_taken: integer,
+    worker_id: nullable(text()),
+    has_sandbox: boolean,
+    step_kind: nullable(text()),
+    step_name: nullable(text()),
+    idle_until: nullable(timestamp),
+  },
+});
+
+/** Returns, by run, the sentence about what it waits for. Runs that do not wait are left out. */
+export async function readWaits(
+  db: Queryable,
+  teamId: string,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (runIds.length === 0) return new Map();
+  const rows = await db.query(readFacts, [teamId, runIds]);
+  return new Map(rows.map((row) => [row.run_id, waitSentence(row)]));
+}
+
+/**
+ * Returns why a run of the team has no message yet: the reason for its wait, that it has just begun, or that it ended before the first
+ * message.
+ */
+export async function whyNothingWasSaid(
+  db: Queryable,
+  teamId: string,
+  { id, state }: { readonly id: string; readonly state: RunState },
+): Promise<string> {
+  const waits = (await readWaits(db, teamId, [id])).get(id);
+  if (waits !== undefined) return waits;
+  return isTerminal(state)
+    ? `The run ended as ${state} before its agent said anything; its status_message says why.`
+    : 'The agent has begun and has said nothing yet.';
+}

@@ -1,0 +1,71 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { maxArtifactsPerRun } from '@runyard/contract/limits';
+import type { ArtifactType } from '@runyard/contract/states';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { checkReportData } from './report-data.ts';
+
+/** Outcome of a report. `invalid` 400. `isFileLike`: the run uploads its bytes next. */
+export type ReportOutcome =
+  | { readonly kind: 'stored'; readonly artifactUid: string; readonly isFileLike: boolean }
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] };
+
+const updatePullRequest = defineStatement({
+  name: 'update_reported_pull_request',
+  text: `
+    UPDATE artifacts SET data = $3::jsonb
+    WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 RETURNING id`,
+  row: { id: uuid },
+});
+
+const insertArtifact = defineStatement({
+  name: 'insert_artifact',
+  text: `
+    INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url)
+    SELECT $1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9
+    WHERE (SELECT count(*) FROM artifacts WHERE run_id = $3) < ${maxArtifactsPerRun}
+    RETURNING id`,
+  row: { id: uuid },
+});
+
+/**
+ * Stores what a run reports, without its secrets, in the transaction `tx`. Locks the run's row, so that no two reports
+ * count its artifacts at once. Throws `AttemptOver`.
+ */
+export async function reportArtifact(
+  deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
+  tx: Queryable,
+  session: RunSession,
+  request: { readonly artifact_type: ArtifactType; readonly data: Record<string, unknown> },
+): Promise<ReportOutcome> {
+  const checked = checkReportData(request.artifact_type, withoutSecrets(deps, session, request.data));
+  if (!checked.ok) return { kind: 'invalid', faults: checked.faults };
+  const { data, isFileLike, canonicalUrl } = checked.report;
+  await lockWorkingAttempt(tx, session);
+  if (request.artifact_type === 'PULL_REQUEST') {
+    // A pull request may be found in the output of a command, reported by hand, and reported by each execution: it stays one artifact.
+    const [known] = await tx.query(updatePullRequest, [session.runId, canonicalUrl, JSON.stringify(data)]);
+    if (known) return { kind: 'stored', artifactUid: known.id, isFileLike };
+  }
+  const artifactUid = randomUUIDv7();
+  const inserted = await tx.query(insertArtifact, [
+    artifactUid,
+    session.teamId,
+    session.runId,
+    session.executionId,
+    session.conversationId,
+    request.artifact_type,
+    JSON.stringify(data),
+    !isFileLike,
+    canonicalUrl,
+  ]);
+  if (inserted.length === 0) {
+    return { kind: 'invalid', faults: [{ path: '', message: `a run has at most ${maxArtifactsPerRun} artifacts` }] };
+  }
+  return { kind: 'stored', artifactUid, isFileLike };
+}

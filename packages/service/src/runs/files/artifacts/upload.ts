@@ -1,0 +1,82 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { maxArtifactBytes } from '@runyard/contract/limits';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, nullable, numeric, uuid } from '../../../platform/store/database/statement.ts';
+import { oneUpload } from '../../../platform/uploads/lease.ts';
+import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
+import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+
+/**
+ * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413: more bytes than an
+ * artifact may have; `run_full` 413: more than the artifacts of a run may have together; `other_bytes` 409: the artifact
+ * has other bytes; `busy` 429: the run uploads as many artifacts at once as it may.
+ */
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes';
+
+/** Uploads of a run at once, because their bytes take disk before they are counted. */
+const maxUploads = 4;
+
+/** Sums the bytes of the run's artifacts except `$1`. A run has at most 100, so no total is stored. */
+const bytesOfOthers = `
+  SELECT coalesce(sum(o.size_bytes), 0) FROM artifacts o JOIN artifacts a ON a.run_id = o.run_id WHERE a.id = $1 AND o.id <> $1`;
+
+const readTarget = defineStatement({
+  name: 'read_artifact_to_upload',
+  text: `SELECT (${bytesOfOthers}) AS others, run_id FROM artifacts WHERE id = $1 AND artifact_type IN ('FILE', 'SCREENSHOT')`,
+  row: { others: numeric, run_id: uuid },
+});
+
+/** Of two uploads at once the second counts the bytes of the first. */
+const lockRun = defineStatement({
+  name: 'lock_run_of_artifact',
+  text: 'SELECT FROM runs WHERE id = (SELECT run_id FROM artifacts WHERE id = $1) FOR NO KEY UPDATE',
+  row: {},
+});
+
+const setBytes = defineStatement({
+  name: 'set_bytes_of_artifact',
+  text: `
+    UPDATE artifacts SET is_ready = true, blob_key = $2, size_bytes = $3, sha256 = $4
+    WHERE id = $1 AND NOT is_ready AND (${bytesOfOthers}) + $3 <= $5 RETURNING id`,
+  row: { id: uuid },
+});
+
+const compareBytes = defineStatement({
+  name: 'compare_bytes_of_artifact',
+  text: 'SELECT sha256 = $2 AS same, is_ready AS "isReady" FROM artifacts WHERE id = $1',
+  row: { same: nullable(boolean), isReady: boolean },
+});
+
+/** Streams the bytes of a reported artifact into the blob store. The artifact exists for readers when they have arrived. */
+export async function uploadArtifact(
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault; readonly maxBytesOfRun: number },
+  artifactUid: string,
+  body: AsyncIterable<Uint8Array>,
+): Promise<UploadOutcome> {
+  const { db, blobs, maxBytesOfRun } = deps;
+  const [known] = await db.query(readTarget, [artifactUid]);
+  if (!known) return 'not_found';
+  const room = Math.max(0, maxBytesOfRun - Number(known.others));
+  // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
+  const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
+  const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
+  const mask = byteMaskOf(deps, { grantedSecrets: await readGrantedSecrets(db, known.run_id) });
+  const put = await oneUpload(db, kind, body, (leased) =>
+    blobs.put(blobKey, mask.stream(leased), { maxBytes: Math.min(maxArtifactBytes, room) }),
+  );
+  if (put === 'busy') return 'busy';
+  if (put.outcome === 'too_large') return room < maxArtifactBytes ? 'run_full' : 'too_large';
+  // After an error the blob stays: the commit may still have succeeded, and the sweep deletes a blob without a row.
+  const updated = await db.transaction(async (tx) => {
+    await tx.query(lockRun, [artifactUid]);
+    return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, maxBytesOfRun]);
+  });
+  if (updated.length > 0) return 'stored';
+  await blobs.delete(blobKey);
+  const [row] = await db.query(compareBytes, [artifactUid, put.sha256]);
+  if (!row) return 'not_found';
+  if (!row.isReady) return 'run_full';
+  return row.same ? 'stored' : 'other_bytes';
+}

@@ -1,0 +1,52 @@
+import { overLimit } from '@runyard/contract/byte-size';
+import { maxAttachmentBytes, maxAttachments } from '@runyard/contract/limits';
+import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../../platform/fault.ts';
+
+/** A file of a request, decoded. */
+export interface DecodedAttachment {
+  readonly fileName: string;
+  readonly mimeType: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Decodes the attachments of a request; older clients send `images` without names. Returns a fault for each that is not
+ * base64 or too large, and for too many.
+ */
+export function decodeAttachments(request: Pick<RunAgentRequest, 'attachments' | 'images'>): {
+  attachments: DecodedAttachment[];
+  faults: Fault[];
+} {
+  const faults: Fault[] = [];
+  const attachments: DecodedAttachment[] = [];
+  const images = (request.images ?? []).map((image, index) => ({
+    ...image,
+    file_name: `image-${index + 1}.${image.mime_type.split(/[/;+]/)[1] ?? 'bin'}`,
+  }));
+  const sent: [string, AttachmentInput][] = [
+    ...(request.attachments ?? []).map((file, index): [string, AttachmentInput] => [`attachments.${index}`, file]),
+    ...images.map((file, index): [string, AttachmentInput] => [`images.${index}`, file]),
+  ];
+  if (sent.length > maxAttachments) {
+    faults.push({ path: 'attachments', message: `at most ${maxAttachments} together with images` });
+  }
+  for (const [path, file] of sent) {
+    const bytes = Buffer.from(file.data, 'base64');
+    // Buffer skips characters that are not base64, so only text that encodes back unchanged was base64 (RFC 4648, 3.5 and 4).
+    if (bytes.toString('base64') !== file.data) {
+      faults.push({
+        path: `${path}.data`,
+        message: 'must be base64 (RFC 4648, section 4) with its padding and no line breaks',
+      });
+    } else if (bytes.length > maxAttachmentBytes) {
+      faults.push({
+        path: `${path}.data`,
+        message: `is too large: ${overLimit(bytes.length, maxAttachmentBytes)} decoded`,
+      });
+    } else {
+      attachments.push({ fileName: file.file_name, mimeType: file.mime_type, bytes });
+    }
+  }
+  return { attachments, faults };
+}

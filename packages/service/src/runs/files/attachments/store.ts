@@ -1,0 +1,55 @@
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { maxAttachmentBytes } from '@runyard/contract/limits';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { DecodedAttachment } from './decode.ts';
+
+/** Files up to this size are in their row: a file of the blob store costs two flushes of the disk. */
+export const maxBytesInRow = 64 * 1024;
+
+/** The place of the bytes of an attachment: its row, or a blob. */
+type AttachmentBytes =
+  | { readonly content: Buffer; readonly blobKey: null }
+  | { readonly content: null; readonly blobKey: string };
+
+/** An attachment whose bytes are in the blob store, or will be in its row. */
+export type StoredAttachment = AttachmentBytes & {
+  readonly id: string;
+  readonly fileName: string;
+  readonly mimeType: string;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer;
+};
+
+/** Stores the bytes of the large files, before the rows that refer to them are written. */
+export async function storeAttachments(
+  blobs: BlobStore,
+  files: readonly DecodedAttachment[],
+): Promise<StoredAttachment[]> {
+  const stored: StoredAttachment[] = [];
+  try {
+    for (const { fileName, mimeType, bytes } of files) {
+      const sha256 = hash('sha256', bytes, 'buffer');
+      const attachment = { id: randomUUIDv7(), fileName, mimeType, sizeBytes: bytes.length, sha256 };
+      if (bytes.length <= maxBytesInRow) {
+        stored.push({ ...attachment, content: bytes, blobKey: null });
+        continue;
+      }
+      const blobKey = blobKeyOf(attachment.id);
+      await blobs.put(blobKey, Readable.from([bytes], { objectMode: true }), { maxBytes: maxAttachmentBytes });
+      stored.push({ ...attachment, content: null, blobKey });
+    }
+    return stored;
+  } catch (error) {
+    await discardAttachments(blobs, stored);
+    throw error;
+  }
+}
+
+/** Returns the key of the blob of an attachment. */
+export const blobKeyOf = (attachmentId: string): string => `attachments/${attachmentId}`;
+
+/** Deletes the blobs of attachments whose run or follow-up was not created. */
+export async function discardAttachments(blobs: BlobStore, stored: readonly StoredAttachment[]): Promise<void> {
+  for (const { blobKey } of stored) if (blobKey !== null) await blobs.delete(blobKey);
+}

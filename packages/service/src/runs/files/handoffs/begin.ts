@@ -1,0 +1,53 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { UploadSnapshot } from '@runyard/contract/handoff';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { deleteReplacedHandoffs } from './delete-replaced.ts';
+
+/** A handoff without files is ready at once. */
+const insertRows = defineStatement({
+  name: 'insert_handoff',
+  text: `
+    WITH handoff AS (
+      INSERT INTO snapshots (id, run_id, execution_id, turn, is_ready) VALUES ($1, $2, $3, $4, $5 = '[]'::jsonb) RETURNING id
+    )
+    INSERT INTO snapshot_files (id, snapshot_id, position, filename, mime_type, size_bytes)
+    SELECT f.id, handoff.id, f.position, f.filename, f.mime_type, f.size_bytes
+    FROM handoff, jsonb_to_recordset($5::jsonb) AS f(id uuid, position integer, filename text, mime_type text, size_bytes bigint)`,
+  row: {},
+});
+
+/**
+ * Writes the rows of a handoff whose bytes follow, and deletes an unfinished one of the execution. Returns the ids of the
+ * files, in their order. Throws `AttemptOver`.
+ */
+export async function beginHandoff(
+  deps: {
+    readonly db: Database;
+    readonly blobs: BlobStore;
+    readonly executionDeps: Pick<ExecutionDeps, 'secrets' | 'vault'>;
+  },
+  session: RunSession,
+  { turn, files }: UploadSnapshot,
+): Promise<string[]> {
+  const id = randomUUIDv7();
+  const rows = withoutSecrets(deps.executionDeps, session, files).map((file, position) => ({
+    ...file,
+    id: randomUUIDv7(),
+    position,
+  }));
+  const unused = await deps.db.transaction(async (tx) => {
+    await lockAttempt(tx, session);
+    const which = files.length === 0 ? 'all' : 'not_ready';
+    const keys = await deleteReplacedHandoffs(tx, session.executionId, { except: id, which });
+    await tx.query(insertRows, [id, session.runId, session.executionId, turn, JSON.stringify(rows)]);
+    return keys;
+  });
+  for (const key of unused) await deps.blobs.delete(key);
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,43 @@
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+
+/** A file of a handoff whose bytes are stored. */
+export interface HandoffFile {
+  readonly id: string;
+  readonly filename: string;
+  readonly mimeType: string | null;
+  readonly sizeBytes: number;
+  readonly blobKey: string;
+}
+
+const columns = `f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes", f.blob_key AS "blobKey"`;
+/** The files of a ready handoff have their bytes, so `blobKey` is not null. */
+const row = { id: uuid, filename: text(), mimeType: nullable(text()), sizeBytes: integer, blobKey: text() };
+
+const readLatest = defineStatement({
+  name: 'read_latest_handoff',
+  text: `
+    SELECT ${columns} FROM snapshot_files f WHERE f.snapshot_id = (
+      SELECT s.id FROM snapshots s JOIN executions e ON e.id = s.execution_id
+      WHERE s.run_id = $1 AND s.is_ready ORDER BY e.number DESC LIMIT 1)
+    ORDER BY f.position`,
+  row,
+});
+
+/** Reads the files of the handoff of the run's latest execution that has one. */
+export async function readLatestHandoff(db: Queryable, runId: string): Promise<HandoffFile[]> {
+  return await db.query(readLatest, [runId]);
+}
+
+const readOne = defineStatement({
+  name: 'read_file_of_ready_handoff',
+  text: `SELECT ${columns} FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1 AND s.is_ready`,
+  row,
+});
+
+/** Reads a file of a ready handoff; null: there is none with this id, which may be any text. */
+export async function findHandoffFile(db: Queryable, fileId: string): Promise<HandoffFile | null> {
+  const [file] = isUuid(fileId) ? await db.query(readOne, [fileId]) : [];
+  return file ?? null;
+}

@@ -1,0 +1,91 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  defineStatement,
+  integer,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+
+/**
+ * Returns the session of a harness only if nothing happened after it, because the session would not know of that. A resumed turn (`$3`)
+ * gets it in any case, together with the record of what happened since.
+ */
+const readLatest = defineStatement({
+  name: 'read_latest_workspace',
+  text: `
+    SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
+      encode(e.workspace_sha256, 'hex') AS sha256,
+      e.workspace_seq AS seq, e.workspace_done AS done, e.workspace_at AS kept_at,
+      CASE WHEN $3 OR NOT e.workspace_is_checkpoint AND e.workspace_turn = (
+        SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
+        WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
+      ) THEN e.workspace_session END AS session
+    FROM executions e WHERE e.run_id = $1 AND e.number <= $2 AND e.workspace_turn IS NOT NULL ORDER BY e.number DESC LIMIT 1`,
+  row: {
+    id: uuid,
+    number: integer,
+    turn: integer,
+    blob: nullable(text()),
+    size_bytes: nullable(integer),
+    sha256: nullable(text()),
+    session: nullable(text()),
+    seq: nullable(integer),
+    done: integer,
+    kept_at: nullable(timestamp),
+  },
+});
+
+/** The files that an execution begins with, and the event of the conversation that they fit. */
+interface RestorableWorkspace {
+  readonly workspace: AgentTask['workspace'];
+  /** The last event whose effects it has; undefined: not known, or there is nothing to restore. */
+  readonly seq?: number | undefined;
+  /** Commands of a runbook whose effects it has. */
+  readonly doneBlocks: number;
+  /** RFC 3339 in UTC. */
+  readonly keptAt?: string | undefined;
+}
+
+/**
+ * Returns what an execution restores that continues the execution number `continues` of its run, or resumes its lost turn (`resumes`).
+ * No workspace: the execution begins with the run's prompt in a new one.
+ */
+export async function workspaceToRestore(
+  db: Queryable,
+  runId: string,
+  { continues, resumes }: { readonly continues: number | null; readonly resumes: number | null },
+): Promise<RestorableWorkspace> {
+  const upTo = resumes ?? continues;
+  if (upTo === null) return { workspace: undefined, doneBlocks: 0 };
+  const [row] = await db.query(readLatest, [runId, upTo, resumes !== null]);
+  if (!row) return { workspace: { kind: 'missing' }, doneBlocks: 0 };
+  const position = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
+  if (row.blob === null) return { ...position, workspace: { kind: 'empty' } };
+  const workspace = {
+    kind: 'archive' as const,
+    path: `/api/v1/harness-support/workspace/${row.id}`,
+    size_bytes: Number(row.size_bytes),
+    sha256: row.sha256 ?? '',
+    execution_number: row.number,
+    turn: row.turn,
+    ...(row.session === null ? {} : { session_id: row.session }),
+  };
+  return { ...position, workspace };
+}
+
+const readBlob = defineStatement({
+  name: 'read_workspace_blob',
+  text: 'SELECT workspace_blob AS blob FROM executions WHERE id = $1 AND run_id = $2',
+  row: { blob: nullable(text()) },
+});
+
+/** Returns the key of the archive that an execution of the run left; null: there is none. */
+export async function findWorkspace(db: Queryable, runId: string, executionId: string): Promise<string | null> {
+  if (!isUuid(executionId)) return null;
+  const [row] = await db.query(readBlob, [executionId, runId]);
+  return row?.blob ?? null;
+}

@@ -1,0 +1,146 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import { redacted } from '@runyard/contract/redaction/redactor';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { cancelRun } from '../../executions/cancel/cancel.ts';
+import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
+import { applyAgentEvents } from './apply-agent-events.ts';
+
+let t: TestExecutions;
+let session: RunSession;
+
+beforeEach(async () => {
+  t = await openTestExecutions();
+  session = await t.newSession();
+});
+
+afterEach(() => t.close());
+
+const at = '2026-01-02T03:04:05.000Z';
+/** Redaction holds back the end of a text that begins a spelling of the run token, such as r, c or ye; these texts end otherwise. */
+const text = (seq: number, words: string): AgentEvent => ({
+  seq,
+  occurred_at: at,
+  type: 'text',
+  step_id: 's',
+  message_id: 'm',
+  role: 'assistant',
+  text: words,
+});
+
+async function stored(): Promise<AgentEvent[]> {
+  const { rows } = await t.deps.db.pool.query('SELECT event FROM conversation_events WHERE run_id = $1 ORDER BY seq', [
+    session.runId,
+  ]);
+  return rows.map((row) => row.event);
+}
+
+const words = async () => (await stored()).map((event) => ('text' in event ? event.text : event.type)).join('|');
+
+it('applies events that are sent twice once', async () => {
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b')])).toEqual({ acknowledged: 2 });
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(2, 'b'), text(3, 'd')])).toEqual({
+    acknowledged: 3,
+  });
+  expect(await words()).toBe('a|b|d');
+});
+
+it('applies a batch once that arrives on several connections at the same time', async () => {
+  const batch = [text(1, 'a'), text(2, 'b')];
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => applyAgentEvents(t.deps, session, batch)));
+  expect(outcomes).toEqual(outcomes.map(() => ({ acknowledged: 2 })));
+  expect(await words()).toBe('a|b');
+});
+
+it('acknowledges and applies only the events before a gap', async () => {
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(3, 'c')])).toEqual({ acknowledged: 1 });
+  expect(await words()).toBe('a');
+});
+
+it('makes the run INPROGRESS and starts its deadline on agent_started', async () => {
+  await applyAgentEvents(t.deps, session, [
+    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+  ]);
+  const { rows } = await t.deps.db.pool.query(
+    "SELECT r.state, e.phase, e.deadline_at > now() + interval '3 hours' AS far FROM runs r JOIN executions e ON e.run_id = r.id WHERE r.id = $1",
+    [session.runId],
+  );
+  expect(rows).toEqual([{ state: 'INPROGRESS', phase: 'running', far: true }]);
+});
+
+it('never stores the run token, also where two batches cut it', async () => {
+  const half = Math.floor(session.token.length / 2);
+  await applyAgentEvents(t.deps, session, [text(1, `it is ${session.token.slice(0, half)}`)]);
+  await applyAgentEvents(t.deps, session, [
+    text(2, `${session.token.slice(half)}!`),
+    { seq: 3, occurred_at: at, type: 'transcript', line: JSON.stringify({ env: session.token }) },
+    {
+      seq: 4,
+      occurred_at: at,
+      type: 'action_result',
+      action_id: 'x',
+      state: 'completed',
+      output: { env: [session.token] },
+    },
+  ]);
+  const { rows } = await t.deps.db.pool.query('SELECT lines FROM transcript_chunks WHERE execution_id = $1', [
+    session.executionId,
+  ]);
+  expect(rows).toEqual([{ lines: `{"env":"${redacted}"}\n` }]);
+  expect(JSON.stringify(await stored())).not.toContain(session.token.slice(half));
+  expect(await words()).toBe(`it is |${redacted}!|action_result`);
+});
+
+it('stores a NUL as U+FFFD', async () => {
+  await applyAgentEvents(t.deps, session, [
+    text(1, 'a\u0000b'),
+    { seq: 2, occurred_at: 'no time', type: 'notice', step_id: 's', name: 'n\u0000', data: { 'k\u0000': ['v\u0000'] } },
+  ]);
+  expect(await stored()).toMatchObject([{ text: 'a\ufffdb' }, { name: 'n\ufffd', data: { 'k\ufffd': ['v\ufffd'] } }]);
+});
+
+it.each(['+200000-01-01T00:00:00Z', '-000001-01-01T00:00:00Z', '0000-01-01T00:00:00Z', 'no time'])(
+  'stores the present time for an event at %s',
+  async (occurred_at) => {
+    const step: AgentEvent = {
+      seq: 1,
+      occurred_at,
+      type: 'setup_step_started',
+      step_id: 's',
+      kind: 'setup_command',
+      name: 'n',
+    };
+    expect(await applyAgentEvents(t.deps, session, [step])).toEqual({ acknowledged: 1 });
+    const { rows } = await t.deps.db.pool.query(
+      `SELECT occurred_at > now() - interval '1 minute' AS is_now FROM run_events
+       WHERE run_id = $1 AND event_type = 'setup_step_started'`,
+      [session.runId],
+    );
+    expect(rows).toEqual([{ is_now: true }]);
+  },
+);
+
+it.each(['', 'no time', '2026-11-21', '2026-11-21T10:00:00+02:00', '2026-02-30T25:00:00Z'])(
+  'stores a time in UTC, as answers have it, for an event at %j',
+  async (occurred_at) => {
+    await applyAgentEvents(t.deps, session, [{ ...text(1, 'a'), occurred_at }]);
+    const [{ occurred_at: storedAt } = {}] = (await stored()) as { occurred_at?: string }[];
+    expect(storedAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+    expect(new Date(storedAt ?? '')).not.toEqual(new Date(Number.NaN));
+  },
+);
+
+it('stores events after a cancel, and does not start the run again', async () => {
+  expect(await cancelRun(t.deps, session.runId)).toBe('cancelled');
+  const started: AgentEvent = { seq: 2, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'the end'), started])).toEqual({ acknowledged: 2 });
+  expect(await words()).toBe('the end');
+  const { rows } = await t.deps.db.pool.query('SELECT state FROM runs WHERE id = $1', [session.runId]);
+  expect(rows).toEqual([{ state: 'CANCELLED' }]);
+});
+
+it('refuses the events and the token of an ended execution', async () => {
+  await t.deps.db.pool.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [session.executionId]);
+  expect(await applyAgentEvents(t.deps, session, [text(1, 'late')])).toBe('superseded');
+  expect(await authenticateRunToken(t.deps.db, session.token)).toBeNull();
+});

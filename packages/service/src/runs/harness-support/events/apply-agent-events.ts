@@ -1,0 +1,152 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  defineStatement,
+  float,
+  integer,
+  json,
+  nullable,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { redactorOf } from '../../../team/redaction/agent-text.ts';
+import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
+import { readLastStepId } from '../../conversations/last-step.ts';
+import { blockRun } from '../../executions/debug-window/block.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { isAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { countDropped } from '../../executions/timeline/count-dropped.ts';
+import { storeAgentBatch, storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { claim, start } from '../../executions/transitions/transitions.ts';
+import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/workspace/checkpoints.ts';
+import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
+import { fullConversationRows } from './limit-reports.ts';
+import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
+
+/**
+ * Locks the run, then the execution. Both rows are as they are once the locks are held: PostgreSQL reads locked rows again where it
+ * waited for them.
+ */
+const lockForAgent = defineStatement({
+  name: 'lock_run_and_execution_of_agent',
+  text: `
+    SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
+      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails
+    FROM runs r JOIN executions e ON e.run_id = r.id
+    WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
+  row: {
+    event_bytes: integer,
+    transcript_bytes: integer,
+    dropped_events: integer,
+    dropped_lines: integer,
+    assignment_id: nullable(uuid),
+    /** NULL if the run's configuration does not set it. */
+    idle_seconds: nullable(float),
+    phase: text<Phase>(),
+    last_agent_seq: integer,
+    redaction_tails: json<HeldTexts>(),
+  },
+});
+
+/** `superseded`: the execution has ended, or belongs to another assignment; the agent must stop. */
+export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
+
+/**
+ * Applies the events that were not applied before, in order, in one transaction with the acknowledgement. So an event that is
+ * sent twice counts once. Events behind a gap are not applied: the agent sends them again. After a cancel the agent's last
+ * events are still stored.
+ */
+export async function applyAgentEvents(
+  deps: ExecutionDeps,
+  session: RunSession,
+  events: readonly AgentEvent[],
+): Promise<ApplyOutcome> {
+  return await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
+}
+
+/** Does the same in the caller's transaction. Locks the rows of run and execution. */
+export async function applyAgentEventsWithin(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  session: RunSession,
+  events: readonly AgentEvent[],
+): Promise<ApplyOutcome> {
+  const { runId, executionId } = session;
+  const [row] = await tx.query(lockForAgent, [runId, executionId, session.tokenHash]);
+  if (!row) return 'superseded';
+  const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = row;
+  const plan = planAgentEvents({
+    events,
+    execution: { phase, lastSeq, heldTexts },
+    run: row,
+    limits: deps.limits,
+    redactor: redactorOf(deps, session),
+    now: new Date(),
+  });
+  if (plan === undefined) return { acknowledged: lastSeq };
+  const { acknowledged, transcript, added } = plan;
+  const last = plan.actions.at(-1);
+  const ending = last?.kind === 'store_events' ? last : undefined;
+  for (const action of ending ? plan.actions.slice(0, -1) : plan.actions)
+    await carryOut(deps, tx, { session, idleSeconds: row.idle_seconds }, action);
+  await countDropped(tx, runId, added);
+  await storeAgentBatch(
+    tx,
+    session,
+    ending ?? { rows: [], bytes: 0 },
+    { lines: transcript, countedBytes: added.transcriptBytes },
+    {
+      lastSeq: acknowledged,
+      heldTexts: plan.heldTexts,
+      leaseSeconds: phase === 'stopping' ? 0 : deps.timing.leaseSeconds,
+    },
+  );
+  return { acknowledged };
+}
+
+/** Carries out one action of a plan. */
+async function carryOut(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  { session, idleSeconds }: { readonly session: RunSession; readonly idleSeconds: number | null },
+  action: EventAction,
+): Promise<void> {
+  const { runId, executionId } = session;
+  switch (action.kind) {
+    case 'store_events':
+      return await storeAgentEvents(tx, session, action);
+    case 'report_full_conversation': {
+      const stepId = action.stepId ?? (await readLastStepId(tx, runId));
+      const rows = fullConversationRows(deps.limits, { occurredAt: action.occurredAt, stepId });
+      const placed = rows.map((row, position) => JSON.stringify({ position, ...row }));
+      return await storeAgentEvents(tx, session, { rows: placed, bytes: 0 });
+    }
+    case 'take_follow_up':
+      return await takeFollowup(tx, session, action.followUpId);
+    case 'start_run':
+      return await startRun(deps, tx, session, action);
+    case 'mark_checkpoint': {
+      const { number, state, turn, done_blocks: done = 0 } = action.checkpoint;
+      if (state === 'begun') return await beginCheckpoint(tx, { executionId, number, done });
+      return await keepUnchangedCheckpoint(tx, { executionId, number, turn });
+    }
+    case 'block_run':
+      await blockRun(deps, tx, { runId, executionId, request: action.request, idleSeconds });
+  }
+}
+
+/** Starts the run. An agent whose event arrives before its worker's claim proves that the worker took the assignment. */
+async function startRun(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  { runId, executionId }: RunSession,
+  { assignmentId, harness, modelId }: Extract<EventAction, { kind: 'start_run' }>,
+): Promise<void> {
+  const target = { runId, executionId };
+  if (assignmentId !== undefined) {
+    await claim(tx, { ...target, args: { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds } });
+  }
+  await start(tx, { ...target, payload: { harness, model_id: modelId } });
+}

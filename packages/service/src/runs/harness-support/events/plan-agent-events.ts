@@ -1,0 +1,171 @@
+import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { Redactor } from '@runyard/contract/redaction/redactor';
+import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
+import { redactEvents } from '../../../team/redaction/redact-events.ts';
+import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import type { RunLimits } from '../../executions/run-limits.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { type AddedCounts, type EventBudget, openEventBudget, type RunCounters } from './event-budget.ts';
+import { type EventRow, rowOf, stepOf, timeOf } from './event-rows.ts';
+import { fullTranscriptReport } from './limit-reports.ts';
+
+/** Input of the plan: rows that the caller has locked, and the service's limits. */
+export interface PlanInput {
+  readonly events: readonly AgentEvent[];
+  readonly execution: {
+    readonly phase: Phase;
+    /** Number of the last event that was applied. */
+    readonly lastSeq: number;
+    readonly heldTexts: HeldTexts;
+  };
+  readonly run: RunCounters & {
+    /** The assignment that its worker has not claimed yet; null: there is none. */
+    readonly assignment_id: string | null;
+  };
+  readonly limits: RunLimits;
+  readonly redactor: Redactor;
+  /** Time for events whose own time is invalid. */
+  readonly now: Date;
+}
+
+/** A checkpoint that the agent begins, or that its last archive still fits. */
+export type CheckpointMark = Pick<
+  Extract<AgentEvent, { type: 'checkpoint' }>,
+  'number' | 'state' | 'turn' | 'done_blocks'
+>;
+
+/** One change that the events of a batch cause. */
+export type EventAction =
+  /** Stores rows; each is the JSON that `storeAgentEvents` reads, and `bytes` is what they count for. */
+  | { readonly kind: 'store_events'; readonly rows: readonly string[]; readonly bytes: number }
+  /** Reports that the conversation is full; without `stepId` at the step that the stored conversation is at. */
+  | { readonly kind: 'report_full_conversation'; readonly occurredAt: string; readonly stepId: string | undefined }
+  | { readonly kind: 'take_follow_up'; readonly followUpId: string }
+  /** Starts the run; if `assignmentId` is present, claims it first. */
+  | {
+      readonly kind: 'start_run';
+      readonly assignmentId: string | undefined;
+      readonly harness: string;
+      readonly modelId: string;
+    }
+  | { readonly kind: 'block_run'; readonly request: OpenRequest }
+  | { readonly kind: 'mark_checkpoint'; readonly checkpoint: CheckpointMark };
+
+/** The effects of a batch of events, for one transaction: the actions in their order, then the rest. */
+export interface EventPlan {
+  /** Number of the last event that the plan contains. */
+  readonly acknowledged: number;
+  readonly actions: readonly EventAction[];
+  /** Lines to add to the transcript, each with its line feed; empty for none. */
+  readonly transcript: string;
+  readonly heldTexts: HeldTexts;
+  readonly added: AddedCounts;
+}
+
+/** Returns the events that follow `lastSeq` without a gap, in order. */
+function newEvents(events: readonly AgentEvent[], lastSeq: number): AgentEvent[] {
+  const fresh: AgentEvent[] = [];
+  for (const event of events) if (event.seq === lastSeq + fresh.length + 1) fresh.push(event);
+  return fresh;
+}
+
+/** Collects the actions of a batch. Rows wait until an action has to see them stored. */
+function collectActions(budget: EventBudget, now: Date) {
+  const actions: EventAction[] = [];
+  let rows: string[] = [];
+  let countedBytes = 0;
+  const placed = (row: EventRow) => ({ position: rows.length, ...row });
+  return {
+    actions,
+    /** Adds the event's row where there is room for it. */
+    takeRow(event: AgentEvent): void {
+      const json = budget.take(event, (kept) => placed(rowOf(kept, now)));
+      if (json !== undefined) rows.push(json);
+    },
+    /** Adds a row without taking room: reports of the service, which come once in a run. */
+    addRow(row: EventRow): void {
+      rows.push(JSON.stringify(placed(row)));
+    },
+    storeRows(): void {
+      if (rows.length === 0) return;
+      const { eventBytes } = budget.added();
+      actions.push({ kind: 'store_events', rows, bytes: eventBytes - countedBytes });
+      countedBytes = eventBytes;
+      rows = [];
+    },
+  };
+}
+
+/**
+ * Plans the effects of the events of a batch that were not applied before; undefined if none is new. Reads and writes nothing. Events
+ * are planned up to the first gap. Their secrets are removed.
+ */
+export function planAgentEvents(input: PlanInput): EventPlan | undefined {
+  const { execution, run, limits, redactor, now } = input;
+  const events = newEvents(input.events, execution.lastSeq);
+  if (events.length === 0) return undefined;
+  const heldTexts = { ...execution.heldTexts };
+  const budget = openEventBudget(limits, run);
+  const collected = collectActions(budget, now);
+  const { actions } = collected;
+  let transcript = '';
+  let unclaimed = execution.phase === 'assigned' ? (run.assignment_id ?? undefined) : undefined;
+
+  const planLine = (event: Extract<AgentEvent, { type: 'transcript' }>): void => {
+    const wasFull = budget.isTranscriptFull();
+    if (budget.takeLine(event.line)) transcript += `${event.line}\n`;
+    else if (!wasFull) {
+      const report = fullTranscriptReport(limits, timeOf(event, now));
+      transcript += `${report.line}\n`;
+      collected.addRow(report.row);
+    }
+  };
+
+  const planRow = (event: AgentEvent): void => {
+    const wasReported = run.dropped_events + budget.added().droppedEvents > 0;
+    collected.takeRow(event);
+    if (!wasReported && budget.added().droppedEvents > 0) {
+      collected.storeRows();
+      actions.push({ kind: 'report_full_conversation', occurredAt: timeOf(event, now), stepId: stepOf(event) });
+    }
+  };
+
+  for (const event of redactEvents(events, redactor, heldTexts)) {
+    switch (event.type) {
+      case 'transcript':
+        planLine(event);
+        break;
+      case 'follow_up_taken':
+        // A stopping agent begins no further turn: the follow-up waits for the next execution.
+        if (execution.phase !== 'stopping') actions.push({ kind: 'take_follow_up', followUpId: event.follow_up_id });
+        break;
+      case 'agent_started': {
+        const { harness, model_id: modelId } = event;
+        collected.storeRows();
+        actions.push({ kind: 'start_run', assignmentId: unclaimed, harness, modelId });
+        unclaimed = undefined;
+        break;
+      }
+      case 'checkpoint':
+        // Comes after the rows, because it marks their place in the conversation.
+        collected.storeRows();
+        actions.push({ kind: 'mark_checkpoint', checkpoint: event });
+        break;
+      case 'blocked':
+        planRow(event);
+        collected.storeRows();
+        actions.push({ kind: 'block_run', request: { ...event.request, asked_at: timeOf(event, now) } });
+        break;
+      default:
+        planRow(event);
+    }
+  }
+  collected.storeRows();
+  return {
+    acknowledged: execution.lastSeq + events.length,
+    actions,
+    transcript,
+    heldTexts,
+    added: budget.added(),
+  };
+}

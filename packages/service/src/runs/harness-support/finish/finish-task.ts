@@ -1,0 +1,78 @@
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, text } from '../../../platform/store/database/statement.ts';
+import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import { headOf } from '../../conversations/output.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { AttemptOver, lockAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { keepEmptyWorkspaceWithin } from '../../files/workspaces/keep.ts';
+import { applyAgentEventsWithin } from '../events/apply-agent-events.ts';
+import { finishRun, type Report } from './finish-run.ts';
+
+const readPhase = defineStatement({
+  name: 'read_phase_after_finish',
+  text: 'SELECT phase FROM executions WHERE id = $1',
+  row: { phase: text<Phase>() },
+});
+
+/** Bounds the summary and the error message, which are stored in the run's row and in its timeline. */
+const maxTextBytes = 64 * 1024;
+
+function withShortTexts(report: Report): Report {
+  const { summary, error } = report;
+  const short = error && { ...error, message: headOf(error.message, maxTextBytes) };
+  return { ...report, summary: headOf(summary, maxTextBytes), ...(short ? { error: short } : {}) };
+}
+
+/**
+ * Stores the agent's report of the end of a turn, without its secrets, and returns the agent's next step. A repeated report gets the
+ * same answer. Throws `AttemptOver`.
+ */
+export async function finishTask(
+  deps: ExecutionDeps,
+  session: RunSession,
+  report: Report,
+): Promise<FinishTaskResponse['next']> {
+  return await deps.db.transaction(async (tx) => {
+    await lockAttempt(tx, session);
+    return await finishTaskWithin(deps, tx, session, report);
+  });
+}
+
+/** Does the same in the caller's transaction, which has locked the attempt. */
+async function finishTaskWithin(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  session: RunSession,
+  report: Report,
+): Promise<FinishTaskResponse['next']> {
+  const clean = withShortTexts(withoutSecrets(deps, session, report));
+  const { runId, executionId } = session;
+  await finishRun(deps, tx, { runId, executionId, report: clean });
+  const [row] = await tx.query(readPhase, [executionId]);
+  return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';
+}
+
+/**
+ * Does the same, after it stored the last events of the turn and, where it was `empty`, the state of the workspace: all in one transaction.
+ * Throws `AttemptOver`.
+ */
+export async function finishTaskWithEvents(
+  deps: ExecutionDeps & { readonly blobs: BlobStore },
+  session: RunSession,
+  { events = [], workspace, ...report }: FinishTask,
+): Promise<FinishTaskResponse> {
+  const { unused, ...outcome } = await deps.db.transaction(async (tx) => {
+    const stored =
+      events.length === 0 ? await lockAttempt(tx, session) : await applyAgentEventsWithin(deps, tx, session, events);
+    if (stored === 'superseded') throw new AttemptOver('superseded');
+    const unused = workspace === 'empty' ? await keepEmptyWorkspaceWithin(tx, session, { turn: report.turn ?? 1 }) : [];
+    const next = await finishTaskWithin(deps, tx, session, report);
+    return { next, unused, ...(typeof stored === 'string' ? {} : stored) };
+  });
+  for (const key of unused) await deps.blobs.delete(key);
+  return outcome;
+}

@@ -1,0 +1,120 @@
+import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
+import type { Decision } from '@runyard/contract/approvals';
+import type { RunMode } from '@runyard/contract/run-request';
+import {
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+} from '../../../platform/store/database/statement.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { renewLeaseByAgent } from '../../executions/lease/renew-by-agent.ts';
+import { isAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
+import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
+
+/** A follow-up that no execution has taken. */
+interface WaitingFollowup {
+  readonly id: string;
+  readonly position: number;
+  readonly message: string;
+  readonly mode: RunMode | null;
+  /** Id of the request that it answers. */
+  readonly answers: string | null;
+  readonly decision: Decision | null;
+  /** True: it is for the sandbox of a failed setup. */
+  readonly debug: boolean;
+  readonly attachments: readonly AttachmentRow[];
+}
+
+/** SQL: the columns of an inbox, of an execution in scope. Follow-ups come after the position `after`. */
+const inboxColumns = ({ runId, after }: { readonly runId: string; readonly after: string }): string => `
+    phase, stop_reason, interrupted_turn, finished_turns,
+      (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
+          'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision,
+          'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
+       FROM (SELECT * FROM followups f WHERE f.run_id = ${runId} AND f.execution_id IS NULL AND f.position > ${after}
+         AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = ${runId}) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups`;
+
+const row = {
+  phase: text<Phase>(),
+  stop_reason: nullable(text()),
+  interrupted_turn: nullable(integer),
+  finished_turns: integer,
+  followups: nullable(json<readonly WaitingFollowup[]>()),
+};
+
+/** Renews the lease: an agent that asks is alive, even where its work is silent. Returns what the agent does not have yet. */
+const readInbox = defineStatement({
+  name: 'read_inbox_and_renew_lease',
+  text: `${renewLeaseByAgent({ executionId: '$1', leaseSeconds: '$5', tokenHash: '$4' })}
+    RETURNING ${inboxColumns({ runId: '$2', after: '$3' })}`,
+  row,
+});
+
+/** Returns the same and writes nothing, for an agent that has just renewed its lease: each event of the run leads to another look. */
+const readInboxAgain = defineStatement({
+  name: 'read_inbox',
+  text: `SELECT ${inboxColumns({ runId: '$2', after: '$3' })}
+    FROM executions e WHERE e.id = $1 AND ${isAttempt('e', '$4')}`,
+  row,
+});
+
+/** Time between two looks at an inbox. */
+const restMs = 50;
+
+/** Messages and orders that the agent has already received. */
+interface InboxPosition {
+  /** Position of its last follow-up. */
+  readonly after: number;
+  /** The last turn that it was asked to interrupt. */
+  readonly interrupted: number;
+}
+
+function itemsOf(row: RowOf<typeof readInbox>, { interrupted }: InboxPosition): InboxItem[] {
+  if (row.phase === 'stopping') return [{ type: row.stop_reason === 'ordered' ? 'cancel' : 'leave' }];
+  const turn = row.interrupted_turn;
+  const items: InboxItem[] = [];
+  if (turn !== null && turn > interrupted && turn > row.finished_turns) items.push({ type: 'interrupt', turn });
+  for (const { mode, attachments, answers, decision, debug, ...followup } of row.followups ?? []) {
+    items.push({
+      type: 'follow_up',
+      ...followup,
+      ...(mode ? { mode } : {}),
+      ...(answers ? { answers } : {}),
+      ...(decision ? { decision } : {}),
+      ...(debug ? { debug } : {}),
+      ...(attachments.length > 0 ? { attachments: attachments.map(agentAttachment) } : {}),
+    });
+  }
+  return items;
+}
+
+/**
+ * Returns the items that wait for the agent. If there are none, waits for one, and returns an empty inbox after `waitMs`. `superseded`:
+ * the execution has ended or was assigned again; the agent must stop.
+ */
+export async function waitForInbox(
+  deps: ExecutionDeps,
+  session: RunSession,
+  position: InboxPosition,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<AgentInbox | 'superseded'> {
+  const values = [session.executionId, session.runId, position.after, session.tokenHash];
+  let isFirst = true;
+  const found = await waitForRuns(deps.notices, { runIds: () => [session.runId], waitMs, signal, restMs }, async () => {
+    const [row] = isFirst
+      ? await deps.db.query(readInbox, [...values, deps.timing.leaseSeconds])
+      : await deps.db.query(readInboxAgain, values);
+    isFirst = false;
+    if (!row) return 'superseded';
+    const items = itemsOf(row, position);
+    return items.length > 0 ? { items } : undefined;
+  });
+  return found ?? { items: [] };
+}

@@ -1,0 +1,51 @@
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { firstLocalId } from '../../../team/models/first-local.ts';
+import { isUnpriced } from '../../../team/models/is-unpriced.ts';
+import type { Models, ResolvedModel, TaskModelResolution } from '../../../team/models/models.ts';
+import { speakSameProtocol } from '../../../team/models/providers.ts';
+import { readModelChoices } from '../../../team/models/team-models.ts';
+import { hasCostLimit } from '../../../team/usage/budget/read-budgets.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { switchModel } from '../../runs/model-in-use/switch-model.ts';
+import { chooseModel } from '../../runs/submit/choose-model.ts';
+import type { TaskRow } from './read-task-row.ts';
+
+/**
+ * Returns the model for an execution that begins: the one that the run was created with. In an outage of its provider, returns the
+ * first fallback that works and that the harness can use, and the run then has it as its model. If there is none, the gateway still
+ * tries the provider.
+ */
+export async function chooseTaskModel(
+  { db, models }: { readonly db: Database; readonly models: Pick<Models, 'resolve' | 'resolveForTask' | 'target'> },
+  session: Pick<RunSession, 'runId' | 'executionId' | 'teamId' | 'ancestorIds'>,
+  row: Pick<TaskRow, 'model_id' | 'wanted_model_id' | 'config' | 'harness'>,
+): Promise<TaskModelResolution> {
+  const { runId, executionId } = session;
+  const wanted = row.wanted_model_id ?? row.model_id;
+  const choices = await readModelChoices(db, session.teamId);
+  const resolution = await models.resolveForTask(wanted, choices);
+  if (resolution.ok) {
+    const { id } = resolution.model;
+    if (row.wanted_model_id !== null) {
+      const reason = 'the provider works again';
+      await switchModel(db, { runId, executionId, from: row.model_id, to: id, reason, isBack: true });
+    } else if (wanted === firstLocalId && id !== wanted) await chooseModel(db, runId, wanted, id);
+    return resolution;
+  }
+  if (resolution.reason !== 'outage' && resolution.reason !== 'unreachable') return resolution;
+  for (const named of row.config.model_fallbacks ?? choices.fallbackIds) {
+    const fallback = models.resolve(named, choices);
+    if (!fallback.ok || !mayUse(row.harness, wanted, fallback.model)) continue;
+    const to = fallback.model.id;
+    if (isUnpriced(models, to) && (await hasCostLimit(db, session))) continue;
+    const reason = resolution.reason === 'outage' ? 'its provider has an outage' : 'its endpoint lists no models';
+    await switchModel(db, { runId, executionId, from: row.model_id, to, reason });
+    return fallback;
+  }
+  return resolution.reason === 'outage' ? { ok: true, model: resolution.model } : resolution;
+}
+
+/** The built-in harness speaks every protocol. The others keep the protocol of their first model. */
+const mayUse = (harness: string, wanted: string, { id, agentModel }: ResolvedModel): boolean =>
+  agentModel !== undefined && (isBuiltin(harness) || speakSameProtocol(wanted, id));

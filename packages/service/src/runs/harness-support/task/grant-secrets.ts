@@ -1,0 +1,50 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { describeUnusable, findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
+import { keepRunSecrets, type RunSecret, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { TaskRow } from './read-task-row.ts';
+
+type GrantedSecrets =
+  | {
+      readonly kind: 'granted';
+      readonly secrets: NonNullable<AgentTask['secrets']>;
+      /** All values that a sandbox of the run ever got. The agent gets no others. */
+      readonly redact: readonly string[];
+      /** Those, and the values that the agent does not get. */
+      readonly values: readonly string[];
+    }
+  | { readonly kind: 'refused'; readonly message: string };
+
+/**
+ * Returns the secrets of the run with their present values, and stores a copy of each value before the sandbox has it. The permission
+ * is checked again: since the run was created, a secret may have been deleted, or its user may have left the team. `others` are further
+ * values that must not appear in the output of the run.
+ */
+export async function grantSecrets(
+  { db, vault }: { readonly db: Database; readonly vault: Vault },
+  { runId, teamId, grantedSecrets }: Pick<RunSession, 'runId' | 'teamId' | 'grantedSecrets'>,
+  row: Pick<TaskRow, 'config' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'>,
+  others: readonly RunSecret[],
+): Promise<GrantedSecrets> {
+  const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid } };
+  // The names in an environment of another team are names of that team's secrets. A guest gets neither those nor their own by these
+  // names.
+  const ofEnvironment = row.is_own_environment ? (row.environment_config?.secrets ?? []) : [];
+  const names = { ofRun: row.config.secrets ?? [], ofEnvironment };
+  const usable = await findUsableSecrets(db, vault, user, names);
+  if (usable.kind !== 'ok') return { kind: 'refused', message: `${usable.path}: ${describeUnusable(usable)}.` };
+  const { secrets } = usable;
+  const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));
+  const ids = secrets.map(({ id }) => id);
+  const toKeep = [...granted, ...others];
+  if (toKeep.length > 0) await db.transaction((tx) => keepRunSecrets(tx, vault, runId, toKeep, ids));
+  const kept = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
+  return {
+    kind: 'granted',
+    secrets: secrets.map(({ name, variable, as, value }) => ({ name, variable, as, value })),
+    redact: kept.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
+    values: kept.map(({ value }) => value),
+  };
+}

@@ -1,0 +1,69 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
+import { nameKeptObjects } from './kept-objects.ts';
+import type { TaskRow } from './read-task-row.ts';
+
+const signing = {
+  sign: (purpose: string, text: string) => createHmac('sha256', 'key').update(purpose).update(text).digest('base64url'),
+};
+const repository = { owner: 'acme', repo: 'site' };
+const head = { commit: 'a'.repeat(40), branch: 'main' };
+const readable = { kind: 'readable', repository, url: 'https://host/acme/site.git', credentialId: 'c1', head } as const;
+const config = { github_repos: [repository], setup_commands: ['make'], variables: { A: '1', B: '2' } };
+
+interface Change {
+  readonly team?: string;
+  readonly row?: Partial<TaskRow>;
+  readonly config?: object;
+  readonly answers?: readonly RepositoryAnswer[];
+}
+
+function names({ team = 't1', row = {}, config: changed = {}, answers = [readable] }: Change = {}) {
+  const base = {
+    config: {},
+    executor_kind: 'user',
+    executor_uid: 'u1',
+    environment_uid: 'e1',
+    environment_config: { ...config, ...changed },
+  };
+  const named = nameKeptObjects(signing, team, { ...base, ...row } as TaskRow, answers);
+  return { prepared: named.prepared.prepared_workspace?.name, mirror: named.mirrorOf(repository).mirror };
+}
+
+describe('the names of objects that runs leave on a worker', () => {
+  test('are the same for the same setup, and a worker accepts them', () => {
+    expect(names()).toEqual(names({ config: { variables: { B: '2', A: '1' }, description: 'new', name: 'new' } }));
+    expect(names().prepared).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(names().mirror).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  });
+
+  test.each<[string, Change, { mirror: boolean }]>([
+    ['team', { team: 't2' }, { mirror: false }],
+    ['credential', { answers: [{ ...readable, credentialId: 'c2' }] }, { mirror: false }],
+    ['missing credential', { answers: [{ ...readable, credentialId: null }] }, { mirror: false }],
+    ['address', { answers: [{ ...readable, url: 'https://other/acme/site.git' }] }, { mirror: false }],
+    ['executor', { row: { executor_uid: 'u2' } }, { mirror: true }],
+    ['kind of executor', { row: { executor_kind: 'service_account' } }, { mirror: true }],
+    ['environment', { row: { environment_uid: 'e2' } }, { mirror: true }],
+    ['commit', { answers: [{ ...readable, head: { ...head, commit: 'b'.repeat(40) } }] }, { mirror: true }],
+    ['branch', { answers: [{ ...readable, head: { ...head, branch: 'next' } }] }, { mirror: true }],
+    ['setup command', { config: { setup_commands: ['make', 'true'] } }, { mirror: true }],
+    ['value of a variable', { config: { variables: { A: '1', B: '3' } } }, { mirror: true }],
+  ])('differ for another %s', (_, change, same) => {
+    expect(names(change).prepared).toMatch(/^.{43}$/);
+    expect(names(change).prepared).not.toBe(names().prepared);
+    expect(names(change).mirror === names().mirror).toBe(same.mirror);
+  });
+
+  test.each<[string, Change]>([
+    ['has secrets', { row: { config: { secrets: [{ name: 'S' }] } } }],
+    ['is in an environment with secrets', { config: { secrets: ['S'] } }],
+    ['has a repository about which nothing is known', { answers: [{ kind: 'unknown', repository }] }],
+    ['has an empty repository', { answers: [{ ...readable, head: null }] }],
+    ['has no environment', { row: { environment_uid: null, environment_config: null }, answers: [] }],
+    ['has nothing to set up', { config: { github_repos: [], setup_commands: [] }, answers: [] }],
+  ])('have no prepared workspace for a run that %s', (_, change) => {
+    expect(names(change).prepared).toBeUndefined();
+  });
+});

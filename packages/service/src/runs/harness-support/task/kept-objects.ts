@@ -1,0 +1,74 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { allowedHostsOf } from '@runyard/contract/egress/network';
+import type { Signer } from '../../../platform/secrets/signer.ts';
+import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
+import type { TaskRow } from './read-task-row.ts';
+
+/*
+ * Names the objects that a run may take from a worker's cache, and leaves there. The worker and the agent cannot create a name: the
+ * service signs it over everything that the object depends on, and over the team that may have it. So another team never has the same
+ * name, and a run gets the name of a mirror only after the code host has let it read the repository with its own credential.
+ */
+
+/** Increase it when agents prepare workspaces or pack them in another way. */
+const version = 1;
+
+export interface NamedObjects {
+  /** Head and mirror of a repository of the task; empty if they are not known now. */
+  mirrorOf(repository: {
+    readonly owner: string;
+    readonly repo: string;
+  }): Pick<AgentTask['repositories'][number], 'head' | 'mirror'>;
+  readonly prepared: Pick<AgentTask, 'prepared_workspace'>;
+}
+
+/**
+ * Names the mirrors of repositories, per team and credential, and the prepared workspace, per team, environment, image and executor. There is
+ * no prepared workspace if a repository did not answer, or if the run has secrets: its setup could write them into a file.
+ */
+export function nameKeptObjects(
+  signing: Pick<Signer, 'sign'>,
+  teamId: string,
+  row: TaskRow,
+  answers: readonly RepositoryAnswer[],
+): NamedObjects {
+  const nameOf = (purpose: string, parts: unknown): string =>
+    signing.sign(`worker cache ${purpose}`, JSON.stringify(parts));
+  const readable = answers.filter((answer) => answer.kind === 'readable');
+  const known = readable.flatMap(({ repository, url, credentialId, head }) =>
+    head === null ? [] : [{ ...repository, url, credentialId, head }],
+  );
+  const config = row.environment_config ?? {};
+  const isWhole = known.length === (config.github_repos ?? []).length;
+  const mayHaveSecrets = !isEmpty(row.config.secrets) || !isEmpty(Reflect.get(config, 'secrets'));
+  const allowedHosts = allowedHostsOf(config.network).sort();
+  const hasSetup = known.length > 0 || !isEmpty(config.setup_commands);
+  return {
+    mirrorOf: ({ owner, repo }) => {
+      const found = known.find((each) => each.owner === owner && each.repo === repo);
+      if (found === undefined) return {};
+      return { head: found.head, mirror: nameOf('mirror', [version, teamId, found.url, found.credentialId]) };
+    },
+    prepared:
+      isWhole && hasSetup && !mayHaveSecrets && row.environment_uid !== null
+        ? {
+            prepared_workspace: {
+              name: nameOf('workspace', [
+                version,
+                teamId,
+                [row.executor_kind, row.executor_uid],
+                row.environment_uid,
+                known.map(({ owner, repo, url, credentialId, head }) => [owner, repo, url, credentialId, head]),
+                config.setup_commands ?? [],
+                Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+                ...(allowedHosts.length > 0 ? [allowedHosts] : []),
+                ...(row.image === null ? [] : [{ image: row.image }]),
+              ]),
+            },
+          }
+        : {},
+  };
+}
+
+const isEmpty = (list: unknown): boolean =>
+  list === undefined || list === null || (Array.isArray(list) && list.length === 0);

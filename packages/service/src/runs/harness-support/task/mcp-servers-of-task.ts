@@ -1,0 +1,57 @@
+import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { gatewayPathOfServer } from '../../../team/mcp/gateway-path.ts';
+import { type RunMcpServer, readServersOfRun } from '../../../team/mcp/of-run.ts';
+import type { ServerValues } from '../../../team/mcp/sealed-values.ts';
+import type { RunSecret } from '../../../team/stored-secrets/run-secrets.ts';
+
+/** The MCP servers of a task, and the configuration without them; or the reason why the agent cannot have them. */
+export type TaskServers =
+  | {
+      readonly kind: 'servers';
+      readonly servers: readonly TaskMcpServer[];
+      readonly config: AmbientAgentConfig;
+      /** Values of variables and headers. */
+      readonly values: readonly RunSecret[];
+    }
+  | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed'; readonly message: string };
+
+/** Returns the agent's view of the run's MCP servers: for servers over HTTP it has neither address nor headers. */
+export async function mcpServersOfTask(
+  deps: { readonly db: Queryable; readonly vault: Vault },
+  teamId: string,
+  { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
+): Promise<TaskServers> {
+  const servers: TaskMcpServer[] = [];
+  const values: RunSecret[] = [];
+  for (const [name, server] of await readServersOfRun(deps, teamId, described)) {
+    if (server.kind === 'gone' || server.kind === 'sealed') return problemOf(name, server);
+    if (server.kind === 'command') {
+      servers.push({ name, command: server.command, args: [...server.args], env: { ...server.env } });
+      values.push(...Object.values(server.env).map((value) => ({ name, kind: 'configured' as const, value })));
+    } else {
+      servers.push({ name, gateway_path: gatewayPathOfServer(name) });
+      values.push(...partsOfHeaders(server.headers).map((value) => ({ name, kind: 'withheld' as const, value })));
+    }
+  }
+  return { kind: 'servers', servers, config, values };
+}
+
+/** Returns the values of headers, and for values with a scheme, such as `Bearer`, also the part after it. */
+const partsOfHeaders = (headers: ServerValues): string[] =>
+  Object.values(headers).flatMap((value) => [value, ...(/^[A-Za-z]+ +(.+)$/.exec(value)?.slice(1) ?? [])]);
+
+function problemOf(
+  name: string,
+  server: Extract<RunMcpServer, { kind: 'gone' | 'sealed' }>,
+): Exclude<TaskServers, { kind: 'servers' }> {
+  const path = `config.mcp_servers.${name}`;
+  if (server.kind === 'gone') {
+    const message = `${path}: the stored MCP server ${server.id} was deleted. Create a run with another one.`;
+    return { kind: 'mcp_server_gone', message };
+  }
+  const message = `${path}: the values of the stored MCP server ${server.id} were sealed with another key. Set them again with PATCH /agent/mcp-servers/${server.id}.`;
+  return { kind: 'mcp_server_sealed', message };
+}

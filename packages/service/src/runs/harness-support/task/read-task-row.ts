@@ -1,0 +1,99 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { RunMode } from '@runyard/contract/run-request';
+import { runnerOf } from '@runyard/contract/runner';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import { mayUse } from '../../../team/environments/may-use.ts';
+import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
+
+const readTask = defineStatement({
+  name: 'read_agent_task',
+  text: `
+    SELECT r.title, r.prompt, r.mode, r.config, own.continues, own.image, own.resumes, own.loss_message,
+      (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
+       WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
+      r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
+      env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
+      ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
+      CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
+      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
+    FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+      LEFT JOIN runs p ON p.id = r.parent_run_id
+    WHERE r.id = $1`,
+  row: {
+    title: text(),
+    prompt: text(),
+    mode: nullable(text<RunMode>()),
+    /** Number of the execution whose conversation this one continues; NULL: no agent has begun the run's prompt. */
+    continues: nullable(integer),
+    /** Number of the execution whose lost turn this one resumes; NULL: none. */
+    resumes: nullable(integer),
+    loss_message: nullable(text()),
+    /** If no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
+    debugged: nullable(integer),
+    config: json<AmbientAgentConfig>(),
+    harness: text(),
+    /** The executor, whose access the run has. */
+    executor_kind: text<RunActor['kind']>(),
+    executor_uid: text(),
+    conversation_id: uuid,
+    model_id: text(),
+    /** Model that the run was created with, while it uses another one because of an outage. */
+    wanted_model_id: nullable(text()),
+    parent_id: nullable(uuid),
+    parent_title: nullable(text()),
+    /** As the request named it. */
+    environment_id: nullable(text()),
+    /** NULL: the run has no environment, or it was deleted. */
+    environment_uid: nullable(text()),
+    /** With the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
+    environment_config: nullable(json<EnvironmentConfig>()),
+    image: nullable(text()),
+    /** False: the run has none, or executes as a guest of it. */
+    is_own_environment: boolean,
+    /** Attachments of the request. */
+    attachments: json<readonly AttachmentRow[]>(),
+    /** NULL: the attempt is over. */
+    phase: nullable(text<Phase>()),
+    has_followups: boolean,
+    /** True if the conversation has other executions, or other runs. */
+    has_earlier: boolean,
+  },
+});
+
+export type TaskRow = RowOf<typeof readTask>;
+
+/** Puts the setup commands of the run's runner in front of those of its environment, which need what the runner prepares. */
+function withRunner(config: AmbientAgentConfig, environment: EnvironmentConfig | null): EnvironmentConfig | null {
+  const commands = runnerOf(config)?.setup_commands ?? [];
+  if (commands.length === 0) return environment;
+  return { ...environment, setup_commands: [...commands, ...(environment?.setup_commands ?? [])] };
+}
+
+/**
+ * Reads the facts about the run, its parent run and its environment that the agent of an attempt needs. Locks nothing. Throws
+ * `AttemptOver`.
+ */
+export async function readTaskRow(
+  db: Queryable,
+  { runId, executionId, tokenHash }: Attempt,
+): Promise<TaskRow | undefined> {
+  const [row] = await db.query(readTask, [runId, executionId, tokenHash]);
+  if (row === undefined) return undefined;
+  if (row.phase === null) throw new AttemptOver('superseded');
+  if (row.phase === 'stopping') throw new AttemptOver('stopping');
+  return { ...row, environment_config: withRunner(row.config, row.environment_config) };
+}

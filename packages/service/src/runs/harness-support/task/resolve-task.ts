@@ -1,0 +1,257 @@
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { ErrorDetail } from '@runyard/contract/errors';
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
+import { isFindable } from '@runyard/contract/secrets';
+import type { Settings } from '@runyard/contract/settings';
+import type { Signer } from '../../../platform/secrets/signer.ts';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import type { ContentPolicy, PolicyText } from '../../../team/content-policy/content-policy.ts';
+import { gatewayPathOf } from '../../../team/environments/git-path.ts';
+import type { Models } from '../../../team/models/models.ts';
+import type { ReadDefinedSkill } from '../../../team/skills/defined.ts';
+import type { SkillLibrary } from '../../../team/skills/library.ts';
+import type { RunSkill } from '../../../team/skills/of-run.ts';
+import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
+import type { EnterRead } from '../../conversations/read-limits.ts';
+import type { ExecutionTiming } from '../../executions/deps.ts';
+import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { agentAttachment } from '../../files/attachments/agent-view.ts';
+import { workspaceToRestore } from '../../files/workspaces/read.ts';
+import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
+import { childRunsOf } from '../../runs/tree/permission.ts';
+import { chooseTaskModel } from './choose-task-model.ts';
+import { findRefused } from './find-refused.ts';
+import { grantSecrets } from './grant-secrets.ts';
+import { nameKeptObjects } from './kept-objects.ts';
+import { checkpointsOf, lossOf } from './loss-of-task.ts';
+import { mcpServersOfTask } from './mcp-servers-of-task.ts';
+import { readTaskRow, type TaskRow } from './read-task-row.ts';
+import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
+
+/**
+ * `model_disabled`: an administrator disabled the model after the run was created; `model_gone`: the model's provider was configured when the run was created, and is not any more;
+ * `model_unreachable`: the endpoint that the run's model is at lists no models;
+ * `environment_gone`: the environment was deleted before it was set up;
+ * `mcp_server_gone`: a stored MCP server was deleted; `mcp_server_sealed`: its values were sealed with another key;
+ * `secret_unusable`: a secret was deleted, or the run may not use it any more;
+ * `skill_unfit`: a skill of the run is not there, or malformed; `skill_unavailable`: the code host cannot be asked for it;
+ * `policy_violation`: the content policy refuses the prompt, a skill or a setup command;
+ * `no_access`: the code host refuses repositories of the environment, or of a skill, to the run;
+ * `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and every step is repeated.
+ */
+export type ResolveOutcome =
+  | { readonly kind: 'task'; readonly task: AgentTask }
+  | {
+      readonly kind:
+        | 'model_disabled'
+        | 'model_gone'
+        | 'model_unreachable'
+        | 'environment_gone'
+        | 'mcp_server_gone'
+        | 'policy_violation'
+        | 'mcp_server_sealed'
+        | 'secret_unusable'
+        | 'skill_unfit'
+        | 'skill_unavailable';
+      readonly message: string;
+    }
+  | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'busy'; readonly detail: string };
+
+const kindOf = {
+  unknown: 'model_gone',
+  not_configured: 'model_gone',
+  disabled: 'model_disabled',
+  outage: 'model_unreachable',
+  unreachable: 'model_unreachable',
+} as const;
+
+/** Returns everything the agent needs to begin. The follow-ups that wait become part of its first prompt. */
+export async function resolveTask(
+  deps: {
+    readonly db: Database;
+    readonly timing: Pick<ExecutionTiming, 'leaseSeconds'>;
+    readonly models: Pick<Models, 'resolveForTask' | 'resolve' | 'target' | 'fallsBackToRunbook'>;
+    readonly settings: Pick<Settings, 'RUNYARD_WORKSPACE_MB' | 'RUNYARD_CHECKPOINT_SECONDS'>;
+    readonly vault: Vault;
+    readonly signing: Pick<Signer, 'sign'>;
+    readonly enterRead: EnterRead;
+    readonly codeHosts: CodeHosts;
+    readonly skills: SkillLibrary;
+    readonly definedSkills: ReadDefinedSkill;
+    readonly blobs: BlobStore;
+    readonly contentPolicy?: ContentPolicy;
+    /** Origin of the service. */
+    baseUrl(): string;
+  },
+  session: RunSession,
+): Promise<ResolveOutcome> {
+  const { db, models } = deps;
+  if (session.phase === 'assigned') await claimForAgent(deps, session);
+  const row = await readTaskRow(db, session);
+  if (!row) return { kind: 'not_found' };
+  const resolution = await chooseTaskModel(deps, session, row);
+  // A program that the run itself names may have a model of its own.
+  const hasOwnModel = row.harness === 'acp' || row.harness === 'command';
+  const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
+  if (!resolution.ok && isNeeded) {
+    return { kind: kindOf[resolution.reason], message: resolution.message };
+  }
+  const resolved = resolution.ok ? resolution.model : undefined;
+  const model = resolved?.agentModel;
+  const { workspace, ...restorable } = await workspaceToRestore(db, session.runId, row);
+  const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
+  // A restored workspace has the files of the turn that is continued or resumed.
+  const isRestored = row.continues !== null || isSetUp;
+  if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
+    const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
+    return { kind: 'environment_gone', message };
+  }
+  const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
+  if (mcp.kind !== 'servers') return mcp;
+  const repositories = row.environment_config?.github_repos ?? [];
+  const answers = isSetUp ? [] : await deps.codeHosts.ask(session.executionId, repositories);
+  const refused = findRefused(deps, answers);
+  if (refused) return refused;
+  const ofHosts = (await deps.codeHosts.secretsFor(session.executionId, repositories)).map(
+    (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
+  );
+  const granted = await grantSecrets(
+    deps,
+    session,
+    row,
+    [...mcp.values, ...ofHosts].filter(({ value }) => isFindable(value)),
+  );
+  if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
+  const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
+  const skills = await skillsOfTask(deps, session, row.config, granted.values);
+  if (skills.kind !== 'skills') return skills;
+  const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
+  if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };
+  if (verdict?.kind === 'policy_unavailable') return { kind: 'busy', detail: verdict.detail };
+  // A follow-up that comes later reaches the agent through its inbox.
+  const followups = row.has_followups ? await db.transaction((tx) => joinFollowups(tx, session)) : [];
+  const earlier = row.has_earlier
+    ? await readEarlierConversation(deps, {
+        runId: session.runId,
+        teamId: session.teamId,
+        conversationId: row.conversation_id,
+        harness: row.harness,
+        continues: row.resumes ?? row.continues ?? row.debugged,
+        loss: row.resumes === null ? undefined : { after: restorable.seq },
+      })
+    : {};
+  if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
+  const isRunbook = isBuiltin(row.harness) && model === undefined;
+  const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
+  const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: own }, followups);
+  const { harness } = row.config;
+  const childRuns = childRunsOf(row.config, mode);
+  const task: AgentTask = {
+    run_id: session.runId,
+    execution_id: session.executionId,
+    execution_number: session.executionNumber,
+    conversation_id: row.conversation_id,
+    title: row.title,
+    prompt,
+    ...(mode ? { mode } : {}),
+    ...(earlier.conversation ? { conversation: earlier.conversation } : {}),
+    ...(workspace ? { workspace } : {}),
+    max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
+    ...checkpointsOf(row, deps.settings),
+    ...lossOf(row, restorable, earlier.record),
+    ...(answer ? { decision: decisionOf(answer) } : {}),
+    ...membersOfSkills(skills.skills, mcp.config),
+    ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
+    attachments: await attachmentsOfTask(db, session, row, isRestored),
+    harness: {
+      type: row.harness,
+      ...(harness?.command ? { command: harness.command } : {}),
+      ...(harness?.env ? { env: harness.env } : {}),
+      ...(model ? { model } : {}),
+      ...(resolved && !model && models.fallsBackToRunbook(row.config.model_id ?? harness?.model_id)
+        ? { no_model_configured: true as const }
+        : {}),
+      ...(harness?.reasoning_level ? { reasoning_level: harness.reasoning_level } : {}),
+    },
+    ...(row.environment_config
+      ? {
+          environment: {
+            ...(row.environment_uid === null ? {} : { uid: row.environment_uid }),
+            config: row.environment_config,
+          },
+        }
+      : {}),
+    ...(childRuns ? { child_runs: childRuns } : {}),
+    ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
+    repositories: repositories.map(({ owner, repo }) => ({
+      owner,
+      repo,
+      gateway_path: gatewayPathOf({ owner, repo }),
+      ...kept?.mirrorOf({ owner, repo }),
+    })),
+    ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
+    ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
+    // The setup could write a secret into a file.
+    ...(granted.secrets.length === 0 ? kept?.prepared : {}),
+  };
+  return { kind: 'task', task };
+}
+
+/** Returns the texts that the agent gets now for the content policy. Follow-ups were checked when they were sent. */
+function textsOf(row: TaskRow, skills: readonly RunSkill[], isSetUp: boolean): PolicyText[] {
+  const prompts = [
+    row.continues === null ? row.prompt : '',
+    row.config.base_prompt ?? '',
+    ...skills.map(({ description, body }) => `${description}\n${body}`),
+  ];
+  const commands = isSetUp ? [] : (row.environment_config?.setup_commands ?? []);
+  return [
+    ...prompts.map((text) => ({ kind: 'prompt' as const, text })),
+    ...commands.map((text) => ({ kind: 'setup_command' as const, text })),
+  ];
+}
+
+/** Returns the prompt and mode of the execution's first turn, and the follow-up that answers the agent's open request. */
+function firstTurnOf(row: TaskRow, followups: readonly JoinedFollowup[]) {
+  const isContinued = row.continues !== null;
+  const answer = followups.findLast(({ request }) => request !== null);
+  const messages = followups.filter((followup) => followup !== answer).map(({ message }) => message);
+  const parts = (isContinued ? messages : [row.prompt, ...messages]).filter((part) => part.trim() !== '');
+  // The run's mode "plan" is about its own prompt only. A follow-up that wants a plan has that mode itself.
+  const modeOfRun = isContinued && row.mode === 'plan' ? null : row.mode;
+  const mode = followups.findLast((followup) => followup.mode !== null)?.mode ?? modeOfRun;
+  return { prompt: parts.join('\n\n') || (answer ? '' : 'Continue.'), mode, answer };
+}
+
+/** Returns the attachments of the request and of the taken follow-ups. `earlier` marks those that an earlier execution received. */
+async function attachmentsOfTask(
+  db: Database,
+  session: RunSession,
+  row: TaskRow,
+  isRestored: boolean,
+): Promise<AgentTask['attachments']> {
+  const earlier = (is: boolean) => (is ? { earlier: true as const } : {});
+  const taken = row.has_followups ? await readTakenFiles(db, session) : [];
+  return [
+    ...row.attachments.map((file) => ({ ...agentAttachment(file), ...earlier(isRestored) })),
+    ...taken.map(({ is_earlier, ...file }) => ({ ...agentAttachment(file), ...earlier(is_earlier) })),
+  ];
+}
+
+/** Returns the request that the agent made in an earlier sandbox, and its answer. */
+function decisionOf({ id, message, decision, request }: JoinedFollowup): AgentTask['decision'] {
+  if (request === null) return undefined;
+  const { asked_at: _, ...withoutTime } = request;
+  return {
+    request: withoutTime,
+    follow_up_id: id,
+    ...(decision ? { decision } : {}),
+    ...(message.trim() === '' ? {} : { message }),
+  };
+}

@@ -1,0 +1,78 @@
+import type { AgentTask, TaskSkill } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { ErrorDetail } from '@runyard/contract/errors';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import { type RunSkill, type RunSkillDeps, resolveRunSkills } from '../../../team/skills/of-run.ts';
+import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { recordSkills } from '../../runs/submit/record-skills.ts';
+import { detailOf } from './find-refused.ts';
+
+/** `skill_unfit`: a skill is not there or malformed; `skill_unavailable`: the code host cannot be asked now. */
+export type TaskSkills =
+  | { readonly kind: 'skills'; readonly skills: readonly RunSkill[] }
+  | { readonly kind: 'skill_unfit' | 'skill_unavailable'; readonly message: string }
+  | { readonly kind: 'no_access'; readonly message: string; readonly detail: ErrorDetail };
+
+/**
+ * Returns the skills of an execution's run, and records on the run where they were found. `values`: secrets of the run, which are
+ * removed from the skills: they would be stored with the run.
+ */
+export async function skillsOfTask(
+  deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
+  { runId, teamId, executionId }: RunSession,
+  config: AmbientAgentConfig,
+  values: readonly string[],
+): Promise<TaskSkills> {
+  const found = await resolveRunSkills(deps, { runId, teamId, executionId, specs: skillsOfRun(config), values });
+  const clean = (message: string) => createRedactor(values).whole(message);
+  switch (found.kind) {
+    case 'skills':
+      // Runs even if an earlier agent stored them and was killed before it recorded them.
+      if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, found.skills);
+      return found;
+    case 'unfit':
+      return { kind: 'skill_unfit', message: clean(found.message) };
+    case 'unavailable':
+      return { kind: 'skill_unavailable', message: `${clean(found.message)} Start the run again when it does.` };
+    case 'refused': {
+      const host = deps.codeHosts.hostOf(found.repository);
+      const message = `${clean(found.message)}\nStore a credential for ${host} with bin/runyard code-hosts add, or name another skill, and start the run again.`;
+      return { kind: 'no_access', message, detail: detailOf(deps, found.repository, [found.repository]) };
+    }
+  }
+}
+
+/** Returns the members of a task for its skills: their files, and the text of the first one after the base prompt. */
+export function membersOfSkills(
+  skills: readonly RunSkill[],
+  config: AmbientAgentConfig,
+): Pick<AgentTask, 'agent_config' | 'skills'> {
+  const [first] = skills;
+  if (first === undefined) return { agent_config: config };
+  // A run whose skills are only available to its agent follows none of them.
+  const isFollowed = config.skill_spec !== undefined;
+  const base = [config.base_prompt ?? '', isFollowed ? first.body : '', aboutSkills(skills, isFollowed)]
+    .filter((part) => part.trim() !== '')
+    .join('\n\n');
+  const files: TaskSkill[] = skills.map(({ name, description, files }) => ({ name, description, files: [...files] }));
+  return { agent_config: { ...config, base_prompt: base }, skills: files };
+}
+
+/** Returns the text about where the files of the skills are. */
+function aboutSkills(skills: readonly RunSkill[], isFollowed: boolean): string {
+  const lines = skills.map(({ name, description }) => `- ${name} (~/.agents/skills/${name}/SKILL.md): ${description}`);
+  const use = isFollowed
+    ? 'The text of the first is above; read another one when the task needs it'
+    : 'Read one when the task needs it';
+  return `Skills of this run, each in a folder of the home folder, with the files that it names. ${use}:\n${lines.join('\n')}`;
+}
+
+/** Returns the first prompt of a run that was created without one: it follows its skill. */
+export function promptOfSkill(skills: readonly RunSkill[], isRunbook: boolean): string {
+  const [first] = skills;
+  if (first === undefined) return '';
+  // A runbook runs the commands of its prompt, and reads nothing else.
+  return isRunbook ? first.body : `Follow the skill ${first.name}.`;
+}

@@ -1,0 +1,112 @@
+import { isTerminal, terminalStates } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { type Author, recordChange } from '../../../team/access/audit/record.ts';
+import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { endWait } from '../../executions/idle/idle.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
+import { runBlobs } from './run-blobs.ts';
+
+/** Outcome of a delete. */
+export type DeleteRunOutcome =
+  | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
+  /** 404 */
+  | { readonly kind: 'not_found' }
+  /** 409: cancel the run first, if that is possible. */
+  | { readonly kind: 'not_ended'; readonly state: RunState; readonly canBeCancelled: boolean }
+  /** 409: its sandbox is still being closed, or its cancel has not reached all runs below it. */
+  | { readonly kind: 'sandbox_running' };
+
+/** SQL: the run `r` may be deleted. It has ended, no sandbox of it is left, and its cancel has reached all runs below it. */
+export const isDeletable = `r.state IN (${terminalStates.map((state) => `'${state}'`).join(', ')})
+  AND r.cascade_at IS NULL
+  AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')`;
+
+/**
+ * Deletes an ended run of the team with everything that belongs to it. Child runs stay. Ends a sandbox that waits for a
+ * follow-up, and waits for its end, at most `patienceMs`. The audit log names `by`. The caller deletes the blobs afterwards; blobs that are left
+ * after a crash have no row, and the sweep deletes them.
+ */
+export async function deleteRun(
+  deps: ExecutionDeps,
+  teamId: string,
+  runId: string,
+  patienceMs = 5_000,
+  by?: Author,
+): Promise<DeleteRunOutcome> {
+  if (!isUuid(runId)) return { kind: 'not_found' };
+  const wait = { runIds: () => [runId], waitMs: patienceMs };
+  const outcome = await waitForRuns(deps.notices, wait, async () => {
+    const tried = await tryToDelete(deps, teamId, runId, by);
+    return tried.kind === 'sandbox_running' ? undefined : tried;
+  });
+  return outcome ?? { kind: 'sandbox_running' };
+}
+
+const lockRun = defineStatement({
+  name: 'lock_run_to_delete',
+  text: 'SELECT state, worker_host, execution_location, source FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE',
+  row: {
+    state: text<RunState>(),
+    worker_host: nullable(text()),
+    execution_location: text(),
+    source: text(),
+  },
+});
+
+/** Runs after the lock, to see what other transactions committed before it. */
+const readDeletable = defineStatement({
+  name: 'is_deletable_run',
+  text: `SELECT FROM runs r WHERE r.id = $1 AND ${isDeletable}`,
+  row: {},
+});
+
+async function tryToDelete(
+  deps: ExecutionDeps,
+  teamId: string,
+  runId: string,
+  by: Author | undefined,
+): Promise<DeleteRunOutcome> {
+  return await deps.db.transaction(async (tx) => {
+    const [run] = await tx.query(lockRun, [runId, teamId]);
+    if (!run) return { kind: 'not_found' };
+    if (!isTerminal(run.state))
+      return { kind: 'not_ended', state: run.state, canBeCancelled: isRunTypeCancellable(run) };
+    const deletable = await tx.query(readDeletable, [runId]);
+    if (deletable.length === 1) {
+      const blobKeys = await deleteLockedRuns(tx, [runId]);
+      const change = {
+        action: 'run.delete',
+        subject: { type: 'run', uid: runId },
+        before: { state: run.state },
+        endsAccess: true,
+      } as const;
+      if (by) await recordChange(tx, by, change);
+      return { kind: 'deleted', blobKeys };
+    }
+    await endWait(tx, runId, deps.timing.leaveSeconds);
+    return { kind: 'sandbox_running' };
+  });
+}
+
+const deleteRows = defineStatement({
+  name: 'delete_runs',
+  text: 'DELETE FROM runs WHERE id = ANY($1::uuid[])',
+  row: {},
+});
+
+/** Keys of all blobs that belong to the runs `$1::uuid[]`. */
+const blobKeysOfRuns = runBlobs.map(({ ofRuns }) => ofRuns).join('\nUNION ');
+
+/** Deletes runs whose rows the transaction has locked and checked. Returns the keys of their blobs. */
+export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
+  const blobs = await tx.query<{ key: string }>(
+    `SELECT key FROM (${blobKeysOfRuns}) AS blobs (key) WHERE key IS NOT NULL`,
+    [runIds],
+  );
+  await tx.query(deleteRows, [runIds]);
+  return blobs.map(({ key }) => key);
+}

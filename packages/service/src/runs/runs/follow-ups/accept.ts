@@ -1,0 +1,205 @@
+/** Takes a follow-up for a run: reads the run under its locks, decides (`decide.ts`), applies the decision. */
+import { randomUUIDv7 } from 'node:crypto';
+import { maxWaitingFollowups } from '@runyard/contract/limits';
+import type { RunFollowupRequest } from '@runyard/contract/run-request';
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import { beginDebugTurn } from '../../executions/debug-window/turns.ts';
+import { appendTimelineEvent } from '../../executions/timeline/append.ts';
+import { continueRun } from '../../executions/transitions/continue.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { resume } from '../../executions/transitions/transitions.ts';
+import { insertAttachments } from '../../files/attachments/insert.ts';
+import type { StoredAttachment } from '../../files/attachments/store.ts';
+import { decideFollowup, type FollowupDecision, type FollowupSituation } from './decide.ts';
+
+/** Outcome of a follow-up, each with the HTTP status that it becomes. */
+export type FollowupOutcome =
+  /** 200. It waits for the agent, which takes it with its first prompt or as a later turn. */
+  | { readonly kind: 'joined' }
+  /** 200. The agent was idle and continues with it. */
+  | { readonly kind: 'resumed' }
+  /** 200. The agent in the sandbox of a failed setup gets it; the run stays FAILED. */
+  | { readonly kind: 'debugging' }
+  /** 200. A new execution begins with it. */
+  | { readonly kind: 'continued' }
+  /** 404 */
+  | { readonly kind: 'not_found' }
+  /** 400: the follow-up is empty, and there is no saved conversation to continue. */
+  | { readonly kind: 'empty' }
+  /** 400: the largest number of follow-ups already waits for the agent. */
+  | { readonly kind: 'full' }
+  /** 400: the run does not ask the question that the follow-up answers. */
+  | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
+
+/** A person, a service account, or the agent of another run of the tree, whose id is the uid. */
+type FollowupAuthor = RunActor | { readonly kind: 'run'; readonly uid: string };
+
+/** A follow-up whose files are in the blob store. */
+export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
+  readonly from: FollowupAuthor;
+  readonly attachments?: readonly StoredAttachment[];
+}
+
+/** Accepts the follow-up in the transaction `tx`: its row and its changes of the run commit together. */
+export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
+  const run = await readSituation(tx, runId);
+  if (!run) return { kind: 'not_found' };
+  const decision = decideFollowup(run.situation, {
+    ...followup,
+    hasMessage: hasMessage(followup),
+    hasFiles: hasFiles(followup),
+  });
+  switch (decision.kind) {
+    case 'refuse':
+      return { ...decision, kind: 'refused' };
+    case 'refuse_empty':
+      return { kind: 'empty' };
+    case 'refuse_full':
+      return { kind: 'full' };
+    default:
+      return await apply(tx, { runId, executionId: run.executionId }, followup, decision);
+  }
+}
+
+const hasMessage = ({ message }: Followup): boolean => (message ?? '').trim() !== '';
+const hasFiles = ({ attachments }: Followup): boolean => (attachments?.length ?? 0) > 0;
+
+const lockRun = defineStatement({
+  name: 'lock_run_for_followup',
+  text: 'SELECT state, current_execution_id, open_request FROM runs WHERE id = $1 FOR UPDATE',
+  row: { state: text<RunState>(), current_execution_id: uuid, open_request: nullable(json<OpenRequest>()) },
+});
+
+/** Runs after `lockRun`, and locks the execution as well: its wait may end at this moment, without the lock of the run. */
+const lockExecution = defineStatement({
+  name: 'lock_execution_for_followup',
+  text: 'SELECT phase, debug_request FROM executions WHERE id = $1 FOR UPDATE',
+  row: { phase: text<Phase>(), debug_request: nullable(json<OpenRequest>()) },
+});
+
+/** Runs after the locks, to see what other transactions committed before them. */
+const readRecord = defineStatement({
+  name: 'read_record_for_followup',
+  text: `
+    SELECT EXISTS (SELECT FROM conversation_events WHERE run_id = $1 AND event->>'type' = 'turn_started') AS has_conversation,
+      EXISTS (SELECT FROM executions WHERE run_id = $1 AND started_at IS NOT NULL) AS has_started,
+      (SELECT count(*) FROM (
+        SELECT FROM followups WHERE run_id = $1 AND execution_id IS NULL LIMIT ${maxWaitingFollowups}) f) AS waiting`,
+  row: { has_conversation: boolean, has_started: boolean, waiting: integer },
+});
+
+/** Locks the run and its current execution and reads the facts for the decision; null: there is no such run. */
+async function readSituation(
+  tx: Queryable,
+  runId: string,
+): Promise<{ readonly executionId: string; readonly situation: FollowupSituation } | null> {
+  const [run] = await tx.query(lockRun, [runId]);
+  if (!run) return null;
+  const executionId = run.current_execution_id;
+  const [execution] = await tx.query(lockExecution, [executionId]);
+  const [record] = await tx.query(readRecord, [runId]);
+  if (!execution || !record) throw new Error(`the current execution ${executionId} of run ${runId} is missing`);
+  const situation: FollowupSituation = {
+    state: run.state,
+    phase: execution.phase,
+    openRequest: run.open_request,
+    debugRequest: execution.debug_request,
+    hasConversation: record.has_conversation,
+    hasStarted: record.has_started,
+    waiting: Number(record.waiting),
+  };
+  return { executionId, situation };
+}
+
+type Acceptance = Extract<FollowupDecision, { readonly question: unknown }>;
+
+/** Writes the follow-up with its files, and changes the run as the decision says. */
+async function apply(
+  tx: Queryable,
+  target: { readonly runId: string; readonly executionId: string },
+  followup: Followup,
+  decision: Acceptance,
+): Promise<FollowupOutcome> {
+  const id = await insertFollowup(tx, target.runId, followup, decision);
+  const event = { ...target, payload: timelinePayload(id, followup, decision) };
+  switch (decision.kind) {
+    case 'continue':
+      await continueRun(tx, { ...event, begun: !decision.withPrompt });
+      return { kind: 'continued' };
+    case 'debug':
+      if (decision.wakes) await beginDebugTurn(tx, target.executionId);
+      await appendTimelineEvent(tx, { ...event, type: 'followup_received', changesRun: true });
+      return { kind: 'debugging' };
+    case 'resume':
+    case 'answer':
+      await resume(tx, event);
+      return { kind: 'resumed' };
+    case 'join':
+      await appendTimelineEvent(tx, { ...event, type: 'followup_received', changesRun: true });
+      return { kind: 'joined' };
+  }
+}
+
+const insertRow = defineStatement({
+  name: 'insert_followup',
+  text: `
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9)`,
+  row: {},
+});
+
+/** Writes the rows of the follow-up and of its files; returns its id. */
+async function insertFollowup(
+  tx: Queryable,
+  runId: string,
+  followup: Followup,
+  { kind, question }: Acceptance,
+): Promise<string> {
+  const id = randomUUIDv7();
+  const { mode, from, decision, attachments } = followup;
+  await tx.query(insertRow, [
+    id,
+    runId,
+    messageFor(followup, question),
+    mode ?? null,
+    from.kind,
+    from.uid,
+    decision ?? null,
+    question ? JSON.stringify(question) : null,
+    kind === 'debug',
+  ]);
+  await insertAttachments(tx, { runId, followupId: id, attachments: attachments ?? [] });
+  return id;
+}
+
+/** Returns the text for the agent, also where the sender gave none. */
+function messageFor(followup: Followup, question: OpenRequest | null): string {
+  if (hasMessage(followup)) return followup.message ?? '';
+  if (hasFiles(followup)) return 'See the attached files.';
+  // An answer without a message stays empty: the decision alone is the answer.
+  return question ? '' : 'Continue.';
+}
+
+/** Returns the payload of the timeline event `followup_received`. */
+function timelinePayload(id: string, { mode, from, decision }: Followup, { question }: Acceptance) {
+  return {
+    follow_up_id: id,
+    by: { type: from.kind, uid: from.uid },
+    ...(mode ? { mode } : {}),
+    ...(question ? { answers: question.request_id } : {}),
+    ...(decision ? { decision } : {}),
+    ...(from.kind === 'run' ? { from_run_id: from.uid } : {}),
+  };
+}

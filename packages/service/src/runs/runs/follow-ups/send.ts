@@ -1,0 +1,92 @@
+import type { RunFollowupRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../../platform/fault.ts';
+import { findReplay, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
+import { byteMaskOf, withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { decodeAttachments } from '../../files/attachments/decode.ts';
+import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
+import { isVisibleRun } from '../read/visible.ts';
+import { acceptFollowup, type FollowupOutcome } from './accept.ts';
+
+/** A follow-up that a person or a service account sends to a run. */
+export interface FollowupSubmission {
+  readonly actor: { readonly teamId: string; readonly creator: RunActor };
+  readonly runId: string;
+  readonly request: RunFollowupRequest;
+  /** Identity of the request that its sender may repeat: the run gets the follow-up once. */
+  readonly once?: RepeatableRequest | undefined;
+}
+
+type FollowupRefusal = Extract<FollowupOutcome, { readonly kind: 'not_found' | 'empty' | 'full' | 'refused' }>;
+
+/** Outcome of sending a follow-up, each with the HTTP status that it becomes. */
+export type SendOutcome =
+  /** 200, also for a repeated request. */
+  | { readonly kind: 'sent' }
+  /** 409: the Idempotency-Key was used with another request. */
+  | { readonly kind: 'idempotency_conflict' }
+  /** 400 */
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+  | Exclude<PolicyVerdict, { kind: 'allowed' }>
+  | FollowupRefusal;
+
+/**
+ * Sends a follow-up to a run of the actor's team. Stores its files before the transaction that refers to them. After an
+ * error the files stay: the transaction may have been committed, and otherwise the sweep deletes them.
+ */
+export async function sendFollowup(
+  deps: { readonly executionDeps: ExecutionDeps; readonly blobs: BlobStore; readonly contentPolicy?: ContentPolicy },
+  { actor, runId, request: asked, once: repeatable }: FollowupSubmission,
+): Promise<SendOutcome> {
+  const { executionDeps, blobs, contentPolicy } = deps;
+  const { db } = executionDeps;
+  if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
+  const grantedSecrets = await readGrantedSecrets(db, runId);
+  const { attachments: files, ...told } = asked;
+  const request = {
+    ...withoutSecrets(executionDeps, { grantedSecrets }, told),
+    ...(files ? { attachments: files } : {}),
+  };
+  if (repeatable && request.attachments?.length) {
+    // A repeated request stores no files again.
+    const earlier = await findReplay<Record<string, never>>(db, repeatable);
+    if (earlier.kind === 'replayed') return { kind: 'sent' };
+    if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
+  }
+  const decoded = decodeAttachments(request.attachments ? { attachments: request.attachments } : {});
+  if (decoded.faults.length > 0) return { kind: 'invalid', faults: decoded.faults };
+  const texts = [{ kind: 'prompt' as const, text: request.message ?? '' }];
+  const verdict = await contentPolicy?.check(actor.teamId, texts);
+  if (verdict && verdict.kind !== 'allowed') return verdict;
+  const mask = byteMaskOf(executionDeps, { grantedSecrets });
+  const attachments = await storeAttachments(
+    blobs,
+    decoded.attachments.map((file) => ({ ...file, bytes: mask.whole(file.bytes) })),
+  );
+  const followup = { ...request, attachments, from: actor.creator };
+  let isAccepted = false;
+  const outcome = await once<Record<string, never>, FollowupRefusal>(db, repeatable, async (tx) => {
+    const accepted = await acceptFollowup(tx, runId, followup);
+    switch (accepted.kind) {
+      case 'empty':
+      case 'full':
+      case 'not_found':
+      case 'refused':
+        return { kind: 'failed', failure: accepted };
+      case 'joined':
+      case 'resumed':
+      case 'debugging':
+      case 'continued':
+        isAccepted = true;
+        return { kind: 'done', response: {} };
+    }
+  });
+  if (!isAccepted) await discardAttachments(blobs, attachments);
+  if (outcome.kind === 'conflict') return { kind: 'idempotency_conflict' };
+  return outcome.kind === 'done' ? { kind: 'sent' } : outcome.failure;
+}

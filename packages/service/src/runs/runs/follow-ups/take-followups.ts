@@ -1,0 +1,96 @@
+/** The follow-ups with which an agent begins. Each is taken once, under the lock of its run's row. */
+import type { Decision } from '@runyard/contract/approvals';
+import type { RunMode } from '@runyard/contract/run-request';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
+import { beforeStartPhases } from '../../executions/transitions/phases.ts';
+import type { AttachmentRow } from '../../files/attachments/agent-view.ts';
+
+interface Target {
+  readonly runId: string;
+  readonly executionId: string;
+}
+
+const takeOne = defineStatement({
+  name: 'take_followup',
+  text: `
+    UPDATE followups SET execution_id = $3, taken_at = clock_timestamp()
+    WHERE id = $2 AND run_id = $1 AND execution_id IS NULL`,
+  row: {},
+});
+
+/** Marks the follow-up as taken by the execution, whose agent begins a turn with it. The caller holds the run's row. */
+export async function takeFollowup(tx: Queryable, { runId, executionId }: Target, followupId: string): Promise<void> {
+  if (isUuid(followupId)) await tx.query(takeOne, [runId, followupId, executionId]);
+}
+
+/**
+ * Takes follow-ups only before the agent's first turn: a later one is a turn of its own. A question of the sandbox of a failed setup ended
+ * with that sandbox, so its answer is a message like others.
+ */
+const takeWaiting = defineStatement({
+  name: 'take_waiting_followups',
+  text: `
+    WITH taken AS (
+      UPDATE followups SET execution_id = $2, taken_at = clock_timestamp()
+      WHERE run_id = $1 AND execution_id IS NULL
+        AND EXISTS (SELECT FROM executions e WHERE e.id = $2 AND e.phase IN ${beforeStartPhases})
+      RETURNING *
+    )
+    SELECT id, message, mode, decision, CASE WHEN NOT is_debug THEN request END AS request
+    FROM (SELECT * FROM followups WHERE run_id = $1 AND execution_id = $2 UNION ALL SELECT * FROM taken) f ORDER BY position`,
+  row: {
+    id: uuid,
+    message: text(),
+    mode: nullable(text<RunMode>()),
+    decision: nullable(text<Decision>()),
+    request: nullable(json<OpenRequest>()),
+  },
+});
+
+/** A follow-up that belongs to the first prompt of an execution. */
+export interface JoinedFollowup {
+  readonly id: string;
+  readonly message: string;
+  readonly mode: RunMode | null;
+  readonly decision: Decision | null;
+  /** Question of an earlier execution that it answers; null: it answers none. */
+  readonly request: OpenRequest | null;
+}
+
+/**
+ * Takes all waiting follow-ups for the first prompt of the attempt's execution. A second call returns the same follow-ups and those
+ * that came since. Throws `AttemptOver`.
+ */
+export async function joinFollowups(tx: Queryable, attempt: Attempt): Promise<JoinedFollowup[]> {
+  await lockWorkingAttempt(tx, attempt);
+  return await tx.query(takeWaiting, [attempt.runId, attempt.executionId]);
+}
+
+const readFiles = defineStatement({
+  name: 'read_files_of_taken_followups',
+  text: `
+    SELECT a.id, a.file_name, a.mime_type, a.size_bytes, f.execution_id <> $2 AS is_earlier
+    FROM attachments a JOIN followups f ON f.id = a.followup_id
+    WHERE a.run_id = $1 AND f.execution_id IS NOT NULL ORDER BY f.position, a.position`,
+  row: { id: uuid, file_name: text(), mime_type: text(), size_bytes: integer, is_earlier: boolean },
+});
+
+/** Reads the files of the follow-ups that were taken, by this execution or by an earlier one. */
+export async function readTakenFiles(
+  db: Queryable,
+  { runId, executionId }: Target,
+): Promise<(AttachmentRow & { readonly is_earlier: boolean })[]> {
+  return await db.query(readFiles, [runId, executionId]);
+}

@@ -1,0 +1,116 @@
+import { emptyEnvironment, type ListRunsQuery } from '@runyard/contract/run-list';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
+import { specsToFind } from '../../../team/skills/spec.ts';
+import type { Conditions } from './conditions.ts';
+
+/** Returns the facets that the query filters by, in the form that the triggers of `run_facets` write. */
+export function facetsOf(query: ListRunsQuery): string[] {
+  const pairs = Object.entries(query.metadata ?? {});
+  if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
+  if (query.factory_uid !== undefined) pairs.push(['factory_uid', query.factory_uid]);
+  // No key of a run contains an equals sign. In the key of a query it is encoded, so that it is not read as the start of the value.
+  const facets = pairs.map(([key, value]) => `metadata:${key.replaceAll('=', '%3D')}=${value}`);
+  if (query.ancestor_run_id !== undefined) facets.push(`ancestor:${query.ancestor_run_id.toLowerCase()}`);
+  if (query.artifact_type !== undefined) facets.push(`artifact:${query.artifact_type}`);
+  return [...new Set(facets)];
+}
+
+/** Members of a query that are not filters, or that limit every list. */
+const noFilters: readonly string[] = [
+  'limit',
+  'cursor',
+  'sort_by',
+  'sort_order',
+  'q',
+  'updated_after',
+  'created_after',
+];
+/** Filters that `facetsOf` reads. */
+const facetFilters: readonly string[] = [
+  'metadata',
+  'automation_id',
+  'factory_uid',
+  'ancestor_run_id',
+  'artifact_type',
+];
+
+/** Filters of a query, each of which alone is a list of runs in an index. */
+export interface GivenFilters {
+  readonly facets: readonly string[];
+  /** Filters on a column of the run. */
+  readonly columns: readonly (keyof ListRunsQuery)[];
+}
+
+/** Returns the filters that the query has. */
+export function filtersOf(query: ListRunsQuery): GivenFilters {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const columns = given
+    .map(([name]) => name as keyof ListRunsQuery)
+    .filter((name) => !noFilters.includes(name) && !facetFilters.includes(name))
+    // `skill` is an alias of `skill_spec`.
+    .filter((name) => !(name === 'skill' && query.skill_spec !== undefined));
+  return { facets: facetsOf(query), columns };
+}
+
+/** Alias of the first facet's row. The others are joined on its hour as well, so that the planner may begin with any of them. */
+const firstFacet = 'f0';
+
+/** Joins the rows of the facets. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */
+export function joinFacets(conditions: Conditions, facets: readonly string[]): string | null {
+  for (const [index, facet] of facets.entries()) {
+    const alias = `f${index}`;
+    const same = index === 0 ? 'r.id' : `${firstFacet}.run_id AND ${alias}.updated_hour = ${firstFacet}.updated_hour`;
+    conditions.joins.push(
+      `JOIN run_facets ${alias} ON ${alias}.team_id = $1 AND ${alias}.facet = ${conditions.bind(facet)} AND ${alias}.run_id = ${same}`,
+    );
+  }
+  return facets.length > 0 ? `${firstFacet}.updated_hour` : null;
+}
+
+/** Adds the conditions of all filters on columns of the run, but `state`, which `partsOf` adds. */
+export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
+  // The indexes compare text by bytes.
+  const equal = (column: string, value: string | undefined) => {
+    if (value !== undefined) texts.push(`r.${column} COLLATE "C" = ${bind(value)}`);
+  };
+  equal('name', query.name);
+  equal('model_id', query.model_id);
+  equal('creator_uid', query.creator);
+  equal('executor_uid', query.executor);
+  equal('source', query.source);
+  equal('execution_location', query.execution_location);
+  const skill = query.skill_spec ?? query.skill;
+  // A skill may be named without its path. The run shows the path once the skill was found.
+  const [spec, ...places] = skill === undefined ? [] : specsToFind(skill);
+  if (places.length === 0) equal('skill_spec', spec);
+  else texts.push(`r.skill_spec COLLATE "C" = ANY(${bind([spec, ...places])}::text[])`);
+  if (query.environment_id === emptyEnvironment) texts.push('r.environment_id IS NULL');
+  else equal('environment_id', query.environment_id);
+  if (query.schedule_id !== undefined) {
+    texts.push(isUuid(query.schedule_id) ? `r.schedule_id = ${bind(query.schedule_id)}::uuid` : 'false');
+  }
+  if (query.created_before !== undefined) texts.push(`r.created_at < ${bind(query.created_before)}::timestamptz`);
+  if (query.created_after !== undefined) texts.push(`r.created_at > ${bind(query.created_after)}::timestamptz`);
+  texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));
+}
+
+/** Returns times before the last change of every run in the list. A run never changes before its creation. */
+export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
+  const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
+  return times.map((time) => `${bind(time)}::timestamptz`);
+}
+
+/** Returns conditions (`AND …`, or nothing) on the hours of `run_facets f` in which runs of the page may have changed last. */
+export function hourBounds(
+  { bind }: Pick<Conditions, 'bind'>,
+  query: ListRunsQuery,
+  position: CursorPosition | null,
+): string {
+  const bounds = changedAfter({ bind }, query).map((time) => `AND f.updated_hour >= run_hour(${time})`);
+  if (position) {
+    const beyond = query.sort_order === 'asc' ? '>=' : '<=';
+    bounds.push(`AND f.updated_hour ${beyond} run_hour(${bind(position.value)}::timestamptz)`);
+  }
+  return bounds.join(' ');
+}

@@ -1,0 +1,84 @@
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
+import { intersectQuery } from './intersect-lists.ts';
+import { foundPage, type PageRequest } from './page-query.ts';
+import { probeList } from './probe-list.ts';
+import { inOrderQuery } from './read-in-order.ts';
+import { type PageKey, type PageRow, readPage } from './read-page.ts';
+import { searchByWeekQuery } from './search-by-week.ts';
+import { indexBeforeSearch } from './search-index.ts';
+import { type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
+import { sortMatchesQuery } from './sort-matches.ts';
+import { type Strategy, strategiesFor } from './strategies.ts';
+
+/** The rows of a page, and how the words of `q` were compared. */
+export interface FoundPage {
+  readonly rows: PageRow[];
+  readonly tier: SearchTier;
+}
+
+/** Finds a page. Compares words exactly, and where that finds nothing, by similarity. A cursor keeps the comparison of its first page. */
+export async function findPage(db: Database, request: PageRequest): Promise<FoundPage> {
+  const words = wordsOf(request.query.q);
+  if (words === null) return { rows: await tryStrategies(db, request, null), tier: 'exact' };
+  if (words.length === 0) return { rows: [], tier: 'exact' };
+  await indexBeforeSearch(db);
+  const search = async (tier: SearchTier) => ({
+    rows: await tryStrategies(db, request, templateOf(words, tier)),
+    tier,
+  });
+  if (request.position?.isSimilar) return await search('similar');
+  const exact = await search('exact');
+  return exact.rows.length > 0 || request.position ? exact : await search('similar');
+}
+
+/** `search`: null where the query has no words. */
+async function tryStrategies(db: Database, request: PageRequest, search: SearchTemplate | null): Promise<PageRow[]> {
+  for (const strategy of strategiesFor(request.query, search !== null)) {
+    const rows = await tryStrategy(db, request, search, strategy);
+    if (rows) return rows;
+  }
+  throw new Error('no strategy found the page of a list');
+}
+
+/** Null: the strategy cannot find the page. */
+async function tryStrategy(
+  db: Database,
+  request: PageRequest,
+  search: SearchTemplate | null,
+  strategy: Strategy,
+): Promise<PageRow[] | null> {
+  switch (strategy.kind) {
+    case 'read_in_order':
+      return await plannedByValues(db, (tx) => readPage(tx, request, inOrderQuery(request)));
+    case 'probe_list':
+      return await plannedByValues(db, async (tx) => {
+        const page = await probeList(tx, request, strategy, search);
+        return page && (await readPage(tx, request, page));
+      });
+    case 'intersect_lists': {
+      const { text, values } = intersectQuery(request);
+      const found = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);
+      const [ids, sortValues] = [found.map(({ id }) => id), found.map(({ sort_value }) => sort_value)];
+      return await plannedByValues(db, (tx) => readPage(tx, request, foundPage(request.query, ids, sortValues)));
+    }
+    case 'sort_matches':
+      return await byIndexes(db, (tx) => readPage(tx, request, sortMatchesQuery(request)));
+    case 'search_by_week':
+      if (search === null) return null;
+      return await byIndexes(db, (tx) => readPage(tx, request, searchByWeekQuery(request, search)));
+  }
+}
+
+/**
+ * Forbids sequential scans during `work`. PostgreSQL estimates filters as if they were independent, and cannot estimate searches. If it
+ * expects many runs, it would read the whole table, although the indexes have few.
+ */
+async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, more = ''): Promise<T> {
+  // With less work_mem a bitmap of many runs keeps only the pages of the table, and each row is checked again.
+  const settings = `SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'; ${more}`;
+  return await plannedByValues(db, work, settings);
+}
+
+/** Forces merge joins, which end as soon as the page is full. */
+const mergeJoins = 'SET LOCAL enable_hashjoin = off';

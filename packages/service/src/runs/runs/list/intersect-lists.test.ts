@@ -1,0 +1,59 @@
+import { ListRunsQuery } from '@runyard/contract/run-list';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { insertTeam } from '../../../../test/executions.ts';
+import { intersectQuery } from './intersect-lists.ts';
+import type { PageQuery } from './page-query.ts';
+import { sortMatchesQuery } from './sort-matches.ts';
+
+let database: TestDatabase;
+let teamId: string;
+/** 200 runs, 20 minutes apart. Each value of a filter occurs together with each value of the others. */
+beforeAll(async () => {
+  database = await createTestDatabase();
+  teamId = await insertTeam(database);
+  await database.db.query(
+    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+       executor_uid, conversation_id, current_execution_id, metadata, created_at, updated_at)
+     SELECT gen_random_uuid(), $1, (ARRAY['FAILED', 'SUCCEEDED', 'ERROR'])[1 + n % 3], 't', 'p', 'm', 'oz',
+       (ARRAY['API', 'CLI'])[1 + n % 2], 'user', 'u', 'user', 'u', gen_random_uuid(), gen_random_uuid(),
+       jsonb_build_object('a', (n % 5 < 4)::text, 'b', (n % 7 < 6)::text), at - interval '90 minutes', at
+     FROM (SELECT n, timestamptz '2026-03-01 00:00:00Z' + n * interval '20 minutes' AS at FROM generate_series(1, 200) n) times`,
+    [teamId],
+  );
+});
+afterAll(() => database.drop());
+
+const idsOf = async ({ text, values }: PageQuery) =>
+  (await database.db.query<{ id: string; sort_value: string }>(text, values)).map(({ id, sort_value }) => ({
+    value: sort_value,
+    id,
+    isSimilar: false,
+  }));
+
+const a = { a: 'true' };
+const queries = {
+  'two columns': { state: ['FAILED'], source: 'API' },
+  'two columns and metadata': { state: ['FAILED'], source: 'CLI', metadata: a },
+  'two pairs of metadata and states': { metadata: { ...a, b: 'true' }, state: ['FAILED', 'ERROR'] },
+  'columns between two times': {
+    state: ['SUCCEEDED'],
+    source: 'API',
+    created_after: '2026-03-01T06:10:00Z',
+    created_before: '2026-03-03T01:00:00Z',
+  },
+};
+
+describe.each(['desc', 'asc'] as const)('%s', (sort_order) => {
+  test.each(Object.entries(queries))('finds the same pages as sorting all matches: %s', async (_, filters) => {
+    const query = ListRunsQuery.parse({ ...filters, sort_order });
+    let position = null;
+    for (let page = 0; page < 3; page += 1) {
+      const request = { teamId, query, position, count: 7 };
+      const intersected = await idsOf(intersectQuery(request));
+      expect(intersected).toEqual(await idsOf(sortMatchesQuery(request)));
+      expect(intersected.length).toBeGreaterThan(0);
+      position = intersected.at(-1) ?? null;
+    }
+  });
+});

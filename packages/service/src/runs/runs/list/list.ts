@@ -1,0 +1,78 @@
+import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsResponse } from '@runyard/contract/runs';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';
+import {
+  type CursorPosition,
+  type CursorSigner,
+  listIdentity,
+  readCursor,
+  writeCursor,
+} from '../../../platform/store/paging/cursor.ts';
+import { findRun } from '../read/read.ts';
+import { type ReadContext, toRunItems } from '../read/run-items.ts';
+import { findPage } from './find-page.ts';
+
+/** Outcome of a list. `invalid` 400, `not_available` 403 `feature_not_available`. */
+export type ListOutcome =
+  | { readonly kind: 'ok'; readonly page: ListRunsResponse }
+  | { readonly kind: 'invalid'; readonly faults: Fault[] }
+  | { readonly kind: 'not_available'; readonly detail: string };
+
+/** Returns the position of the cursor (null: there is no cursor), or why it is invalid. */
+function positionOf(signer: CursorSigner, identity: string, cursor: string | undefined): CursorPosition | null | Fault {
+  if (cursor === undefined) return null;
+  const read = readCursor(signer, identity, cursor);
+  if (read.ok) return read.position;
+  const message =
+    read.reason === 'malformed'
+      ? 'is not a cursor of this service'
+      : 'belongs to another sort, order or filter; send the same query as for the page before';
+  return { path: 'cursor', message };
+}
+
+const readMetadataFilters = defineStatement({
+  name: 'read_metadata_filters',
+  text: 'SELECT metadata_filters_enabled AS enabled FROM teams WHERE id = $1',
+  row: { enabled: boolean },
+});
+
+/** Reads one page of the team's runs. A run that does not change while a client reads the pages is in exactly one of them. */
+export async function listRuns(
+  db: Database,
+  signer: CursorSigner,
+  context: ReadContext,
+  query: ListRunsQuery,
+): Promise<ListOutcome> {
+  const { teamId } = context;
+  const { cursor, limit, ...list } = query;
+  if (query.metadata !== undefined) {
+    const [team] = await db.query(readMetadataFilters, [teamId]);
+    if (!team?.enabled) {
+      return { kind: 'not_available', detail: 'Filtering by metadata is turned off for this team; leave it out.' };
+    }
+  }
+  if (query.ancestor_run_id !== undefined && !(await findRun(db, teamId, query.ancestor_run_id))) {
+    return { kind: 'invalid', faults: [{ path: 'ancestor_run_id', message: 'there is no such run' }] };
+  }
+  const identity = listIdentity([teamId, Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1))]);
+  const position = positionOf(signer, identity, cursor);
+  if (position && 'path' in position) return { kind: 'invalid', faults: [position] };
+  const { rows, tier } = await findPage(db, { teamId, query, position, count: limit + 1 });
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const found = rows[0]?.found ?? 0;
+  const hasNext = found > page.length && last !== undefined;
+  const next = last && { value: last.sort_value, id: last.id, isSimilar: tier === 'similar' };
+  return {
+    kind: 'ok',
+    page: {
+      runs: await toRunItems(db, context, page),
+      page_info: {
+        has_next_page: hasNext,
+        ...(hasNext && next ? { next_cursor: writeCursor(signer, identity, next) } : {}),
+      },
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
+import type { Conditions } from './conditions.ts';
+
+/** Sort key of a list; the id decides between equal values. Text is compared by bytes, which is the same on every server. */
+interface SortKey {
+  /** Column of the run `r`. */
+  readonly column: string;
+  readonly type: 'timestamptz' | 'text';
+}
+
+const sortKeys: Record<ListRunsQuery['sort_by'], SortKey> = {
+  updated_at: { column: 'r.updated_at', type: 'timestamptz' },
+  created_at: { column: 'r.created_at', type: 'timestamptz' },
+  title: { column: 'r.title COLLATE "C"', type: 'text' },
+  agent: { column: 'r.skill_spec COLLATE "C"', type: 'text' },
+};
+
+/** Returns the SQL type of the sort key. */
+export const sortTypeOf = (query: ListRunsQuery): SortKey['type'] => sortKeys[query.sort_by].type;
+
+/** Order of a list, as SQL. */
+export interface ListOrder {
+  readonly column: string;
+  /** Collation of the column, with a space before it; empty for times. */
+  readonly collation: string;
+  readonly direction: 'ASC' | 'DESC';
+  /** True: some runs have no value. They come last in both directions, as a part of their own. */
+  readonly hasEmptyPart: boolean;
+}
+
+/** Returns the order that the query asks for. */
+export function orderOf(query: ListRunsQuery): ListOrder {
+  return {
+    column: sortKeys[query.sort_by].column,
+    collation: sortKeys[query.sort_by].type === 'text' ? ' COLLATE "C"' : '',
+    direction: query.sort_order === 'asc' ? 'ASC' : 'DESC',
+    hasEmptyPart: query.sort_by === 'agent',
+  };
+}
+
+/** Returns SQL that orders a relation with `id` and `sort_value`. `of`: its alias with a dot, or empty. */
+export const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
+  `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
+
+/**
+ * Returns the conditions that a run comes after the position. `hour` is the column with the hour of the last change, if the list is
+ * read by it.
+ */
+export function afterPosition(
+  { bind }: Conditions,
+  query: ListRunsQuery,
+  position: CursorPosition,
+  hour: string | null,
+): string[] {
+  const { column, type } = sortKeys[query.sort_by];
+  const beyond = query.sort_order === 'asc' ? '>' : '<';
+  const id = `${bind(position.id)}::uuid`;
+  if (position.value === null) return [`r.id ${beyond} ${id}`];
+  const value = `${bind(position.value)}::${type}`;
+  return [
+    `(${column}, r.id) ${beyond} (${value}, ${id})`,
+    ...(hour === null ? [] : [`${hour} ${beyond}= run_hour(${value})`]),
+  ];
+}

@@ -1,0 +1,85 @@
+import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { type Conditions, startConditions } from './conditions.ts';
+import { addColumnFilters, changedAfter, facetsOf, hourBounds } from './filters.ts';
+import { orderBy, orderOf } from './order.ts';
+import { foundPage, onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
+import { mergeParts, partsOf } from './parts.ts';
+import { matchOf, type SearchTemplate } from './search-words.ts';
+import type { Probe } from './strategies.ts';
+
+/**
+ * Strategy for several filters: reads the first `length` runs of one filter's list, and keeps those that match the other filters. Null:
+ * they do not fill the page, and the list has more runs.
+ */
+export async function probeList(
+  db: Queryable,
+  request: PageRequest,
+  { list, length }: Probe,
+  search: SearchTemplate | null,
+): Promise<PageQuery | null> {
+  const { query, count } = request;
+  const conditions = startConditions(request.teamId);
+  const order = orderOf(query);
+  const readList =
+    'facet' in list ? readFacetList(conditions, request, list.facet) : readColumnList(conditions, request, list.filter);
+  const others = facetsOf(query).filter((facet) => !('facet' in list && facet === list.facet));
+  const checks = others.map(
+    (facet, index) => `CROSS JOIN LATERAL (
+      SELECT FROM run_facets f WHERE f.run_id = p.id AND f.facet = ${conditions.bind(facet)} OFFSET 0) f${index}`,
+  );
+  if (search !== null) {
+    checks.push(`CROSS JOIN LATERAL (
+      SELECT FROM run_search s WHERE s.run_id = p.id AND ${matchOf(conditions, search)} OFFSET 0) s`);
+  }
+  addColumnFilters(conditions, query);
+  if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
+  if ('facet' in list) conditions.texts.push(...afterOf(conditions, request));
+  const size = conditions.bind(length);
+  // A facet's list is in the order of hours: the last hour may have further runs after the end of the probe.
+  const within =
+    'facet' in list
+      ? `WHERE (SELECT count(*) FROM probed) < ${size} OR p.hour <> (SELECT ${query.sort_order === 'asc' ? 'max' : 'min'}(hour) FROM probed)`
+      : '';
+  const [row] = await db.query<{ probed: number; ids: string[] | null; times: (string | null)[] | null }>(
+    `WITH probed AS MATERIALIZED (${readList(size)}), page AS (
+       SELECT r.id, r.sort_value FROM probed p ${checks.join(' ')}
+       CROSS JOIN LATERAL (
+         SELECT r.id, ${order.column} AS sort_value FROM runs r WHERE r.id = p.id AND ${conditions.texts.join(' AND ')} OFFSET 0) r
+       ${within} ${orderBy(order, 'r.')} LIMIT ${conditions.bind(count)}
+     )
+     SELECT (SELECT count(*)::int FROM probed) AS probed, array_agg(id::text) AS ids, array_agg(sort_value::text) AS times FROM page`,
+    conditions.values,
+  );
+  const found = row?.ids ?? [];
+  if (!row || (found.length < count && row.probed === length)) return null;
+  return foundPage(query, found, row.times ?? []);
+}
+
+/** Returns the conditions that a run comes after the position of the request. */
+function afterOf(conditions: Conditions, { query, position }: PageRequest): readonly string[] {
+  return partsOf(conditions, onlyFilter(query, null), orderOf(query), position, null)[0] ?? [];
+}
+
+/** Returns SQL of the first `size` runs of a list. */
+type ReadList = (size: string) => string;
+
+function readColumnList(conditions: Conditions, request: PageRequest, filter: keyof ListRunsQuery | null): ReadList {
+  const { query, position } = request;
+  const own = { joins: [], texts: ['r.team_id = $1'], values: conditions.values, bind: conditions.bind };
+  const alone = onlyFilter(query, filter);
+  addColumnFilters(own, alone);
+  if (query.sort_by === 'updated_at')
+    own.texts.push(...changedAfter(own, query).map((time) => `r.updated_at > ${time}`));
+  const parts = partsOf(own, alone, orderOf(query), position, null);
+  return (size) => mergeParts(own, orderOf(query), parts, null, size);
+}
+
+function readFacetList({ bind }: Conditions, { query, position }: PageRequest, facet: string): ReadList {
+  const { direction } = orderOf(query);
+  const name = bind(facet);
+  const bounds = hourBounds({ bind }, query, position);
+  return (size) => `SELECT f.run_id AS id, f.updated_hour AS hour FROM run_facets f
+    WHERE f.team_id = $1 AND f.facet = ${name} ${bounds}
+    ORDER BY f.updated_hour ${direction}, f.run_id ${direction} LIMIT ${size}`;
+}

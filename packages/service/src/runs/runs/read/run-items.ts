@@ -1,0 +1,109 @@
+/** Builds the items of runs for the answers of the API. */
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunItem } from '@runyard/contract/runs';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { scopeOf } from '../../../team/access/ownership.ts';
+import { readProfiles } from '../../../team/access/profiles.ts';
+import { usageOfRuns } from '../../../team/usage/usage-of-run.ts';
+import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
+import { blockedOn } from '../../executions/debug-window/block.ts';
+import { hasSandbox } from '../../executions/transitions/phases.ts';
+import { readWaits } from '../../executions/waiting/read-waits.ts';
+import { readArtifactItems } from '../../files/artifacts/read.ts';
+import { isoDuration } from './duration.ts';
+import type { RunRow } from './run-row.ts';
+
+/** Team of the runs, and the address at which its people reach the service. */
+export interface ReadContext {
+  readonly teamId: string;
+  readonly teamUid: string;
+  readonly baseUrl: string;
+}
+
+/** Returns the items of the rows, in their order, with a number of queries that does not depend on the number of rows. */
+export async function toRunItems(db: Queryable, context: ReadContext, rows: readonly RunRow[]): Promise<RunItem[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map(({ id }) => id);
+  const actors = rows.flatMap((row) => [
+    { kind: row.creator_kind, uid: row.creator_uid },
+    { kind: row.executor_kind, uid: row.executor_uid },
+  ]);
+  const mayWait = rows.filter(({ state, phase }) => !isTerminal(state) || phase === 'idle').map(({ id }) => id);
+  const [artifacts, usage, profileOf, waits] = await Promise.all([
+    readArtifactItems(db, ids),
+    usageOfRuns(db, ids),
+    readProfiles(db, context.teamId, actors),
+    readWaits(db, context.teamId, mayWait),
+  ]);
+  return rows.map((row): RunItem => {
+    const requestUsage = usage.get(row.id);
+    const question = row.open_request ?? row.debug_request;
+    return {
+      run_id: row.id,
+      task_id: row.id,
+      title: row.title,
+      state: row.state,
+      prompt: row.prompt,
+      created_at: row.created_at,
+      updated_at: row.updated_at,
+      started_at: row.started_at,
+      ...statusOf(row, waits.get(row.id)),
+      ...(question ? { blocked_on: blockedOn(question) } : {}),
+      source: row.source,
+      ...scheduleOf(row),
+      ...(row.session_id === null ? {} : { session_id: row.session_id }),
+      session_link: `${context.baseUrl}/runs/${row.id}`,
+      creator: profileOf({ kind: row.creator_kind, uid: row.creator_uid }),
+      executor: profileOf({ kind: row.executor_kind, uid: row.executor_uid }),
+      agent_config: row.config,
+      model_id: row.model_id,
+      ...(row.skill_spec ? { agent_skill: row.skill ?? skillOf(row.skill_spec) } : {}),
+      conversation_id: row.conversation_id,
+      ...(row.parent_run_id ? { parent_run_id: row.parent_run_id } : {}),
+      is_sandbox_running: hasSandbox(row.phase),
+      is_run_type_cancellable: isRunTypeCancellable(row),
+      artifacts: artifacts.get(row.id) ?? [],
+      metadata: row.metadata,
+      scope: scopeOf({ teamId: context.teamId }, context.teamUid),
+      execution_location: row.execution_location,
+      ...(requestUsage ? { request_usage: requestUsage } : {}),
+      ...droppedOf(row),
+      run_time: isoDuration(row.seconds ?? 0),
+    };
+  });
+}
+
+/** Returns the reason for the run's state, and what the run waits for; a run that is retried has both. */
+function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status_message'> {
+  const message = [row.status_message, waits].filter((part) => part !== null && part !== undefined).join('\n');
+  if (row.status_message === null && waits === undefined) return {};
+  return {
+    status_message: {
+      message,
+      ...(row.error_code ? { error_code: row.error_code } : {}),
+      ...(row.retryable === null ? {} : { retryable: row.retryable }),
+      ...row.error_detail,
+      ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
+    },
+  };
+}
+
+function scheduleOf({ schedule_id, schedule_name, schedule_cron }: RunRow): Pick<RunItem, 'schedule'> {
+  if (schedule_id === null || schedule_name === null || schedule_cron === null) return {};
+  return { schedule: { schedule_id, schedule_name, cron_schedule: schedule_cron } };
+}
+
+function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
+  const dropped = { events: Number(row.dropped_events), transcript_lines: Number(row.dropped_lines) };
+  return dropped.events + dropped.transcript_lines > 0 ? { dropped_output: dropped } : {};
+}
+
+/** Returns the skill of a run whose first agent has not begun, as far as the spec tells. */
+function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
+  const place = spec.slice(spec.indexOf(':') + 1);
+  const name = place
+    .split('/')
+    .filter((part) => part !== 'SKILL.md')
+    .at(-1);
+  return { ...(name ? { name } : {}), ...(place.includes('/') ? { full_path: place } : {}) };
+}

@@ -1,0 +1,134 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { RunAgentResponse } from '@runyard/contract/run-request';
+import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
+import { batched } from '../../../platform/store/database/batched.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { queueChannel } from '../../executions/channels.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
+import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
+import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
+import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
+import type { NewRun } from './new-run.ts';
+
+/** Common table expressions that write the files of runs, whose parameters are the last two of `parametersOfRuns`. */
+const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
+    )`;
+
+/**
+ * Defines a statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of
+ * the queue. `more`: further common table expressions. Each table that a statement names takes time, even if no row goes there.
+ */
+const defineInsert = (name: string, more: string) =>
+  defineStatement({
+    name,
+    text: `
+    WITH input AS (
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
+        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
+        environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
+        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
+        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
+    ), run AS (
+      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
+        schedule_cron, metadata, conversation_id, current_execution_id)
+      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
+        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
+        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
+        execution_id
+      FROM input
+    ), execution AS (${queueFirstExecutions('input')}
+    ), event AS (${insertCreationEvents('input')}
+    ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
+    ), ${more}
+    SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
+    row: {},
+  });
+
+/**
+ * Defines a statement that writes runs with their files. `more`: common table expressions of a caller that writes rows of its own; its
+ * parameters are behind those of `parametersOfRuns`.
+ */
+export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
+
+const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
+const insertWithAnswers = defineInsert('insert_runs_and_answers', recordFirstAnswers('input'));
+
+const toRow = (run: NewRun) => ({
+  id: run.id,
+  execution_id: randomUUIDv7(),
+  team_id: run.teamId,
+  title: run.title,
+  prompt: run.prompt,
+  config: run.config,
+  name: run.name,
+  model_id: run.modelId,
+  harness: run.harness,
+  environment_id: run.environmentId,
+  skill_spec: run.skillSpec,
+  worker_host: run.workerHost,
+  source: run.source,
+  creator_kind: run.creator.kind,
+  creator_uid: run.creator.uid,
+  executor_kind: run.executor.kind,
+  executor_uid: run.executor.uid,
+  mode: run.mode,
+  parent_run_id: run.parentRunId,
+  ancestor_ids: run.ancestorIds,
+  schedule_id: run.schedule?.id,
+  schedule_name: run.schedule?.name,
+  schedule_cron: run.schedule?.cronSchedule,
+  metadata: run.metadata,
+  conversation_id: run.conversationId ?? randomUUIDv7(),
+});
+
+/** A run to write, and the answer to record for a request of a published client. */
+interface RunOfBatch {
+  readonly run: NewRun;
+  readonly answerOf?: { readonly request: ClientAttempt; readonly response: RunAgentResponse };
+}
+
+function toRowOfBatch({ run, answerOf }: RunOfBatch) {
+  if (!answerOf) return toRow(run);
+  const { principal, requestHash } = answerOf.request;
+  return {
+    ...toRow(run),
+    answer_id: run.id,
+    answer_principal: principal,
+    answer_hash: requestHash.toString('hex'),
+    answer: answerOf.response,
+  };
+}
+
+/** Runs that the caller of their submissions writes together with `insertRuns`, before its transaction ends. */
+export type RunBatch = NewRun[];
+
+/** Returns the parameters $1 to $3 of a statement of `defineInsertRuns`. */
+export const parametersOfRuns = (runs: readonly NewRun[]): unknown[] => [
+  JSON.stringify(runs.map(toRow)),
+  ...attachmentParameters(runs.map(({ id, attachments }) => ({ runId: id, attachments }))),
+];
+
+/** Writes the runs, each with its first execution queued and the rows of its attachments, in one statement. */
+export async function insertRuns(tx: Queryable, runs: readonly NewRun[]): Promise<void> {
+  if (runs.length > 0) await tx.query(insertWithFiles, parametersOfRuns(runs));
+}
+
+/**
+ * Writes a run in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the whole
+ * database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns false if it wrote nothing,
+ * because the client had gone: its repeat may have created the run while this request waited.
+ */
+export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Promise<boolean> {
+  await writeBatched(deps, item);
+  return !item.answerOf || item.answerOf.request.answer.id === item.run.id;
+}
+
+const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {
+  const present = items.filter(({ answerOf }) => !answerOf?.request.isGone());
+  if (present.length === 0) return;
+  await deps.db.query(insertWithAnswers, [JSON.stringify(present.map(toRowOfBatch))]);
+  for (const { run, answerOf } of present) if (answerOf) answerOf.request.answer.id = run.id;
+});

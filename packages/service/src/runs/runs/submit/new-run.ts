@@ -1,0 +1,45 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { RunSourceType } from '@runyard/contract/states';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { StoredAttachment } from '../../files/attachments/store.ts';
+import type { ChildLimits } from '../tree/admit-child.ts';
+
+/** The schedule that creates a run. The run keeps its name and expression, also when the schedule changes or is deleted. */
+export interface ScheduleOfRun {
+  readonly id: string;
+  readonly name: string;
+  readonly cronSchedule: string;
+}
+
+/** A run that was checked and may be created. */
+export interface NewRun {
+  /** UUIDv7 */
+  readonly id: string;
+  readonly teamId: string;
+  readonly title: string;
+  readonly prompt: string;
+  readonly config: AmbientAgentConfig;
+  readonly name?: string;
+  readonly modelId: string;
+  /** A model that the run may use and whose price is not known; absent: there is none. */
+  readonly unpricedId?: string;
+  readonly harness: string;
+  readonly environmentId?: string;
+  readonly skillSpec?: string;
+  /** Self-hosted worker that must run it; absent: the hosted pool. */
+  readonly workerHost?: string;
+  readonly source: RunSourceType;
+  readonly creator: RunActor;
+  readonly executor: RunActor;
+  readonly mode?: string;
+  readonly parentRunId?: string;
+  /** Parent first, root last. */
+  readonly ancestorIds: readonly string[];
+  /** Limits of a child run that an agent starts. */
+  readonly childLimits?: ChildLimits;
+  readonly schedule?: ScheduleOfRun;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Conversation to continue; absent: a new one. */
+  readonly conversationId?: string;
+  readonly attachments: readonly StoredAttachment[];
+}

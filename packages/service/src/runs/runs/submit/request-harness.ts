@@ -1,0 +1,91 @@
+import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { builtinHarness, isBuiltin } from '@runyard/contract/harness-presets/builtin';
+import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
+import { presetTypes } from '@runyard/contract/harness-presets/preset';
+import { findPreset, variablesOfPreset } from '@runyard/contract/harness-presets/presets';
+import type { Fault } from '../../../platform/fault.ts';
+
+/** The harness of a run: `oz`, `acp`, `command`, or the kind of a preset. */
+export type HarnessCheck =
+  | { readonly ok: true; readonly harness: string; readonly preset?: HarnessPreset }
+  | { readonly ok: false; readonly fault: Fault };
+
+/** Harnesses whose program the configuration names. */
+const withCommand: Readonly<Record<string, string>> = {
+  acp: 'the ACP agent to start, for example ["my-agent", "--acp"]',
+  command: 'the program to start, for example ["my-program"]; it reads the prompt from standard input',
+};
+
+const fault = (path: string, message: string): HarnessCheck => ({
+  ok: false,
+  fault: { path: `config.${path}`, message },
+});
+
+/** Returns the harness of a run, `oz` (the built-in one) unless the configuration names another; or why it cannot be used so. */
+export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
+  const { type = builtinHarness, command } = config.harness ?? {};
+  if (isBuiltin(type)) {
+    return command === undefined
+      ? { ok: true, harness: builtinHarness }
+      : fault('harness.command', 'belongs to the harnesses acp and command, and to presets');
+  }
+  const needed = Object.hasOwn(withCommand, type) ? withCommand[type] : undefined;
+  if (needed !== undefined) {
+    if (command === undefined) return fault('harness.command', `is required: ${needed}`);
+    return type === 'command' ? checkCommandPolicy(config) : { ok: true, harness: type };
+  }
+  const preset = findPreset(type);
+  if (preset === undefined) {
+    const known = [builtinHarness, ...presetTypes, ...Object.keys(withCommand)].join(', ');
+    return fault('harness.type', `unknown harness ${JSON.stringify(type.slice(0, 100))}; known are ${known}`);
+  }
+  return checkPreset(config, preset);
+}
+
+/** A program behind `command` cannot ask a person. */
+function checkCommandPolicy({ approval_policy: policy = 'auto-approve' }: AmbientAgentConfig): HarnessCheck {
+  return policy === 'auto-approve'
+    ? { ok: true, harness: 'command' }
+    : fault(
+        'approval_policy',
+        `${policy} cannot be kept: the harness command cannot ask. Use auto-approve, or another harness`,
+      );
+}
+
+function checkPreset(config: AmbientAgentConfig, preset: HarnessPreset): HarnessCheck {
+  const approval = preset.approvals[config.approval_policy ?? 'auto-approve'];
+  if (typeof approval === 'string') {
+    return fault('approval_policy', `${config.approval_policy} cannot be kept: ${approval}`);
+  }
+  const own = variablesOfPreset(preset);
+  const taken = Object.keys(config.harness?.env ?? {}).find((name) => own.has(name));
+  return taken === undefined
+    ? { ok: true, harness: preset.type, preset }
+    : fault(
+        `harness.env.${taken}`,
+        `is set by the harness ${preset.type} itself; leave it out, or use the harness acp`,
+      );
+}
+
+/** Returns why a preset cannot use the run's model; undefined: it can. `protocol` undefined: the run has no language model. */
+export function presetProblem(
+  preset: HarnessPreset,
+  model: { readonly id: string; readonly protocol: AgentModel['protocol'] | undefined; readonly providerModel: string },
+): string | undefined {
+  const speaks = Object.keys(preset.speaks) as AgentModel['protocol'][];
+  if (model.protocol === undefined || !speaks.includes(model.protocol)) {
+    const prefixes = speaks.map((protocol) => `${prefixOf[protocol]}/…`).join(' or ');
+    return `the harness ${preset.type} cannot use ${model.id}; it needs a model ${prefixes}. GET /agent/models lists the models of this service`;
+  }
+  const renamed = preset.renames?.find(({ model: name }) => name.test(model.providerModel));
+  return renamed && `the harness ${preset.type} cannot use ${model.id}: ${renamed.reason}`;
+}
+
+/** First part of the model ids that each protocol can reach. */
+const prefixOf: Readonly<Record<AgentModel['protocol'], string>> = {
+  anthropic: 'anthropic',
+  'openai-responses': 'openai',
+  google: 'google',
+  'openai-compatible': 'local',
+};

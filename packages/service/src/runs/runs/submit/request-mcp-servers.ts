@@ -1,0 +1,63 @@
+import type { MCPServerConfig } from '@runyard/contract/config';
+import { maxMcpServersOfRun } from '@runyard/contract/limits';
+import { McpHeaders } from '@runyard/contract/mcp-servers';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { findForeignServers, storedId } from '../../../team/mcp/of-run.ts';
+
+const maxNameLength = 100;
+/** The name is used in tool names, in messages and in a path of the gateway. */
+const isName = (name: string): boolean =>
+  name.length <= maxNameLength && name.trim() !== '' && !/^\.+$/.test(name) && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
+
+function faultOfServer(path: string, { url, headers }: MCPServerConfig): Fault | undefined {
+  if (url === undefined) return undefined;
+  const parsed = URL.parse(url);
+  if (parsed === null || !['https:', 'http:'].includes(parsed.protocol) || parsed.username || parsed.password)
+    return { path: `${path}.url`, message: 'must be an https:// URL without user and password' };
+  if (!McpHeaders.safeParse(headers ?? {}).success)
+    return { path: `${path}.headers`, message: 'must be at most 50 names and values of HTTP headers' };
+  return undefined;
+}
+
+/** `forbidden` 403: a stored server of another team; `faults` 400. */
+export type CheckedServers =
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  | { readonly faults: readonly Fault[] };
+
+/** Checks the MCP servers of a request. Their addresses are checked when the gateway connects to them. */
+export async function checkMcpServers(
+  db: Queryable,
+  teamId: string,
+  servers: Readonly<Record<string, MCPServerConfig>>,
+): Promise<CheckedServers> {
+  const named = Object.entries(servers);
+  if (named.length > maxMcpServersOfRun)
+    return { faults: [{ path: 'config.mcp_servers', message: `takes at most ${maxMcpServersOfRun} servers` }] };
+  const faults: Fault[] = [];
+  for (const [name, server] of named) {
+    const path = `config.mcp_servers.${name}`;
+    if (!isName(name)) {
+      const message = `has a name that is empty, longer than ${maxNameLength} characters, only dots, or has control characters`;
+      return { faults: [{ path: 'config.mcp_servers', message }] };
+    }
+    const fault = faultOfServer(path, server);
+    if (fault) faults.push(fault);
+  }
+  const stored = named.flatMap(([name, server]) => {
+    const id = storedId(server);
+    return id === undefined ? [] : [{ name, id }];
+  });
+  const foreign = await findForeignServers(
+    db,
+    teamId,
+    stored.map(({ id }) => id),
+  );
+  if (foreign.otherTeam.length > 0) return { kind: 'forbidden', detail: 'The MCP server belongs to another team.' };
+  for (const { name, id } of stored) {
+    if (!foreign.unknown.includes(id)) continue;
+    const message = 'there is no stored MCP server with this id; list them with GET /agent/mcp-servers';
+    faults.push({ path: `config.mcp_servers.${name}`, message });
+  }
+  return { faults };
+}

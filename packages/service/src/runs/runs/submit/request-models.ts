@@ -1,0 +1,92 @@
+/** Checks the model that a request names, and the models that may take its place. */
+
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
+import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
+import type { Fault } from '../../../platform/fault.ts';
+import { type ModelChoices, noChoices } from '../../../team/models/choices.ts';
+import { firstLocalId } from '../../../team/models/first-local.ts';
+import { isUnpriced } from '../../../team/models/is-unpriced.ts';
+import type { Models, ResolvedModel } from '../../../team/models/models.ts';
+import { speakSameProtocol } from '../../../team/models/providers.ts';
+import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
+import { presetProblem } from './request-harness.ts';
+
+/** `ok` even if `faults` were found. */
+export type CheckedModels =
+  | {
+      readonly kind: 'ok';
+      readonly modelId: string;
+      /** A model that the request names and whose price is not known; absent: there is none. */
+      readonly unpricedId?: string;
+    }
+  | { readonly kind: 'not_available'; readonly detail: string }
+  | { readonly kind: 'model_outage'; readonly detail: string; readonly retryAfterSeconds: number };
+
+interface Wanted {
+  readonly config: AmbientAgentConfig;
+  /** As `checkHarness` returns it. */
+  readonly harness: { readonly harness: string; readonly preset?: HarnessPreset };
+  /** True: the run is created in an outage too, because the time of a schedule does not come again. */
+  readonly mayWait: boolean;
+}
+
+/** Returns why the program of a preset cannot use the model; undefined: it can. */
+function unusableModel(preset: HarnessPreset, { id, agentModel }: ResolvedModel): string | undefined {
+  const protocol = id === firstLocalId ? 'openai-compatible' : agentModel?.protocol;
+  return presetProblem(preset, { id, protocol, providerModel: agentModel?.provider_model ?? '' });
+}
+
+/** Returns the model that the run begins with, also in an outage of its provider. The task of the agent then has another model. */
+export function checkModels(models: Models, choices: ModelChoices, wanted: Wanted, faults: Fault[]): CheckedModels {
+  const { config, mayWait } = wanted;
+  const { harness, preset } = wanted.harness;
+  const member =
+    config.model_id === undefined && config.harness?.model_id !== undefined ? 'harness.model_id' : 'model_id';
+  const resolved = models.resolve(config.model_id ?? config.harness?.model_id, choices);
+  const inOutage = !resolved.ok && resolved.reason === 'outage';
+  if (!resolved.ok && resolved.reason === 'disabled')
+    return { kind: 'not_available', detail: `config.${member}: ${resolved.message}.` };
+  if (!resolved.ok && !inOutage) {
+    faults.push({ path: `config.${member}`, message: resolved.message });
+    return { kind: 'ok', modelId: '' };
+  }
+  const modelId = resolved.model.id;
+  const problem = preset && unusableModel(preset, resolved.model);
+  if (problem !== undefined) faults.push({ path: `config.${member}`, message: problem });
+  const namedIds = [modelId];
+  for (const [index, named] of (config.model_fallbacks ?? []).entries()) {
+    const path = `config.model_fallbacks.${index}`;
+    // An outage of a fallback is no fault, because it may have ended when the fallback is needed.
+    const fallback = models.resolve(named, { ...noChoices, disabledIds: choices.disabledIds });
+    if (!fallback.ok && fallback.reason === 'disabled')
+      return { kind: 'not_available', detail: `${path}: ${fallback.message}.` };
+    if (!fallback.ok) faults.push({ path, message: fallback.message });
+    else if (fallback.model.agentModel === undefined)
+      faults.push({ path, message: 'must be a language model of a provider' });
+    else if (!isBuiltin(harness) && !speakSameProtocol(modelId, fallback.model.id))
+      faults.push({
+        path,
+        message: `the harness ${harness} keeps the protocol of ${modelId}; name a model of the same provider, or use the harness oz`,
+      });
+    else {
+      const unusable = preset && unusableModel(preset, fallback.model);
+      if (unusable !== undefined) faults.push({ path, message: unusable });
+      namedIds.push(fallback.model.id);
+    }
+  }
+  const unpricedId = namedIds.find((id) => isUnpriced(models, id));
+  if (unpricedId !== undefined && config.max_cost_usd !== undefined)
+    faults.push({ path: 'config.max_cost_usd', message: unpricedMessage(unpricedId) });
+  const ok = { kind: 'ok', modelId, ...(unpricedId === undefined ? {} : { unpricedId }) } as const;
+  if (!inOutage || mayWait) return ok;
+  const fallbacks = config.model_fallbacks ?? choices.fallbackIds;
+  const isReplaceable = fallbacks.some((id) => {
+    const fallback = models.resolve(id, choices);
+    if (!fallback.ok || (config.max_cost_usd !== undefined && isUnpriced(models, fallback.model.id))) return false;
+    return isBuiltin(harness) || speakSameProtocol(modelId, fallback.model.id);
+  });
+  if (isReplaceable) return ok;
+  const { message, retryAfterSeconds } = resolved;
+  return { kind: 'model_outage', detail: `config.${member}: ${message}.`, retryAfterSeconds };
+}

@@ -1,0 +1,44 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Repository } from '@runyard/contract/environments';
+import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+import { maxSkillsOfRun } from '@runyard/contract/limits';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../../platform/fault.ts';
+import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
+import { parseSkillSpec, specText } from '../../../team/skills/spec.ts';
+
+/** The configuration with its skills, each with owner and repository, and the one that the run follows. */
+export interface CheckedSkills {
+  readonly config: AmbientAgentConfig;
+  readonly first?: string;
+  readonly faults: readonly Fault[];
+}
+
+/**
+ * Checks the skills of a request without asking the code host, which may be slow. Whether they exist is checked before the agent
+ * begins. `repositories`: those of the run's environment. A run follows the first skill. Skills of the definition of a factory are only
+ * available to its agent, unless the request says that the run follows one.
+ */
+export function checkSkills(
+  { skill, config = {} }: Pick<RunAgentRequest, 'skill' | 'config'>,
+  repositories: readonly Repository[],
+): CheckedSkills {
+  const written = skillsOfRun(config, skill);
+  const path =
+    skill === undefined ? (config.skill_spec === undefined ? 'config.skills' : 'config.skill_spec') : 'skill';
+  if (written.length > maxSkillsOfRun)
+    return { config, faults: [{ path: 'config.skills', message: `a run has at most ${maxSkillsOfRun} skills` }] };
+  const faults: Fault[] = [];
+  const specs = written.map((text, index) => {
+    if (isDefinedSkill(text)) return text;
+    const spec = parseSkillSpec(text, repositories);
+    if (typeof spec !== 'string') return specText(spec);
+    faults.push({ path: index === 0 ? path : 'config.skills', message: spec });
+    return text;
+  });
+  const isNamed = skill !== undefined || config.skill_spec !== undefined;
+  const first = isNamed ? specs[0] : specs.find((spec) => !isDefinedSkill(spec));
+  const skills = config.skills === undefined ? {} : { skills: specs };
+  if (first === undefined) return { config: { ...config, ...skills }, faults };
+  return { config: { ...config, skill_spec: first, ...skills }, first, faults };
+}

@@ -1,0 +1,249 @@
+/** Checks a request body and turns it into a run that may be created. */
+
+import { randomUUIDv7 } from 'node:crypto';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Repository } from '@runyard/contract/environments';
+import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
+import { runnerOf } from '@runyard/contract/runner';
+import type { SecretReference } from '@runyard/contract/secrets';
+import type { RunSourceType } from '@runyard/contract/states';
+import { workerName } from '@runyard/contract/worker-name';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-as.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
+import { imageProblem } from '../../../team/environments/image.ts';
+import { findNamedEnvironment } from '../../../team/environments/named.ts';
+import type { Models } from '../../../team/models/models.ts';
+import { readRecentModelChoices } from '../../../team/models/team-models.ts';
+import { describeUnusable, faultsOfReferences, findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
+import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
+import { readLineage } from './lineage.ts';
+import type { NewRun } from './new-run.ts';
+import { checkHarness } from './request-harness.ts';
+import { checkMcpServers } from './request-mcp-servers.ts';
+import { checkModels } from './request-models.ts';
+import { checkSkills } from './request-skills.ts';
+import { titleOf } from './request-title.ts';
+
+/** A checked request: the run to create, and its decoded files. */
+export interface DecodedRunRequest {
+  readonly kind: 'ok';
+  readonly run: NewRun;
+  readonly files: readonly DecodedAttachment[];
+  /** Values of the secrets that the request names, which are not in the run. */
+  readonly values: readonly string[];
+}
+
+/** Outcome of the check, each with the HTTP status that it becomes. */
+export type RequestOutcome =
+  | DecodedRunRequest
+  /** 400 */
+  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  /** 403 `not_authorized` */
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  /** 403 `feature_not_available` */
+  | { readonly kind: 'not_available'; readonly detail: string }
+  /** 503 `resource_unavailable`: the provider of the model has an outage, and the run allows no other model. */
+  | { readonly kind: 'model_outage'; readonly detail: string; readonly retryAfterSeconds: number };
+
+/** Values of `worker_host` with which published clients ask for the hosted pool. */
+const hostedPool = ['', 'warp', 'runyard'];
+
+/** Returns the self-hosted worker that a configuration names; undefined: the hosted pool. */
+export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_host'>): string | undefined =>
+  hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
+
+/** Largest configuration of a run, UTF-16 units of JSON. */
+export const maxConfigLength = 1024 * 1024;
+const maxNameLength = 500;
+
+const readConversation = defineStatement({
+  name: 'has_conversation_of_team',
+  text: 'SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1',
+  row: {},
+});
+
+async function checkConversation(
+  db: Queryable,
+  teamId: string,
+  request: RunAgentRequest,
+  faults: Fault[],
+): Promise<void> {
+  const id = request.conversation_id;
+  if (id === undefined) return;
+  const found = isUuid(id) ? await db.query(readConversation, [id, teamId]) : [];
+  if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
+}
+
+function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
+  const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
+  if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
+  if (!workerName.test(workerHostOf(config) ?? 'hosted')) {
+    faults.push({
+      path: 'config.worker_host',
+      message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
+    });
+  }
+  // The schema has checked a request's own members. Other configurations may be older than this member.
+  if (config.runner_config !== undefined && runnerOf(config) === undefined)
+    faults.push({ path: 'config.runner_config', message: 'must have docker_image, the name of a container image' });
+  if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
+}
+
+/** Only a rerun has none of these: the schema requires one of them in other requests. */
+const missingPrompt: Fault = {
+  path: 'prompt',
+  message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
+};
+
+/** Returns the name of a skill, which is that of its folder; undefined: it is at the top of its repository. */
+const nameOfSkill = (spec: string | undefined): string | undefined =>
+  spec
+    ?.slice(spec.indexOf(':') + 1)
+    .split('/')
+    .filter((part) => part !== 'SKILL.md')
+    .at(-1);
+
+/** Members of the environment that a request names and its run may use. */
+interface EnvironmentParts {
+  readonly repositories: readonly Repository[];
+  readonly secrets: readonly SecretReference[];
+}
+
+/** Finds the environment that a request names as the executor of the run, and adds its faults. */
+async function findEnvironment(
+  db: Queryable,
+  executor: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
+  { environment_id: uid }: AmbientAgentConfig,
+  faults: Fault[],
+): Promise<EnvironmentParts | { readonly kind: 'forbidden'; readonly detail: string }> {
+  if (uid === undefined) return { repositories: [], secrets: [] };
+  const environment = await findNamedEnvironment(db, executor, uid);
+  if (environment.kind === 'other_team')
+    return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
+  const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
+  if (message !== null) faults.push({ path: 'config.environment_id', message });
+  if (environment.kind === 'unknown') return { repositories: [], secrets: [] };
+  return {
+    repositories: environment.config.github_repos ?? [],
+    // A guest gets no secrets by the names in an environment of another team.
+    secrets: environment.isGuest ? [] : (environment.config.secrets ?? []),
+  };
+}
+
+interface CheckDeps {
+  /** The transaction of the caller, or the database. */
+  readonly db: Queryable;
+  /** The database, if `db` is a transaction: recent reads through it are not repeated. */
+  readonly root?: Queryable;
+  readonly models: Models;
+  readonly vault: Vault;
+}
+
+/** Checks the rules that a schema cannot: every thing that the request names must exist and belong to the caller's team. */
+export async function checkRunRequest(
+  deps: CheckDeps,
+  principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
+  request: RunAgentRequest,
+  origin: RunSourceType,
+  isChild = false,
+): Promise<RequestOutcome> {
+  const { db, models, vault } = deps;
+  const { teamId } = principal;
+  const faults: Fault[] = [];
+  // A child has the configuration of its parent. Of the identity it has only what the parent has.
+  const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
+  if (runAs.kind === 'forbidden') return runAs;
+  if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
+  const { executor } = runAs;
+  const environment = await findEnvironment(db, { teamId, creator: executor }, runAs.config, faults);
+  if ('kind' in environment) return environment;
+  const checked = checkSkills({ ...request, config: runAs.config }, environment.repositories);
+  const { config, first: skillSpec } = checked;
+  faults.push(...checked.faults);
+  if (!request.prompt?.trim() && request.conversation_id === undefined && skillSpec === undefined)
+    faults.push(missingPrompt);
+  checkConfig(config, faults);
+  const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
+  if ('kind' in servers) return servers;
+  faults.push(...servers.faults);
+  const harness = checkHarness(config);
+  if (!harness.ok) faults.push(harness.fault);
+  // A run of these waits for the provider, because its time or delivery does not come again.
+  const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
+  const checkedModels = checkModels(
+    models,
+    await readRecentModelChoices(deps.root ?? db, teamId, db),
+    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait },
+    faults,
+  );
+  const { attachments, faults: attachmentFaults } = decodeAttachments(request);
+  faults.push(...attachmentFaults);
+  const lineage = await readLineage(db, teamId, request, faults);
+  await checkConversation(db, teamId, request, faults);
+  faults.push(...faultsOfReferences(config.secrets ?? []));
+  const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets };
+  const granted = await findUsableSecrets(db, vault, { teamId, actor: executor }, names);
+  if (granted.kind === 'forbidden')
+    return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(granted)}.` };
+  if (granted.kind !== 'ok') faults.push({ path: granted.path, message: describeUnusable(granted) });
+  if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
+  if (checkedModels.kind !== 'ok') return checkedModels;
+
+  const prompt = request.prompt ?? '';
+  const name = config.name ?? nameOfSkill(skillSpec);
+  const workerHost = workerHostOf(config);
+  const creator = { kind: principal.creator.kind, uid: principal.creator.uid };
+  const run: NewRun = {
+    id: randomUUIDv7(),
+    teamId,
+    title: request.title?.trim() || titleOf(prompt) || name || 'Continued conversation',
+    prompt,
+    config: name === undefined ? config : { ...config, name },
+    ...(name === undefined ? {} : { name }),
+    modelId: checkedModels.modelId,
+    ...(checkedModels.unpricedId === undefined ? {} : { unpricedId: checkedModels.unpricedId }),
+    harness: harness.harness,
+    ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
+    ...(skillSpec === undefined ? {} : { skillSpec }),
+    ...(workerHost === undefined ? {} : { workerHost }),
+    source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
+    creator,
+    executor,
+    ...(request.mode === undefined ? {} : { mode: request.mode }),
+    ...(lineage.parentRunId === undefined ? {} : { parentRunId: lineage.parentRunId }),
+    ancestorIds: lineage.ancestorIds,
+    metadata: lineage.metadata,
+    ...(request.conversation_id === undefined ? {} : { conversationId: request.conversation_id }),
+    attachments: [],
+  };
+  const values = granted.kind === 'ok' ? granted.secrets.map(({ value }) => value) : [];
+  return { kind: 'ok', ...withoutValues(values, run, attachments), values };
+}
+
+/**
+ * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste
+ * its value.
+ */
+function withoutValues(
+  values: readonly string[],
+  run: NewRun,
+  files: readonly DecodedAttachment[],
+): { readonly run: NewRun; readonly files: readonly DecodedAttachment[] } {
+  if (values.length === 0) return { run, files };
+  const redactor = createRedactor(values);
+  const mask = createByteMask(values);
+  const { title, prompt, config, name, metadata } = run;
+  const told = { title, prompt, config, ...(name === undefined ? {} : { name }), metadata };
+  return {
+    run: { ...run, ...(redactor.value(told) as typeof told) },
+    files: files.map((file) => ({ ...file, fileName: redactor.whole(file.fileName), bytes: mask.whole(file.bytes) })),
+  };
+}

@@ -1,0 +1,99 @@
+/** Decides whether a run may be created below others, under the locks of their rows. A cancel takes the same locks. */
+import { maxLiveInTree } from '@runyard/contract/limits';
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  bytes,
+  defineStatement,
+  integer,
+  nullable,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import type { Attempt } from '../../executions/run-tokens/attempt.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+
+/** Reasons why no run may be created below the parent. The last four are answers to an agent's request, with 409. */
+export type ChildRefusal =
+  /** 400: the parent was deleted. */
+  | 'parent_gone'
+  /** 409: the parent, or a run above it, was cancelled. */
+  | 'parent_cancelled'
+  /** The agent's turn has ended or was cancelled. */
+  | 'not_at_work'
+  /** The parent has the largest number of live children. */
+  | 'too_many_children'
+  /** The tree has the largest number of live runs. */
+  | 'tree_full'
+  /** The tree has the largest number of runs, ended ones included. */
+  | 'tree_used_up';
+
+/** Limits of a child run that an agent starts. */
+export interface ChildLimits {
+  /** Attempt of the agent that asks. */
+  readonly attempt: Attempt;
+  /** Live children that the parent may have. */
+  readonly maxLive: number;
+  /** Runs that the tree may have, ended ones included; absent: the request starts no new run. */
+  readonly maxInTree?: number;
+}
+
+/** Locks in the order of ids, as all transactions do, so that two creates in one tree cannot deadlock. */
+const lockAncestors = defineStatement({
+  name: 'lock_ancestors',
+  text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+  row: { id: uuid },
+});
+
+/** Runs after the locks, to see earlier commits. A cancel above the parent counts only if it is newer than the parent's execution. */
+const readParent = defineStatement({
+  name: 'read_parent_of_child',
+  text: `
+    SELECT p.state, e.id AS execution_id, e.phase, e.token_hash,
+      EXISTS (SELECT FROM runs a WHERE a.id = ANY($2::uuid[]) AND a.cascade_at >= e.wanted_at) AS is_doomed
+    FROM runs p JOIN executions e ON e.id = p.current_execution_id WHERE p.id = $1`,
+  row: {
+    state: text<RunState>(),
+    execution_id: uuid,
+    phase: text<Phase>(),
+    /** Null while it waits in the queue. */
+    token_hash: nullable(bytes),
+    is_doomed: boolean,
+  },
+});
+
+const countRelatives = defineStatement({
+  name: 'count_relatives',
+  text: `
+    SELECT count(*) AS in_all, count(*) FILTER (WHERE is_live) AS in_tree, count(*) FILTER (WHERE is_live AND c.parent_run_id = $1) AS children
+    FROM runs p JOIN run_facets f ON f.team_id = p.team_id AND f.facet = 'ancestor:' || $2::uuid JOIN runs c ON c.id = f.run_id,
+      LATERAL (SELECT c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AS is_live) l
+    WHERE p.id = $1`,
+  row: { in_all: integer, in_tree: integer, children: integer },
+});
+
+/** Phases of an execution with a turn in progress. The first calls of an agent may arrive before its worker's claim. */
+const atWork: readonly Phase[] = ['assigned', 'claimed', 'running'];
+
+/** Returns why the child may not be created or continued in this transaction; null: it may, and a later cancel above will reach it. */
+export async function refuseChild(
+  tx: Queryable,
+  child: { readonly parentRunId: string; readonly ancestorIds: readonly string[] },
+  limits?: ChildLimits,
+): Promise<ChildRefusal | null> {
+  const { parentRunId, ancestorIds } = child;
+  await tx.query(lockAncestors, [ancestorIds]);
+  const [parent] = await tx.query(readParent, [parentRunId, ancestorIds]);
+  if (!parent) return 'parent_gone';
+  if (parent.state === 'CANCELLED' || parent.is_doomed) return limits ? 'not_at_work' : 'parent_cancelled';
+  if (!limits) return null;
+  const { executionId, tokenHash } = limits.attempt;
+  const isAsking = parent.execution_id === executionId && parent.token_hash?.equals(tokenHash);
+  if (!isAsking || !atWork.includes(parent.phase)) return 'not_at_work';
+  const root = ancestorIds.at(-1) ?? parentRunId;
+  const [counts] = await tx.query(countRelatives, [parentRunId, root]);
+  if (Number(counts?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';
+  if (Number(counts?.children) >= limits.maxLive) return 'too_many_children';
+  return Number(counts?.in_tree) >= maxLiveInTree ? 'tree_full' : null;
+}

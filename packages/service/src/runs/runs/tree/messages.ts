@@ -1,0 +1,129 @@
+/** Sends messages from the agent of one run to another run of its tree. */
+import { randomBytes } from 'node:crypto';
+import type { RunMessage } from '@runyard/contract/child-runs';
+import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/limits';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, integer, text, uuid, uuids } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { Phase } from '../../executions/transitions/transition.ts';
+import { acceptFollowup } from '../follow-ups/accept.ts';
+import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
+import { messageEnvelope } from './envelope.ts';
+
+/**
+ * Outcome of a message. `itself` 400: it is for its own sender; `not_found` 404: the tree has no such run; `too_often` 429:
+ * the sender sent as many in a minute as it may, or as many wait for the recipient; `too_many` 409: the sender sent as many
+ * as it may; `ended` and `asks_a_person` 409: the recipient takes no messages of this sender; `refused` 409, as for a child.
+ */
+export type MessageOutcome =
+  | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }
+  | { readonly kind: 'itself' | 'not_found' | 'too_often' | 'too_many' }
+  | { readonly kind: 'ended' | 'asks_a_person'; readonly state: RunState }
+  | { readonly kind: 'refused'; readonly reason: ChildRefusal };
+
+/** Needs no lock: the place of a run in its tree never changes. */
+const readPlaces = defineStatement({
+  name: 'read_places_in_tree',
+  text: 'SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id = $2',
+  row: { id: uuid, title: text(), ancestor_ids: uuids },
+});
+
+interface Place {
+  readonly id: string;
+  readonly title: string;
+  /** Parent first, root last. */
+  readonly ancestor_ids: readonly string[];
+}
+
+/** Locks all runs that the transaction reads, in the order of ids, as all transactions do. */
+const lockTree = defineStatement({
+  name: 'lock_runs_of_message',
+  text: 'SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE',
+  row: { id: uuid },
+});
+
+/** Runs after the lock of the run, and locks the execution as well: its wait may end at this moment. */
+const readTarget = defineStatement({
+  name: 'read_target_of_message',
+  text: `
+    SELECT r.state, e.phase, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks
+    FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = $1 FOR UPDATE OF e`,
+  row: { state: text<RunState>(), phase: text<Phase>(), asks: boolean },
+});
+
+const countSent = defineStatement({
+  name: 'count_sent_messages',
+  text: `
+    SELECT count(*) AS sent, count(*) FILTER (WHERE created_at > clock_timestamp() - interval '1 minute') AS recent FROM followups
+    WHERE created_by_kind = 'run' AND created_by_uid = $1`,
+  row: { sent: integer, recent: integer },
+});
+
+const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
+
+function relationOf(from: Place, to: Place): string {
+  if (to.ancestor_ids[0] === from.id) return 'the run that yours works for';
+  if (from.ancestor_ids[0] === to.id) return 'a run that works for yours';
+  return 'another run of the same tree';
+}
+
+/** Writes the message, without the secrets of its sender, as a follow-up of the recipient, in the transaction `tx`. */
+export async function sendMessage(
+  deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
+  tx: Queryable,
+  session: RunSession,
+  message: RunMessage,
+  limits: { readonly maxLive: number },
+): Promise<MessageOutcome> {
+  const runId = message.run_id.toLowerCase();
+  if (runId === session.runId) return { kind: 'itself' };
+  if (!isUuid(runId)) return { kind: 'not_found' };
+  const places = await tx.query(readPlaces, [[session.runId, runId], session.teamId]);
+  const from = places.find(({ id }) => id === session.runId);
+  const to = places.find(({ id }) => id === runId);
+  if (!from || !to || rootOf(from) !== rootOf(to)) return { kind: 'not_found' };
+
+  await tx.query(lockTree, [[from.id, to.id, ...from.ancestor_ids, ...to.ancestor_ids]]);
+  const childLimits: ChildLimits = { attempt: session, maxLive: Number.POSITIVE_INFINITY };
+  const sender = { parentRunId: from.id, ancestorIds: [from.id, ...from.ancestor_ids] };
+  const reason = await refuseChild(tx, sender, childLimits);
+  if (reason && reason !== 'tree_full') return { kind: 'refused', reason };
+  const [target] = await tx.query(readTarget, [to.id]);
+  if (!target) return { kind: 'not_found' };
+  const [before] = await tx.query(countSent, [from.id]);
+  if (Number(before?.sent) >= maxMessagesOfRun) return { kind: 'too_many' };
+  if (Number(before?.recent) >= maxMessagesPerMinute) return { kind: 'too_often' };
+
+  const isChild = to.ancestor_ids[0] === from.id;
+  // Only people and runs above it can answer the question of a run.
+  if ((target.state === 'BLOCKED' || target.asks) && !to.ancestor_ids.includes(from.id))
+    return { kind: 'asks_a_person', state: target.state };
+  if (isTerminal(target.state) && target.phase !== 'idle') {
+    if (!isChild) return { kind: 'ended', state: target.state };
+    const full = await refuseChild(tx, sender, { ...childLimits, maxLive: limits.maxLive });
+    if (full) return { kind: 'refused', reason: full };
+  }
+  const text = messageEnvelope(
+    { runId: from.id, title: from.title, relation: relationOf(from, to) },
+    withoutSecrets(deps, session, message.message),
+    randomBytes(6).toString('hex'),
+  );
+  const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id } });
+  switch (delivery.kind) {
+    case 'joined':
+    case 'resumed':
+    case 'continued':
+      return { kind: 'sent', delivery: delivery.kind };
+    case 'debugging':
+      return { kind: 'sent', delivery: 'resumed' };
+    case 'full':
+      return { kind: 'too_often' };
+    default:
+      return { kind: 'not_found' };
+  }
+}

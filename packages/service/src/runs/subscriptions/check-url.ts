@@ -1,0 +1,40 @@
+import { isIP } from 'node:net';
+import type { AddressRules } from '@runyard/contract/address-rules';
+import type { Fault } from '../../platform/fault.ts';
+
+/** Returns the host of a URL without the brackets of an IPv6 address. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
+
+/** Returns the smallest network to allow: for loopback the whole network, because it is one machine; else the address alone. */
+function networkOf(address: string): string {
+  if (isIP(address) === 6) return `${address}/128`;
+  return address.startsWith('127.') ? '127.0.0.0/8' : `${address}/32`;
+}
+
+/**
+ * Checks the URL of a subscription without resolving its host name, which happens at each attempt. Returns the fault or null.
+ * Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their servers.
+ */
+export function checkUrl(text: string, rules: AddressRules, allowsPrivate: boolean): Fault | null {
+  const fault = (message: string): Fault => ({ path: 'url', message });
+  const url = URL.parse(text);
+  if (!url || !['https:', 'http:'].includes(url.protocol)) return fault('must be an https:// URL');
+  const host = hostOf(url);
+  // RFC 6761, 6.3: a name that always means this machine.
+  const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
+  const refused = (isLocalhost ? ['127.0.0.1', '::1'] : [host]).filter(
+    (each) => isIP(each) && rules(each) === 'refused',
+  );
+  if (refused.length > 0) {
+    const needed = refused.map(networkOf).join(',');
+    return fault(`${host} is not public: start Runyard with RUNYARD_ALLOW_PRIVATE_NETWORKS=${needed} to allow it`);
+  }
+  if (url.protocol === 'http:' && !allowsPrivate) {
+    return fault('must be an https:// URL: http is only for addresses in RUNYARD_ALLOW_PRIVATE_NETWORKS');
+  }
+  if (url.username || url.password) return fault('must not hold a user or a password');
+  if (url.port !== '' && url.port !== '80' && url.port !== '443' && Number(url.port) < 1024) {
+    return fault('must have port 80, 443, or one from 1024 on');
+  }
+  return null;
+}

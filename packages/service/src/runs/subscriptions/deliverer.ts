@@ -1,0 +1,173 @@
+/** Sends the deliveries that are due, at least once each and in any number of processes. All attempts of a delivery have the same webhook-id. */
+
+import type { AddressRules } from '@runyard/contract/address-rules';
+import { backoffMs, retryAfterMs } from '@runyard/contract/backoff';
+import type { EventPayload } from '@runyard/contract/event-subscriptions';
+import { oneAtATime } from '@runyard/contract/one-at-a-time';
+import type { Logger } from 'pino';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { type ClaimedDelivery, claimDeliveries } from './claim.ts';
+import { deliveryChannel } from './enqueue.ts';
+import { recordAttempt, releaseDelivery } from './record.ts';
+import { sealPurpose } from './secret.ts';
+import { type Resolve, type SendOutcome, send } from './send.ts';
+import { signatureHeaders } from './sign.ts';
+
+export interface DelivererDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly vault: Vault;
+  readonly rules: AddressRules;
+  readonly resolve: Resolve;
+  /** Origin of the links in payloads. */
+  baseUrl(): string;
+  readonly random: () => number;
+}
+
+export interface DelivererLimits {
+  /** Concurrent attempts of this process. */
+  readonly atOnce: number;
+  /** Concurrent attempts for one subscription. */
+  readonly perSubscription: number;
+  /** Concurrent attempts for one team. */
+  readonly perTeam: number;
+  readonly timeoutMs: number;
+  /** Time for the attempts in progress when the service stops. */
+  readonly stopGraceMs: number;
+}
+
+export const defaultLimits: DelivererLimits = {
+  atOnce: 32,
+  perSubscription: 4,
+  perTeam: 24,
+  timeoutMs: 10_000,
+  stopGraceMs: 1_000,
+};
+
+export interface Deliverer {
+  /** Begins attempts of due deliveries within the limits. Call it regularly: no notice announces that a retry is due. */
+  deliver(): Promise<void>;
+  /** Begins no further attempt. Attempts that do not end in time are released for other processes. */
+  close(): Promise<void>;
+}
+
+function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
+  const { run_id } = delivery.data;
+  return {
+    type: delivery.event,
+    timestamp: delivery.occurred_at,
+    data: {
+      ...delivery.data,
+      subscription_id: delivery.subscription_id,
+      ...(typeof run_id === 'string' ? { session_link: `${baseUrl}/runs/${run_id}` } : {}),
+    },
+  };
+}
+
+/** Waits between attempts: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, then 4 h; a dozen attempts in 24 h. */
+const attemptBackoff = { firstMs: 5_000, factor: 4, longestMs: 4 * 3_600_000 };
+
+/** Returns the signing secrets; null: one was encrypted with another key, or was changed. */
+function openSecrets(vault: Vault, delivery: ClaimedDelivery): string[] | null {
+  const purpose = sealPurpose(delivery.subscription_id);
+  const sealed = [delivery.sealed_secret, delivery.previous_sealed_secret].filter((each) => each !== null);
+  try {
+    return sealed.map((each) => vault.open(purpose, each));
+  } catch {
+    return null;
+  }
+}
+
+function errorOf(outcome: SendOutcome): string | null {
+  if (outcome.kind === 'failed') return outcome.error;
+  const { status } = outcome;
+  if (status >= 200 && status < 300) return null;
+  return status >= 300 && status < 400
+    ? `it answered ${status}: redirects are not followed, the URL must be the final one`
+    : `it answered ${status}`;
+}
+
+/** Opens the deliverer. A notice wakes it for new deliveries. */
+export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits = defaultLimits): Promise<Deliverer> {
+  const { db, vault, log } = deps;
+  const underWay = new Map<ClaimedDelivery, Promise<void>>();
+  const stopping = new AbortController();
+
+  const post = async (delivery: ClaimedDelivery): Promise<SendOutcome> => {
+    const secrets = openSecrets(vault, delivery);
+    if (!secrets) return { kind: 'failed', error: 'the stored secret cannot be read: rotate it' };
+    const body = JSON.stringify(payloadOf(delivery, deps.baseUrl()));
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'Runyard-Webhooks/1',
+      ...signatureHeaders(delivery.id, new Date(), body, secrets),
+    };
+    const { timeoutMs } = limits;
+    return await send({ url: delivery.url, body, headers }, { ...deps, timeoutMs, signal: stopping.signal });
+  };
+
+  const attempt = async (delivery: ClaimedDelivery): Promise<void> => {
+    const started = performance.now();
+    const outcome = await post(delivery);
+    if (outcome.kind === 'failed' && stopping.signal.aborted) {
+      return await releaseDelivery(db, delivery.id, delivery.attempts);
+    }
+    const error = errorOf(outcome);
+    const httpStatus = outcome.kind === 'answered' ? outcome.status : null;
+    const waits = outcome.kind === 'answered' && [429, 503].includes(outcome.status) ? outcome.retryAfter : undefined;
+    const recorded = await recordAttempt(db, {
+      deliveryId: delivery.id,
+      url: delivery.url,
+      number: delivery.attempts,
+      result: error === null ? 'delivered' : httpStatus === 410 ? 'gone' : 'failed',
+      httpStatus,
+      error,
+      durationMs: performance.now() - started,
+      delayMs: Math.max(
+        backoffMs(attemptBackoff, delivery.round_attempts, deps.random),
+        retryAfterMs(waits ?? undefined) ?? 0,
+      ),
+    });
+    log.debug({ delivery_id: delivery.id, http_status: httpStatus, error, recorded }, 'delivery attempted');
+  };
+
+  /** Claims deliveries for the places that are free, and begins their attempts. */
+  const claims = oneAtATime(async () => {
+    const atMost = limits.atOnce - underWay.size;
+    if (atMost <= 0) return;
+    const { perSubscription, perTeam } = limits;
+    const claimed = await claimDeliveries(db, {
+      vaultKeyIds: vault.keyIds,
+      underWay: underWay.keys(),
+      perSubscription,
+      perTeam,
+      atMost,
+    });
+    for (const delivery of claimed) {
+      const done = attempt(delivery)
+        .catch((error: unknown) => log.error({ err: error, delivery_id: delivery.id }, 'a delivery could not be made'))
+        .then(() => {
+          underWay.delete(delivery);
+          // A place is free for another delivery.
+          wake();
+        });
+      underWay.set(delivery, done);
+    }
+  });
+  const wake = (): void => {
+    claims.run().catch((error: unknown) => log.error({ err: error }, 'deliveries could not be claimed'));
+  };
+  const unlisten = await db.listen(deliveryChannel, wake, wake);
+
+  return {
+    deliver: claims.run,
+    close: async () => {
+      unlisten();
+      await claims.stop().catch(() => undefined);
+      const timer = setTimeout(() => stopping.abort(), limits.stopGraceMs);
+      await Promise.all(underWay.values());
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import path from 'node:path';
+import { makeAddressRules } from '@runyard/contract/address-rules';
+import { systemNames } from '@runyard/contract/names/resolver';
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import type { Domain, RowRule } from '../../platform/domain.ts';
+import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import { secretsKeyFile, type Vault } from '../../platform/secrets/vault.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { dueDeliveries } from './claim.ts';
+import { type Deliverer, openDeliverer } from './deliverer.ts';
+import { sealedSubscriptions } from './sealed-rows.ts';
+import { findKeyProblemOfSubscriptions, settleUnsigned, unsignedDeliveries } from './unsigned.ts';
+
+interface SubscriptionDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly vault: Vault;
+  readonly settings: Pick<Settings, 'RUNYARD_ALLOW_PRIVATE_NETWORKS' | 'RUNYARD_DATA_DIR' | 'RUNYARD_SECRETS_KEY'>;
+  baseUrl(): string;
+}
+
+/** Deliveries with their attempts, delivered or not. The ids sort by time, so the primary key finds the old ones. */
+const oldDeliveries: RowRule = {
+  table: 'event_deliveries',
+  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '14 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`,
+};
+
+export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
+  let deliverer: Deliverer | undefined;
+  return {
+    name: 'subscriptions',
+    retention: { rows: [oldDeliveries] },
+    sealAgain: () => sealAgain(deps.db, deps.vault, sealedSubscriptions),
+    open: async () => {
+      const { db, log, vault, settings } = deps;
+      const isSetting = settings.RUNYARD_SECRETS_KEY !== undefined;
+      const problem = await findKeyProblemOfSubscriptions(db, {
+        keyIds: vault.keyIds,
+        file: secretsKeyFile(path.resolve(settings.RUNYARD_DATA_DIR)),
+        isSetting,
+      });
+      if (problem !== null) log.warn(problem);
+    },
+    // Not earlier, because the payloads contain the address of the service.
+    loops: async () => {
+      const { db, log, vault, settings, baseUrl } = deps;
+      const rules = makeAddressRules(settings.RUNYARD_ALLOW_PRIVATE_NETWORKS);
+      const opened = await openDeliverer({
+        db,
+        log,
+        vault,
+        rules,
+        resolve: systemNames.resolve,
+        baseUrl,
+        random: Math.random,
+      });
+      deliverer = opened;
+      const settle = async () => {
+        const { givenUp, sentAgain } = await settleUnsigned(db, vault.keyIds);
+        if (givenUp > 0)
+          log.warn({ deliveries: givenUp }, 'deliveries failed: their secrets were sealed with another key');
+        if (sentAgain > 0)
+          log.info({ deliveries: sentAgain }, 'deliveries are sent again: their secrets can be opened now');
+        if (sentAgain > 0) await opened.deliver();
+      };
+      return [
+        { name: 'delivering events', everyMs: 1_000, due: [dueDeliveries], work: () => opened.deliver() },
+        {
+          name: 'settling deliveries without their key',
+          everyMs: 5_000,
+          due: [dueDeliveries, unsignedDeliveries],
+          work: settle,
+        },
+      ];
+    },
+    close: async () => await deliverer?.close(),
+  };
+}

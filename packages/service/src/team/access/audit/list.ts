@@ -1,0 +1,93 @@
+import type { AuditEntry, ListAuditEntriesQuery, ListAuditEntriesResponse } from '@runyard/contract/audit';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  defineStatement,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/paging/cursor.ts';
+import type { RunActor } from '../actor.ts';
+import { readProfiles } from '../profiles.ts';
+
+const readPage = defineStatement({
+  name: 'read_audit_entries',
+  text: `
+    SELECT id, position::text AS place, occurred_at, actor_kind AS kind, actor_uid AS uid, action, subject_type,
+      subject_uid, subject_name, before, after, address, user_agent, request_id, key_id
+    FROM audit_entries
+    WHERE team_id = $1 AND position < coalesce($2, 9223372036854775807) AND ($3::text IS NULL OR actor_uid = $3)
+      AND ($4::text IS NULL OR action = $4) AND ($5::text IS NULL OR subject_type = $5)
+      AND ($6::text IS NULL OR subject_uid = $6) AND ($7::timestamptz IS NULL OR occurred_at >= $7)
+      AND ($8::timestamptz IS NULL OR occurred_at < $8)
+    ORDER BY position DESC LIMIT $9`,
+  row: {
+    id: uuid,
+    place: text(),
+    occurred_at: timestamp,
+    kind: text<RunActor['kind']>(),
+    uid: text(),
+    action: text(),
+    subject_type: text(),
+    subject_uid: text(),
+    subject_name: nullable(text()),
+    before: nullable(json<Record<string, unknown>>()),
+    after: nullable(json<Record<string, unknown>>()),
+    address: nullable(text()),
+    user_agent: nullable(text()),
+    request_id: nullable(text()),
+    key_id: nullable(uuid),
+  },
+});
+
+type EntryRow = RowOf<typeof readPage>;
+
+const toEntry = (row: EntryRow, actor: AuditEntry['actor']): AuditEntry => ({
+  id: row.id,
+  occurred_at: row.occurred_at,
+  actor,
+  action: row.action,
+  subject: {
+    type: row.subject_type,
+    uid: row.subject_uid,
+    ...(row.subject_name === null ? {} : { name: row.subject_name }),
+  },
+  ...(row.before ? { before: row.before } : {}),
+  ...(row.after ? { after: row.after } : {}),
+  origin: {
+    ...(row.address === null ? {} : { address: row.address }),
+    ...(row.user_agent === null ? {} : { user_agent: row.user_agent }),
+    ...(row.request_id === null ? {} : { request_id: row.request_id }),
+    ...(row.key_id === null ? {} : { key_uid: row.key_id }),
+  },
+});
+
+/** Returns one page of the changes of a team, newest first. Null: the cursor was made for another list. */
+export async function listChanges(
+  db: Queryable,
+  signer: CursorSigner,
+  teamId: string,
+  query: ListAuditEntriesQuery,
+): Promise<ListAuditEntriesResponse | null> {
+  const { limit, cursor, ...filters } = query;
+  const { actor, action, subject_type, subject_uid, since, until } = filters;
+  const wanted = [actor, action, subject_type, subject_uid, since, until].map((filter) => filter ?? null);
+  const identity = listIdentity(['audit entries', teamId, wanted]);
+  const read = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
+  if (read && !read.ok) return null;
+  const rows = await db.query(readPage, [teamId, read?.position.id ?? null, ...wanted, limit + 1]);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const hasNext = rows.length > limit && last !== undefined;
+  const profileOf = await readProfiles(db, teamId, page);
+  return {
+    entries: page.map((row) => toEntry(row, profileOf(row))),
+    page_info: {
+      has_next_page: hasNext,
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.place }) } : {}),
+    },
+  };
+}

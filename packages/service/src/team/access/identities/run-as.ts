@@ -1,0 +1,107 @@
+/** Decides which person or identity executes a run. */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, nullable, text, texts } from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../actor.ts';
+
+const readRunner = defineStatement({
+  name: 'read_agent_identity_to_run_as',
+  text: `
+    SELECT base_model, environment_id, skills, secrets, on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2`,
+  row: {
+    base_model: nullable(text()),
+    environment_id: nullable(text()),
+    skills: texts,
+    secrets: texts,
+    on_behalf_of_enabled: boolean,
+  },
+});
+
+const readPerson = defineStatement({
+  name: 'read_person_to_run_for',
+  // Refuses viewers as executors, because a viewer creates no runs.
+  text: `
+    SELECT FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = $1 AND u.uid = $2 AND m.role <> 'viewer'`,
+  row: {},
+});
+
+type Runner = { readonly executor: RunActor; readonly config: AmbientAgentConfig };
+
+/** The executor of a run and the configuration with the identity's defaults, or why the request is refused. */
+export type RunAsOutcome =
+  | ({ readonly kind: 'ok' } & Runner)
+  /** 400 */
+  | { readonly kind: 'invalid'; readonly fault: Fault }
+  /** 403 `not_authorized` */
+  | { readonly kind: 'forbidden'; readonly detail: string };
+
+/**
+ * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with
+ * its secrets.
+ */
+function withDefaults(
+  { config = {}, skill }: Pick<RunAgentRequest, 'config' | 'skill'>,
+  identity: { base_model: string | null; environment_id: string | null; skills: string[]; secrets: string[] },
+): AmbientAgentConfig {
+  const { base_model: model, environment_id: environment, skills, secrets } = identity;
+  const namesModel = config.model_id !== undefined || config.harness?.model_id !== undefined;
+  const namesSkill = skill !== undefined || config.skill_spec !== undefined || config.skills !== undefined;
+  const own = config.secrets ?? [];
+  const added = secrets.filter((name) => !own.some((each) => each.name === name)).map((name) => ({ name }));
+  return {
+    ...config,
+    ...(model === null || namesModel ? {} : { model_id: model }),
+    ...(environment === null || config.environment_id !== undefined ? {} : { environment_id: environment }),
+    ...(skills.length === 0 || namesSkill ? {} : { skills }),
+    ...(added.length === 0 ? {} : { secrets: [...own, ...added] }),
+  };
+}
+
+/** Returns the executor and configuration of a child run, which executes as its parent does. */
+export const runAsParent = (
+  { creator }: { readonly creator: RunActor },
+  { config = {} }: Pick<RunAgentRequest, 'config'>,
+): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config });
+
+/**
+ * Decides which person or identity executes the run of a request. A run of an agent key executes as the identity of the
+ * key and as no other, else an agent could take the rights of another one. `on_behalf_of` needs an agent key whose
+ * identity acts for users, and names a person of the team.
+ */
+export async function resolveRunAs(
+  db: Queryable,
+  { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
+  request: Pick<RunAgentRequest, 'agent_identity_uid' | 'on_behalf_of' | 'config' | 'skill'>,
+): Promise<RunAsOutcome> {
+  const { agent_identity_uid: wanted, on_behalf_of: person, config = {} } = request;
+  const isAgent = creator.kind === 'service_account';
+  if (isAgent && wanted !== undefined && wanted !== creator.uid)
+    return { kind: 'forbidden', detail: 'agent_identity_uid: an agent key runs only as its own identity.' };
+  const uid = isAgent ? creator.uid : wanted;
+  const [identity] = uid === undefined ? [] : await db.query(readRunner, [teamId, uid]);
+  if (wanted !== undefined && !identity) {
+    const message = 'there is no such agent identity in the team. List them with GET /agent/identities';
+    return { kind: 'invalid', fault: { path: 'agent_identity_uid', message } };
+  }
+  if (person !== undefined) {
+    if (!isAgent || !identity?.on_behalf_of_enabled) {
+      const detail =
+        'on_behalf_of: only agent keys whose identity has on_behalf_of_enabled may create runs for a person.';
+      return { kind: 'forbidden', detail };
+    }
+    if ((await db.query(readPerson, [teamId, person])).length === 0) {
+      const message = 'there is no such person in the team who may create runs';
+      return { kind: 'invalid', fault: { path: 'on_behalf_of', message } };
+    }
+  }
+  const executor: RunActor =
+    person !== undefined
+      ? { kind: 'user', uid: person }
+      : uid === undefined
+        ? { kind: creator.kind, uid: creator.uid }
+        : { kind: 'service_account', uid };
+  return { kind: 'ok', executor, config: identity ? withDefaults(request, identity) : config };
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { bootstrap } from './bootstrap.ts';
+import { hashKey } from './raw-key.ts';
+
+let database: TestDatabase;
+let dataDir: string;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));
+});
+afterEach(async () => {
+  await database.drop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+const works = async (key: string) =>
+  (await database.db.query('SELECT 1 FROM api_keys WHERE hash = $1 AND is_operator', [hashKey(key)])).length === 1;
+const count = async (table: string) => Number((await database.db.query(`SELECT count(*) FROM ${table}`))[0]?.count);
+
+test('creates one team, one administrator and a key file that only its owner can read', async () => {
+  const first = await bootstrap(database.db, { dataDir, key: undefined });
+  if (first.kind !== 'ready') throw new Error('no key');
+  expect(first.from).toBe('generated');
+  const file = path.join(dataDir, 'bootstrap-key');
+  expect((await readFile(file, 'utf8')).trim()).toBe(first.key);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await works(first.key)).toBe(true);
+  const again = await bootstrap(database.db, { dataDir, key: undefined });
+  expect(again).toEqual({ kind: 'ready', key: first.key, from: 'file' });
+  expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
+});
+
+test('creates one key when many processes start at once', async () => {
+  const results = await Promise.all(
+    Array.from({ length: 8 }, () => bootstrap(database.db, { dataDir, key: undefined })),
+  );
+  expect(new Set(results.map((result) => result.kind === 'ready' && result.key)).size).toBe(1);
+  expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
+});
+
+test('replaces the old bootstrap key by a changed RUNYARD_BOOTSTRAP_KEY', async () => {
+  await bootstrap(database.db, { dataDir, key: 'first-key-of-twenty-characters' });
+  await bootstrap(database.db, { dataDir, key: 'second-key-of-twenty-characters' });
+  expect(await works('first-key-of-twenty-characters')).toBe(false);
+  expect(await works('second-key-of-twenty-characters')).toBe(true);
+  expect(await count('api_keys')).toBe(1);
+});
+
+test('leaves the key of a process with another data folder valid', async () => {
+  const first = await bootstrap(database.db, { dataDir, key: undefined });
+  const elsewhere = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));
+  expect(await bootstrap(database.db, { dataDir: elsewhere, key: undefined })).toEqual({ kind: 'kept_elsewhere' });
+  await rm(elsewhere, { recursive: true });
+  expect(first.kind === 'ready' && (await works(first.key))).toBe(true);
+});
+
+test('repairs a crash between the writes of file and database at the next start', async () => {
+  const failing = {
+    ...database.db,
+    transaction: (work: Parameters<typeof database.db.transaction>[0]) =>
+      database.db.transaction(async (tx) => {
+        await work(tx);
+        throw new Error('crash');
+      }),
+  } as typeof database.db;
+  await expect(bootstrap(failing, { dataDir, key: undefined })).rejects.toThrow('crash');
+  const next = await bootstrap(database.db, { dataDir, key: undefined });
+  expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
+});

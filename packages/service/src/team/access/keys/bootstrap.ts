@@ -1,0 +1,72 @@
+/** The bootstrap key, which `runyard up` prints, and which the CLI and the worker use if they are given no other key. */
+import { randomUUIDv7 } from 'node:crypto';
+import path from 'node:path';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { createSecretFile, readSecretFile } from '../../../platform/store/secret-file.ts';
+import { ensureFirstTeam } from '../teams/first-team.ts';
+import { keysChannel } from './channel.ts';
+import { hashKey, newRawKey, shownParts } from './raw-key.ts';
+
+/** `kept_elsewhere`: the database has a bootstrap key that is neither in the setting nor in the data folder. */
+export type BootstrapResult =
+  | { readonly kind: 'ready'; readonly key: string; readonly from: 'setting' | 'file' | 'generated' }
+  | { readonly kind: 'kept_elsewhere' };
+
+export interface BootstrapOptions {
+  readonly dataDir: string;
+  /** RUNYARD_BOOTSTRAP_KEY */
+  readonly key: string | undefined;
+}
+
+const keyName = 'bootstrap';
+const fileName = 'bootstrap-key';
+
+const readBootstrapKeys = defineStatement({
+  name: 'read_bootstrap_keys',
+  text: 'SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1',
+  row: { id: uuid, same: boolean },
+});
+
+async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
+  const hash = hashKey(key);
+  const { teamId, userId } = await ensureFirstTeam(tx);
+  const old = await tx.query(readBootstrapKeys, [keyName, hash]);
+  if (old.length === 1 && old[0]?.same) return;
+  await tx.query('DELETE FROM api_keys WHERE is_operator AND name = $1', [keyName]);
+  const { prefix, lastFour } = shownParts(key);
+  // If a key with the same text exists, it becomes the bootstrap key.
+  await tx.query(
+    `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, is_operator, prefix, last_four)
+     VALUES ($1, $2, 'personal', $3, $4, $5, true, $6, $7)
+     ON CONFLICT (hash) DO UPDATE SET kind = 'personal', name = excluded.name, team_id = excluded.team_id,
+       user_id = excluded.user_id, agent_uid = NULL, is_operator = true, expires_at = NULL, minted_by = NULL`,
+    [randomUUIDv7(), hash, keyName, teamId, userId, prefix, lastFour],
+  );
+  await tx.query('SELECT pg_notify($1, $2)', [keysChannel, '']);
+}
+
+/**
+ * Creates the first team, its administrator and the bootstrap key if they do not exist. The key is that of the setting, else
+ * that of the data folder, else a new one, which is stored there with mode 0600. Any number of processes may call this at once.
+ */
+export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
+  const file = path.join(options.dataDir, fileName);
+  return await db.transaction(async (tx) => {
+    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('runyard bootstrap'))`);
+    if (options.key !== undefined) {
+      await replaceBootstrapKey(tx, options.key);
+      return { kind: 'ready', key: options.key, from: 'setting' };
+    }
+    const storedKey = await readSecretFile(file);
+    if (storedKey !== undefined) {
+      await replaceBootstrapKey(tx, storedKey);
+      return { kind: 'ready', key: storedKey, from: 'file' };
+    }
+    const known = await tx.query('SELECT 1 FROM api_keys WHERE is_operator AND name = $1', [keyName]);
+    if (known.length > 0) return { kind: 'kept_elsewhere' };
+    const key = await createSecretFile(file, newRawKey());
+    await replaceBootstrapKey(tx, key);
+    return { kind: 'ready', key, from: 'generated' };
+  });
+}

@@ -1,0 +1,199 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Role } from '@runyard/contract/access';
+import type { Logger } from 'pino';
+import type { Database } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  bytes,
+  defineStatement,
+  float,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { isUid } from '../teams/uid.ts';
+import { keysChannel } from './channel.ts';
+import type { Principal } from './principal.ts';
+import { hashKey } from './raw-key.ts';
+import { isValidKey } from './valid-key.ts';
+
+/** Finds the principal of a raw key. */
+export interface KeyDirectory {
+  /** Returns the owner of the key, and notes its use; null: malformed, unknown, deleted or expired. */
+  authenticate(raw: string): Promise<Principal | null>;
+  /** Returns the person of a personal key as the person is in another team; null: the person is not in it. */
+  inTeam(principal: Principal, teamUid: string): Promise<Principal | null>;
+  close(): void;
+}
+
+const readKey = defineStatement({
+  name: 'read_api_key',
+  text: `
+    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator,
+      (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms,
+      k.minted_by IS NOT NULL AS is_session,
+      u.uid AS user_uid, u.display_name, u.email, m.role
+    FROM api_keys k
+    JOIN teams t ON t.id = k.team_id
+    LEFT JOIN users u ON u.id = k.user_id
+    LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
+    WHERE k.hash = $1 AND ${isValidKey('k')}`,
+  row: {
+    id: uuid,
+    hash: bytes,
+    kind: text<'personal' | 'agent'>(),
+    name: text(),
+    team_id: uuid,
+    team_uid: text(),
+    agent_uid: nullable(text()),
+    is_operator: boolean,
+    is_session: boolean,
+    remaining_ms: nullable(float),
+    user_uid: nullable(text()),
+    display_name: nullable(text()),
+    email: nullable(text()),
+    role: nullable(text<Role>()),
+  },
+});
+
+const readMembership = defineStatement({
+  name: 'read_membership',
+  text: `
+    SELECT t.id, t.uid, m.role FROM team_members m JOIN teams t ON t.id = m.team_id JOIN users u ON u.id = m.user_id
+    WHERE u.uid = $1 AND t.uid = $2`,
+  row: { id: uuid, uid: text(), role: text<Role>() },
+});
+
+/** Writes at most once a minute for each key, counted over all processes. */
+const noteUse = defineStatement({
+  name: 'note_api_key_use',
+  text: `UPDATE api_keys SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
+  row: {},
+});
+
+function principalOf(row: RowOf<typeof readKey>): Principal {
+  const creator =
+    row.kind === 'personal' && row.user_uid
+      ? {
+          kind: 'user' as const,
+          uid: row.user_uid,
+          displayName: row.display_name ?? row.user_uid,
+          ...(row.email ? { email: row.email } : {}),
+        }
+      : { kind: 'service_account' as const, uid: row.agent_uid ?? row.id, displayName: row.name };
+  return {
+    keyId: row.id,
+    kind: row.is_session ? 'session' : row.kind === 'personal' ? 'user' : 'agent',
+    teamId: row.team_id,
+    teamUid: row.team_uid,
+    creator,
+    role: row.role ?? 'member',
+    isOperator: row.is_operator,
+    from: null,
+  };
+}
+
+interface Membership {
+  readonly principal: Principal;
+  readonly readAtMs: number;
+}
+
+interface Known {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+  readonly readAtMs: number;
+  usedAtMs: number;
+}
+
+const maxKnown = 10_000;
+/**
+ * How long a cached key is valid. A deletion arrives by NOTIFY within milliseconds; this limit is for a process whose
+ * listening connection died without a sign.
+ */
+const cachedMs = 5_000;
+const noteEveryMs = 60_000;
+
+/**
+ * Opens the look-up of keys. Its cache loses a key that any process deletes. `now` is in milliseconds from any moment: a key ends
+ * by the clock of the database.
+ */
+export async function openKeyDirectory(
+  db: Database,
+  log: Logger,
+  now: () => number = () => performance.now(),
+): Promise<KeyDirectory> {
+  const known = new Map<string, Known>();
+  /** The key of the map consists of the UIDs of person and team, and the API key. */
+  const memberships = new Map<string, Membership>();
+  // Counts how often entries were removed: a row that was read before a removal is not cached after it.
+  let generation = 0;
+  const forget = (keyId?: string) => {
+    generation += 1;
+    memberships.clear();
+    if (!keyId) known.clear();
+    else for (const [hash, entry] of known) if (entry.principal.keyId === keyId) known.delete(hash);
+  };
+  const stop = await db.listen(keysChannel, forget, forget);
+
+  const note = (entry: Known) => {
+    if (now() - entry.usedAtMs < noteEveryMs) return;
+    entry.usedAtMs = now();
+    db.query(noteUse, [entry.principal.keyId]).catch((error) => {
+      log.warn({ err: error, key_id: entry.principal.keyId }, 'the use of a key was not noted');
+    });
+  };
+
+  const read = async (hash: Buffer, name: string): Promise<Known | null> => {
+    const before = generation;
+    const readAtMs = now();
+    const [row] = await db.query(readKey, [hash]);
+    if (!row || !timingSafeEqual(row.hash, hash)) return null;
+    const entry: Known = {
+      principal: principalOf(row),
+      expiresAtMs: readAtMs + (row.remaining_ms ?? Number.POSITIVE_INFINITY),
+      readAtMs,
+      usedAtMs: known.get(name)?.usedAtMs ?? Number.NEGATIVE_INFINITY,
+    };
+    if (before === generation) {
+      if (known.size >= maxKnown) known.clear();
+      known.set(name, entry);
+    }
+    return entry;
+  };
+
+  const readInTeam = async (principal: Principal, teamUid: string, name: string): Promise<Principal | null> => {
+    const before = generation;
+    const [row] = await db.query(readMembership, [principal.creator.uid, teamUid]);
+    if (!row) return null;
+    const found = { ...principal, teamId: row.id, teamUid: row.uid, role: row.role };
+    if (before === generation) {
+      if (memberships.size >= maxKnown) memberships.clear();
+      memberships.set(name, { principal: found, readAtMs: now() });
+    }
+    return found;
+  };
+
+  return {
+    inTeam: async (principal, teamUid) => {
+      if (principal.kind !== 'user' || !isUid(teamUid)) return null;
+      const name = `${principal.keyId} ${teamUid}`;
+      const cached = memberships.get(name);
+      const isFresh = cached !== undefined && now() - cached.readAtMs < cachedMs;
+      return isFresh ? cached.principal : await readInTeam(principal, teamUid, name);
+    },
+    authenticate: async (raw) => {
+      const hash = hashKey(raw);
+      const name = hash.toString('base64');
+      const cached = known.get(name);
+      const entry = cached && now() - cached.readAtMs < cachedMs ? cached : await read(hash, name);
+      if (!entry || entry.expiresAtMs <= now()) {
+        known.delete(name);
+        return null;
+      }
+      note(entry);
+      return entry.principal;
+    },
+    close: stop,
+  };
+}

@@ -1,0 +1,17 @@
+/**
+ * Encrypts text so that only the sender of a certain secret can read it. The service stores neither the text nor the
+ * secret.
+ */
+import { hkdfSync } from 'node:crypto';
+import { openText, sealText } from '../../../platform/secrets/aes-gcm.ts';
+
+/** RFC 5869. The secret has 32 random bytes, or 20 characters at least, so it needs no stretching. */
+const keyOf = (secret: string, use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, 32));
+
+/** Returns the encrypted text as base64url. `use` separates two purposes of one secret. */
+export const seal = (text: string, secret: string, use: string): string =>
+  sealText(keyOf(secret, use), use, text).toString('base64url');
+
+/** Decrypts a text. Throws if the secret or the use is another one, or if the text was changed. */
+export const unseal = (sealed: string, secret: string, use: string): string =>
+  openText(keyOf(secret, use), use, Buffer.from(sealed, 'base64url'));

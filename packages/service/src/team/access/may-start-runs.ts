@@ -1,0 +1,44 @@
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
+import type { RunActor } from './actor.ts';
+
+/** A person or service account in a team. */
+export interface TeamActor extends RunActor {
+  readonly teamId: string;
+}
+
+/** SQL: whether a person or service account, named by SQL, may start runs of the team now. Without `OFFSET 0` the planner may read all people and keys. */
+export const mayStartRunsOf = (teamId: string, kind: string, uid: string): string => `
+  CASE ${kind}
+    WHEN 'user' THEN EXISTS (
+      SELECT FROM users u JOIN team_members m ON m.user_id = u.id
+      WHERE u.uid = ${uid} AND m.team_id = ${teamId} AND m.role <> 'viewer' OFFSET 0)
+    ELSE EXISTS (
+      SELECT FROM api_keys k WHERE k.team_id = ${teamId} AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = ${uid}
+        AND (k.expires_at IS NULL OR k.expires_at > now()) OFFSET 0)
+    END`;
+
+const readEntitled = defineStatement({
+  name: 'read_actors_that_may_start_runs',
+  text: `
+    SELECT i.team_id, i.kind, i.uid FROM jsonb_to_recordset($1::jsonb) AS i(team_id uuid, kind text, uid text)
+    WHERE ${mayStartRunsOf('i.team_id', 'i.kind', 'i.uid')}`,
+  row: { team_id: uuid, kind: text<RunActor['kind']>(), uid: text() },
+});
+
+/**
+ * Reads which of the actors may start runs of their team now: people who are members, and service accounts with a key that
+ * works. Returns the check of one of them.
+ */
+export async function mayStartRuns(
+  db: Queryable,
+  actors: readonly TeamActor[],
+): Promise<(actor: TeamActor) => boolean> {
+  const keyOf = (teamId: string, kind: string, uid: string) => `${teamId} ${kind} ${uid}`;
+  const asked = new Map(
+    actors.map(({ teamId, kind, uid }) => [keyOf(teamId, kind, uid), { team_id: teamId, kind, uid }]),
+  );
+  const rows = await db.query(readEntitled, [JSON.stringify([...asked.values()])]);
+  const entitled = new Set(rows.map((row) => keyOf(row.team_id, row.kind, row.uid)));
+  return ({ teamId, kind, uid }) => entitled.has(keyOf(teamId, kind, uid));
+}

@@ -1,0 +1,151 @@
+/** Accepts invitations: a new person gets a first key; a person who has keys joins with them. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Role } from '@runyard/contract/access';
+import { maxMembers } from '@runyard/contract/limits';
+import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/teams';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import {
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { recordChange } from '../audit/record.ts';
+import { insertPersonalKey } from '../key-management/manage.ts';
+import { keysChannel } from '../keys/channel.ts';
+import type { Principal, RequestOrigin } from '../keys/principal.ts';
+import { hashKey } from '../keys/raw-key.ts';
+import { teamHasRoom } from '../teams/has-room.ts';
+import { newUid } from '../teams/uid.ts';
+import { mayJoinAnother, toTeam } from './own-teams.ts';
+
+/** Deleting the invitation is the compare-and-set that makes it good for one person. */
+const useInvitation = defineStatement({
+  name: 'use_team_invitation',
+  text: `
+    WITH used AS (
+      DELETE FROM team_invitations WHERE hash = $1 AND expires_at > clock_timestamp() RETURNING id, team_id, role, note)
+    SELECT used.id AS invitation_id, used.note, t.id, t.uid, t.name, used.role, t.created_at
+    FROM used JOIN teams t ON t.id = used.team_id`,
+  row: {
+    invitation_id: uuid,
+    note: nullable(text()),
+    id: uuid,
+    uid: text(),
+    name: text(),
+    role: text<Role>(),
+    created_at: timestamp,
+  },
+});
+
+const insertUser = defineStatement({
+  name: 'insert_user',
+  text: 'INSERT INTO users (id, uid, display_name, email) VALUES ($1, $2, $3, $4)',
+  row: {},
+});
+
+const insertMember = defineStatement({
+  name: 'insert_team_member',
+  text: `
+    WITH joined AS (
+      INSERT INTO team_members (team_id, user_id, role) SELECT $1, u.id, $3 FROM users u WHERE u.uid = $2
+      ON CONFLICT DO NOTHING RETURNING user_id)
+    SELECT user_id, pg_notify('${keysChannel}', '') FROM joined`,
+  row: { user_id: uuid },
+});
+
+/** Why an invitation is not accepted: `unknown` 403, the others 409. The invitation can still be used. */
+export type AcceptRefusal = 'unknown' | 'already_in_team' | 'too_many_members' | 'too_many_teams';
+
+/** Rolls back the use of an invitation. */
+class NotAccepted extends Error {
+  readonly reason: AcceptRefusal;
+  constructor(reason: AcceptRefusal) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+type UsedInvitation = RowOf<typeof useInvitation>;
+type Person = { readonly uid: string; readonly displayName: string };
+
+async function addMember(
+  tx: Queryable,
+  invitation: UsedInvitation,
+  person: Person,
+  request: { readonly from: RequestOrigin | null; readonly keyId: string | null },
+): Promise<void> {
+  if (!(await teamHasRoom(tx, invitation.id, 'team_members', maxMembers))) throw new NotAccepted('too_many_members');
+  const [joined] = await tx.query(insertMember, [invitation.id, person.uid, invitation.role]);
+  if (!joined) throw new NotAccepted('already_in_team');
+  const creator = { kind: 'user', uid: person.uid, displayName: person.displayName } as const;
+  await recordChange(
+    tx,
+    { teamId: invitation.id, creator, ...request },
+    {
+      action: 'member.create',
+      subject: { type: 'member', uid: person.uid, name: person.displayName },
+      after: { role: invitation.role, invitation: invitation.invitation_id },
+    },
+  );
+}
+
+async function accepting<T>(
+  db: Database,
+  key: string,
+  work: (tx: Queryable, invitation: UsedInvitation) => Promise<T>,
+): Promise<T | AcceptRefusal> {
+  try {
+    return await db.transaction(async (tx) => {
+      const [invitation] = await tx.query(useInvitation, [hashKey(key)]);
+      if (!invitation) throw new NotAccepted('unknown');
+      return await work(tx, invitation);
+    });
+  } catch (error) {
+    if (error instanceof NotAccepted) return error.reason;
+    throw error;
+  }
+}
+
+/** Makes a new person with a first key, and adds the person to the team of the invitation. Only the result holds the key. */
+export async function acceptAsNewPerson(
+  db: Database,
+  request: AcceptTeamInvitationRequest,
+  from: RequestOrigin,
+): Promise<AcceptTeamInvitationResponse | AcceptRefusal> {
+  return await accepting(db, request.key, async (tx, invitation) => {
+    const person = { uid: newUid(), displayName: request.display_name };
+    await tx.query(insertUser, [randomUUIDv7(), person.uid, person.displayName, request.email ?? null]);
+    await addMember(tx, invitation, person, { from, keyId: null });
+    const made = await insertPersonalKey(tx, {
+      teamId: invitation.id,
+      userUid: person.uid,
+      name: 'First key',
+      expiresIn: request.expires_in,
+    });
+    return {
+      team: toTeam(invitationTeam(invitation), invitation.id),
+      user: {
+        type: 'user',
+        uid: person.uid,
+        display_name: person.displayName,
+        ...(request.email === undefined ? {} : { email: request.email }),
+      },
+      key: made.key,
+      ...(made.expires_at === undefined ? {} : { expires_at: made.expires_at }),
+    };
+  });
+}
+
+const invitationTeam = ({ invitation_id: _id, note: _note, ...team }: UsedInvitation) => team;
+
+/** Adds the person of the key to the team of the invitation. */
+export async function joinTeam(db: Database, principal: Principal, key: string): Promise<Team | AcceptRefusal> {
+  return await accepting(db, key, async (tx, invitation) => {
+    if (!(await mayJoinAnother(tx, principal.creator.uid))) throw new NotAccepted('too_many_teams');
+    await addMember(tx, invitation, principal.creator, principal);
+    return toTeam(invitationTeam(invitation), principal.teamId);
+  });
+}

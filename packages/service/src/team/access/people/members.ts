@@ -1,0 +1,191 @@
+/** People of a team and their roles. */
+import { isAtLeast, type Role } from '@runyard/contract/access';
+import type { TeamMember } from '@runyard/contract/teams';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { recordChange } from '../audit/record.ts';
+import { keysChannel } from '../keys/channel.ts';
+import type { Principal } from '../keys/principal.ts';
+
+const select = `
+  SELECT u.id, u.uid, u.display_name, u.email, m.role, m.joined_at,
+    (SELECT max(k.last_used_at) FROM api_keys k WHERE k.team_id = m.team_id AND k.user_id = m.user_id) AS last_used_at
+  FROM team_members m JOIN users u ON u.id = m.user_id`;
+const memberRow = {
+  id: uuid,
+  uid: text(),
+  display_name: text(),
+  email: nullable(text()),
+  role: text<Role>(),
+  joined_at: timestamp,
+  last_used_at: nullable(timestamp),
+};
+
+const readMembers = defineStatement({
+  name: 'read_team_members',
+  text: `${select} WHERE m.team_id = $1 ORDER BY m.joined_at, u.number`,
+  row: memberRow,
+});
+
+const readMember = defineStatement({
+  name: 'read_team_member',
+  text: `${select} WHERE m.team_id = $1 AND u.uid = $2`,
+  row: memberRow,
+});
+
+const lockMembers = defineStatement({
+  name: 'lock_team_members',
+  text: `SELECT pg_advisory_xact_lock(hashtextextended('team_members of ' || $1, 0))`,
+  row: {},
+});
+
+const readOtherOwner = defineStatement({
+  name: 'read_whether_team_has_another_owner',
+  text: `SELECT EXISTS (SELECT FROM team_members WHERE team_id = $1 AND role = 'owner' AND user_id <> $2) AS found`,
+  row: { found: boolean },
+});
+
+const readHoldsOperatorKey = defineStatement({
+  name: 'read_whether_member_holds_operator_key',
+  text: 'SELECT EXISTS (SELECT FROM api_keys WHERE team_id = $1 AND user_id = $2 AND is_operator) AS found',
+  row: { found: boolean },
+});
+
+const setRole = defineStatement({
+  name: 'set_role_of_team_member',
+  text: `
+    WITH changed AS (UPDATE team_members SET role = $3 WHERE team_id = $1 AND user_id = $2 RETURNING 1)
+    SELECT pg_notify('${keysChannel}', '') FROM changed`,
+  row: {},
+});
+
+const deleteInvitationsOf = defineStatement({
+  name: 'delete_invitations_of_member',
+  text: 'DELETE FROM team_invitations WHERE team_id = $1 AND invited_by = $2',
+  row: {},
+});
+
+const removeRow = defineStatement({
+  name: 'delete_team_member',
+  text: 'DELETE FROM team_members WHERE team_id = $1 AND user_id = $2',
+  row: {},
+});
+
+/**
+ * Runs after the delete of the membership, so that it sees the keys that were created before the delete got its lock. Keys of other
+ * teams cannot act in this one without the membership, so all processes forget what they know of keys.
+ */
+const removeKeys = defineStatement({
+  name: 'delete_keys_of_team_member',
+  text: `
+    WITH ended AS (DELETE FROM api_keys WHERE team_id = $1 AND user_id = $2 RETURNING id)
+    SELECT count(*)::integer AS keys, pg_notify('${keysChannel}', '')::text AS notified FROM ended`,
+  row: {},
+});
+
+type MemberRow = RowOf<typeof readMember>;
+
+const toMember = (row: MemberRow): TeamMember => ({
+  user: { type: 'user', uid: row.uid, display_name: row.display_name, ...(row.email ? { email: row.email } : {}) },
+  role: row.role,
+  joined_at: row.joined_at,
+  ...(row.last_used_at ? { last_used_at: row.last_used_at } : {}),
+});
+
+/** Returns the people of a team, in the order in which they joined. */
+export async function listMembers(db: Queryable, teamId: string): Promise<TeamMember[]> {
+  return (await db.query(readMembers, [teamId])).map(toMember);
+}
+
+/** Why a person is not changed: `not_found` 404; `above_own` 403; `last_owner` and `operator` 409. */
+export type MemberRefusal = 'not_found' | 'above_own' | 'last_owner' | 'operator';
+
+/**
+ * Returns the person whom the caller may change, under the lock of the team's people. The caller's role is read again: it may have
+ * become lower since the key was read.
+ */
+async function lockMember(
+  tx: Queryable,
+  principal: Principal,
+  userUid: string,
+): Promise<MemberRow | 'not_found' | 'above_own'> {
+  const { teamId, creator } = principal;
+  await tx.query(lockMembers, [teamId]);
+  const [own] = await tx.query(readMember, [teamId, creator.uid]);
+  const [member] = await tx.query(readMember, [teamId, userUid]);
+  if (!own || !member) return 'not_found';
+  return isAtLeast(own.role, 'admin') && isAtLeast(own.role, member.role) ? member : 'above_own';
+}
+
+/** Returns whether the team would have no owner if this person were not one. */
+async function isLastOwner(tx: Queryable, teamId: string, { id, role }: MemberRow): Promise<boolean> {
+  if (role !== 'owner') return false;
+  const [other] = await tx.query(readOtherOwner, [teamId, id]);
+  return !other?.found;
+}
+
+/**
+ * Changes the role of a person. The caller cannot give a role above their own, or change a person whose role is above
+ * it.
+ */
+export async function changeRole(
+  db: Database,
+  principal: Principal,
+  userUid: string,
+  role: Role,
+): Promise<TeamMember | MemberRefusal> {
+  const { teamId } = principal;
+  return await db.transaction(async (tx) => {
+    const member = await lockMember(tx, principal, userUid);
+    if (typeof member === 'string') return member;
+    const [own] = await tx.query(readMember, [teamId, principal.creator.uid]);
+    if (!own || !isAtLeast(own.role, role)) return 'above_own';
+    if (role !== 'owner' && (await isLastOwner(tx, teamId, member))) return 'last_owner';
+    if (role === member.role) return toMember(member);
+    const isLower = isAtLeast(member.role, role);
+    await tx.query(setRole, [teamId, member.id, role]);
+    if (isLower) await tx.query(deleteInvitationsOf, [teamId, member.id]);
+    await recordChange(tx, principal, {
+      action: 'member.update',
+      subject: { type: 'member', uid: member.uid, name: member.display_name },
+      before: { role: member.role },
+      after: { role },
+      ...(isLower ? { endsAccess: true } : {}),
+    });
+    return toMember({ ...member, role });
+  });
+}
+
+/** Removes a person from the team, with their keys, sessions and invitations in it. */
+export async function removeMember(
+  db: Database,
+  principal: Principal,
+  userUid: string,
+): Promise<'removed' | MemberRefusal> {
+  const { teamId } = principal;
+  return await db.transaction(async (tx) => {
+    const member = await lockMember(tx, principal, userUid);
+    if (typeof member === 'string') return member;
+    if (await isLastOwner(tx, teamId, member)) return 'last_owner';
+    const [operator] = await tx.query(readHoldsOperatorKey, [teamId, member.id]);
+    if (operator?.found) return 'operator';
+    await tx.query(removeRow, [teamId, member.id]);
+    await tx.query(removeKeys, [teamId, member.id]);
+    await tx.query(deleteInvitationsOf, [teamId, member.id]);
+    await recordChange(tx, principal, {
+      action: 'member.delete',
+      subject: { type: 'member', uid: member.uid, name: member.display_name },
+      before: { role: member.role },
+      endsAccess: true,
+    });
+    return 'removed';
+  });
+}

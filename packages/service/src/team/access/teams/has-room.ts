@@ -1,0 +1,32 @@
+import type { Queryable } from '../../../platform/store/database/database.ts';
+
+/** Tables in which the rows of a team are limited. */
+type Limited =
+  | 'agent_identities'
+  | 'api_keys'
+  | 'environments'
+  | 'event_subscriptions'
+  | 'factories'
+  | 'mcp_servers'
+  | 'schedules'
+  | 'team_invitations'
+  | 'team_members';
+
+/** SQL: rows that do not count. Browser sessions have a limit of their own, and the schedules of automations those of automations. */
+const uncounted: Readonly<Partial<Record<Limited, string>>> = {
+  api_keys: 'AND minted_by IS NULL',
+  schedules: 'AND automation_uid IS NULL',
+};
+
+/**
+ * Returns whether the team has fewer than `max` rows in the table. Call it in the transaction that adds a row: it holds a lock until
+ * the transaction ends, so that of two creates at once the second counts the row of the first.
+ */
+export async function teamHasRoom(tx: Queryable, teamId: string, table: Limited, max: number): Promise<boolean> {
+  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} of ${teamId}`]);
+  const [count] = await tx.query<{ room: boolean }>(
+    `SELECT count(*) < $2 AS room FROM ${table} WHERE team_id = $1 ${uncounted[table] ?? ''}`,
+    [teamId, max],
+  );
+  return count?.room ?? false;
+}

@@ -1,0 +1,261 @@
+import { createHash } from 'node:crypto';
+import { allowedHostsOf } from '@runyard/contract/egress/network';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
+import { maxEnvironments } from '@runyard/contract/limits';
+import type { RunState } from '@runyard/contract/states';
+import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../access/actor.ts';
+import { type Author, recordChange, type State } from '../access/audit/record.ts';
+import { scopeOf } from '../access/ownership.ts';
+import { readProfiles } from '../access/profiles.ts';
+import { teamHasRoom } from '../access/teams/has-room.ts';
+import { newUid } from '../access/teams/uid.ts';
+import { visitByLink } from './link.ts';
+import { guestOf } from './may-use.ts';
+
+/** The caller: sees the environments of the team, and a person also those that admit the person as a guest or by their link. */
+export interface EnvironmentContext {
+  readonly teamId: string;
+  readonly creator: RunActor;
+}
+
+/** Returns the uid by which the caller may be a guest; null: the caller is no person. */
+export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
+  creator.kind === 'user' ? creator.uid : null;
+
+/** Shows only runs of the caller's team, so a guest learns of no others. */
+const select = `
+  SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, e.link_shared_at IS NOT NULL AS is_link_shared, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
+    r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at,
+    CASE WHEN e.creator_uid IS NOT NULL THEN jsonb_build_object('kind', e.creator_kind, 'uid', e.creator_uid) END AS creator,
+    CASE WHEN e.last_editor_uid IS NOT NULL
+      THEN jsonb_build_object('kind', e.last_editor_kind, 'uid', e.last_editor_uid) END AS last_editor
+  FROM environments e
+  LEFT JOIN LATERAL (
+    SELECT id, title, state, created_at, updated_at, started_at,
+      state = 'FAILED' AND error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup FROM runs
+    WHERE team_id = $1 AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
+  ) r ON true
+  LEFT JOIN LATERAL (
+    SELECT max(started_at) AS last_started_at FROM runs WHERE team_id = $1 AND environment_id = e.uid
+  ) s ON true
+  WHERE e.uid IN (SELECT uid FROM environments WHERE team_id = $1 UNION ALL ${guestOf('$2')})`;
+
+const row = {
+  uid: text(),
+  team_uid: text(),
+  config: json<EnvironmentConfig>(),
+  updated_at: timestamp,
+  is_link_shared: boolean,
+  setup_failed: boolean,
+  run_id: nullable(uuid),
+  title: nullable(text()),
+  state: nullable(text<RunState>()),
+  run_created_at: nullable(timestamp),
+  run_updated_at: nullable(timestamp),
+  run_started_at: nullable(timestamp),
+  last_started_at: nullable(timestamp),
+  creator: nullable(json<RunActor>()),
+  last_editor: nullable(json<RunActor>()),
+};
+
+const readByName = defineStatement({
+  name: 'read_environments_by_name',
+  text: `${select} ORDER BY e.config->>'name' COLLATE "C", e.uid`,
+  row,
+});
+
+const readByUpdate = defineStatement({
+  name: 'read_environments_by_update',
+  text: `${select} ORDER BY e.updated_at DESC, e.uid`,
+  row,
+});
+
+const readOne = defineStatement({
+  name: 'read_environment',
+  text: `${select} AND e.uid = $3`,
+  row,
+});
+
+const insert: Statement = {
+  name: 'insert_environment',
+  text: `
+    INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid, last_editor_kind, last_editor_uid)
+    VALUES ($1, $2, $3, $4, $5, $4, $5)`,
+};
+
+const update = defineStatement({
+  name: 'update_environment',
+  text: `
+    WITH before AS (SELECT uid, config FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE)
+    UPDATE environments e SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
+    FROM before WHERE e.uid = before.uid RETURNING before.config`,
+  row: { config: json<EnvironmentConfig>() },
+});
+
+const lockConfig = defineStatement({
+  name: 'lock_environment_config',
+  text: 'SELECT config FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE',
+  row: { config: json<EnvironmentConfig>() },
+});
+
+const remove = defineStatement({
+  name: 'delete_environment',
+  text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config',
+  row: { config: json<EnvironmentConfig>() },
+});
+
+type EnvironmentRow = RowOf<typeof readOne>;
+
+function lastTaskOf(row: EnvironmentRow): Pick<Environment, 'last_task_created'> {
+  if (!row.run_id || row.title === null || !row.state || !row.run_created_at || !row.run_updated_at) return {};
+  return {
+    last_task_created: {
+      id: row.run_id,
+      title: row.title,
+      state: row.state,
+      created_at: row.run_created_at,
+      updated_at: row.run_updated_at,
+      ...(row.run_started_at ? { started_at: row.run_started_at } : {}),
+    },
+  };
+}
+
+async function toEnvironments(
+  db: Queryable,
+  context: EnvironmentContext,
+  rows: readonly EnvironmentRow[],
+): Promise<Environment[]> {
+  const people = rows.flatMap(({ creator, last_editor }) => [creator, last_editor]).filter((actor) => actor !== null);
+  const profileOf = await readProfiles(db, context.teamId, people);
+  return rows.map((row) => ({
+    uid: row.uid,
+    config: row.config,
+    last_updated: row.updated_at,
+    setup_failed: row.setup_failed,
+    ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
+    ...lastTaskOf(row),
+    scope: scopeOf({ teamId: context.teamId }, row.team_uid),
+    ...(row.is_link_shared ? { is_link_shared: true as const } : {}),
+    ...(row.creator ? { creator: profileOf(row.creator) } : {}),
+    ...(row.last_editor ? { last_editor: profileOf(row.last_editor) } : {}),
+  }));
+}
+
+/** Lists the environments of the team. `name`: by name, then uid; `last_updated`: most recent first. */
+export async function listEnvironments(
+  db: Queryable,
+  context: EnvironmentContext,
+  sortBy: 'name' | 'last_updated',
+): Promise<Environment[]> {
+  const rows = await db.query(sortBy === 'name' ? readByName : readByUpdate, [context.teamId, guestUid(context)]);
+  return await toEnvironments(db, context, rows);
+}
+
+/** Returns an environment; null: there is none with this uid that the caller may see. A person who has the link of one may. */
+export async function readEnvironment(
+  db: Queryable,
+  context: EnvironmentContext,
+  uid: string,
+): Promise<Environment | null> {
+  const person = guestUid(context);
+  const read = () => db.query(readOne, [context.teamId, person, uid]);
+  let rows = await read();
+  if (rows.length === 0 && person !== null && (await visitByLink(db, uid, person))) rows = await read();
+  return (await toEnvironments(db, context, rows))[0] ?? null;
+}
+
+/**
+ * Returns the form of a configuration for the audit log. It has only a fingerprint of the setup commands, because people write
+ * passwords into them, and the log outlives the environment.
+ */
+function stateOf({
+  name,
+  description,
+  docker_image,
+  github_repos,
+  protected_branches,
+  setup_commands,
+  secrets,
+  variables,
+  working_directory,
+  network,
+}: EnvironmentConfig): State {
+  const allowedHosts = allowedHostsOf(network);
+  const print = createHash('sha256')
+    .update(JSON.stringify(setup_commands ?? []))
+    .digest('hex')
+    .slice(0, 16);
+  return {
+    name,
+    description,
+    docker_image,
+    github_repos: github_repos?.map(({ owner, repo }) => `${owner}/${repo}`),
+    protected_branches,
+    working_directory,
+    ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
+    variables: variables && Object.keys(variables),
+    secrets: secrets?.map((secret) => secret.name),
+    ...(setup_commands?.length ? { setup_commands: `${setup_commands.length}, sha256 ${print}` } : {}),
+  };
+}
+
+/** Creates an environment. `too_many`: the team has the largest number allowed. */
+export async function createEnvironment(
+  tx: Queryable,
+  context: EnvironmentContext & Author,
+  config: EnvironmentConfig,
+): Promise<Environment | 'too_many'> {
+  const uid = newUid();
+  const { teamId, creator } = context;
+  if (!(await teamHasRoom(tx, teamId, 'environments', maxEnvironments))) return 'too_many';
+  await tx.query(insert, [uid, teamId, JSON.stringify(config), creator.kind, creator.uid]);
+  const made = await readEnvironment(tx, context, uid);
+  if (!made) throw new Error('the environment was not inserted');
+  const subject = { type: 'environment', uid, name: config.name };
+  await recordChange(tx, context, { action: 'environment.create', subject, after: stateOf(config) });
+  return made;
+}
+
+/** Locks an environment until the transaction ends, and returns its configuration. Null: the team has no such environment. */
+export async function lockEnvironment(tx: Queryable, teamId: string, uid: string): Promise<EnvironmentConfig | null> {
+  return (await tx.query(lockConfig, [teamId, uid]))[0]?.config ?? null;
+}
+
+/** Replaces the configuration. False: the team has no such environment. */
+export async function updateEnvironment(
+  tx: Queryable,
+  by: Author,
+  uid: string,
+  config: EnvironmentConfig,
+): Promise<boolean> {
+  const { teamId, creator } = by;
+  const [before] = await tx.query(update, [teamId, uid, JSON.stringify(config), creator.kind, creator.uid]);
+  if (!before) return false;
+  await recordChange(tx, by, {
+    action: 'environment.update',
+    subject: { type: 'environment', uid, name: config.name },
+    before: stateOf(before.config),
+    after: stateOf(config),
+  });
+  return true;
+}
+
+/** Deletes an environment. Runs keep its uid. False: the team has no such environment. */
+export async function deleteEnvironment(tx: Queryable, by: Author, uid: string): Promise<boolean> {
+  const [gone] = await tx.query(remove, [by.teamId, uid]);
+  if (!gone) return false;
+  const subject = { type: 'environment', uid, name: gone.config.name };
+  await recordChange(tx, by, { action: 'environment.delete', subject, before: stateOf(gone.config), endsAccess: true });
+  return true;
+}

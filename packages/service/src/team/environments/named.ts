@@ -1,0 +1,55 @@
+/** The environments that requests name. */
+import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, json, nullable, text } from '../../platform/store/database/statement.ts';
+import { type EnvironmentContext, guestUid } from './environments.ts';
+import { visitByLink } from './link.ts';
+import { guestOf } from './may-use.ts';
+
+const readConfigs = defineStatement({
+  name: 'read_environment_configs',
+  text: 'SELECT uid, config FROM environments WHERE team_id = $1 AND uid = ANY ($2::text[])',
+  row: { uid: text(), config: json<EnvironmentConfig>() },
+});
+
+const readNamed = defineStatement({
+  name: 'read_named_environment',
+  text: `SELECT team_id <> $1 AS is_guest, CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
+  row: { is_guest: boolean, config: nullable(json<EnvironmentConfig>()) },
+});
+
+/** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
+export type NamedEnvironment =
+  /** `isGuest`: it belongs to another team, which admits the caller. */
+  | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig }
+  | { readonly kind: 'other_team' }
+  | { readonly kind: 'unknown' };
+
+/**
+ * Finds the environment that a request of the caller names. An environment that admits the caller as a guest, or by its link, counts as
+ * the caller's own.
+ */
+export async function findNamedEnvironment(
+  db: Queryable,
+  caller: EnvironmentContext,
+  uid: string,
+): Promise<NamedEnvironment> {
+  const person = guestUid(caller);
+  const read = async () => (await db.query(readNamed, [caller.teamId, uid, person]))[0];
+  let found = await read();
+  if (found?.config === null && person !== null && (await visitByLink(db, uid, person))) found = await read();
+  if (!found) return { kind: 'unknown' };
+  return found.config === null
+    ? { kind: 'other_team' }
+    : { kind: 'own', isGuest: found.is_guest, config: found.config };
+}
+
+/** Reads the configurations of environments of the team, by uid. */
+export async function readEnvironmentConfigs(
+  db: Queryable,
+  teamId: string,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, EnvironmentConfig>> {
+  const rows = uids.length === 0 ? [] : await db.query(readConfigs, [teamId, uids]);
+  return new Map(rows.map(({ uid, config }) => [uid, config]));
+}

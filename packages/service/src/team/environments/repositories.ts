@@ -1,0 +1,36 @@
+import type { Repository } from '@runyard/contract/environments';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, json, nullable } from '../../platform/store/database/statement.ts';
+import { mayUse } from './may-use.ts';
+
+const readOfExecution = defineStatement({
+  name: 'read_repositories_of_execution',
+  text: `
+    SELECT env.config->'github_repos' AS repositories
+    FROM executions e JOIN runs r ON r.id = e.run_id
+    JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    WHERE e.id = $1`,
+  row: { repositories: nullable(json<Repository[]>()) },
+});
+
+const readProtected = defineStatement({
+  name: 'read_protected_branches_of_execution',
+  text: `
+    SELECT env.config->'protected_branches' AS protected_branches
+    FROM executions e JOIN runs r ON r.id = e.run_id
+    JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    WHERE e.id = $1`,
+  row: { protected_branches: nullable(json<string[]>()) },
+});
+
+/** Returns the patterns of the branches that the run of an execution cannot push to; `HEAD` is the default branch. */
+export async function readProtectedBranches(db: Queryable, executionId: string): Promise<readonly string[]> {
+  const [row] = await db.query(readProtected, [executionId]);
+  return row === undefined ? ['*'] : (row.protected_branches ?? ['HEAD']);
+}
+
+/** Returns the repositories that the run of an execution may reach: the repositories of its environment. */
+export async function readRepositories(db: Queryable, executionId: string): Promise<readonly Repository[]> {
+  const [row] = await db.query(readOfExecution, [executionId]);
+  return row?.repositories ?? [];
+}

@@ -1,0 +1,96 @@
+/** The MCP servers of a run: those that its configuration describes, and the stored ones that it names. */
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { bytes, defineStatement, json, nullable, text, uuid } from '../../platform/store/database/statement.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import { openValues, type ServerValues } from './sealed-values.ts';
+
+const readStored = defineStatement({
+  name: 'read_mcp_servers_to_use',
+  text: `
+    SELECT id, CASE WHEN team_id = $1 THEN command END AS command, CASE WHEN team_id = $1 THEN args END AS args,
+      CASE WHEN team_id = $1 THEN url END AS url, CASE WHEN team_id = $1 THEN sealed_values END AS sealed_values
+    FROM mcp_servers WHERE id = ANY($2)`,
+  row: {
+    id: uuid,
+    command: nullable(text()),
+    args: nullable(json<string[]>()),
+    url: nullable(text()),
+    /** NULL: the server belongs to another team. */
+    sealed_values: nullable(bytes),
+  },
+});
+
+const readOfExecution = defineStatement({
+  name: 'read_mcp_server_of_execution',
+  text: `
+    SELECT r.team_id, r.config->'mcp_servers'->$2 AS server
+    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+  row: { team_id: uuid, server: nullable(json<MCPServerConfig>()) },
+});
+
+/** A server that a run can use, with its secrets. */
+export type RunMcpServer =
+  | {
+      readonly kind: 'command';
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: ServerValues;
+    }
+  | { readonly kind: 'url'; readonly url: string; readonly headers: ServerValues }
+  /** It was deleted, or is not in this team. */
+  | { readonly kind: 'gone'; readonly id: string }
+  /** Its values were encrypted with another key. */
+  | { readonly kind: 'sealed'; readonly id: string };
+
+/** Returns the id of the stored server that a configuration names; undefined: the configuration describes the server itself. */
+export const storedId = (server: MCPServerConfig): string | undefined => server.warp_id ?? server.id;
+
+/** Returns the stored servers that a configuration names and the team does not have. */
+export async function findForeignServers(
+  db: Queryable,
+  teamId: string,
+  ids: readonly string[],
+): Promise<{ readonly unknown: readonly string[]; readonly otherTeam: readonly string[] }> {
+  const known = ids.filter(isUuid);
+  const found = known.length === 0 ? [] : await db.query(readStored, [teamId, known]);
+  const otherTeam = found.filter((row) => row.sealed_values === null).map(({ id }) => id);
+  return { unknown: ids.filter((id) => !found.some((row) => row.id === id.toLowerCase())), otherTeam };
+}
+
+/** Returns the servers of a configuration by name. */
+export async function readServersOfRun(
+  { db, vault }: { readonly db: Queryable; readonly vault: Vault },
+  teamId: string,
+  servers: NonNullable<AmbientAgentConfig['mcp_servers']>,
+): Promise<ReadonlyMap<string, RunMcpServer>> {
+  const ids = Object.values(servers).flatMap((server) => storedId(server) ?? []);
+  const known = ids.filter(isUuid);
+  const rows = known.length === 0 ? [] : await db.query(readStored, [teamId, known]);
+  const of = (server: MCPServerConfig): RunMcpServer => {
+    const { command, args = [], env = {}, url, headers = {} } = server;
+    if (command !== undefined) return { kind: 'command', command, args, env };
+    if (url !== undefined) return { kind: 'url', url, headers };
+    const id = storedId(server) ?? '';
+    const row = rows.find((each) => each.id === id.toLowerCase());
+    if (!row?.sealed_values) return { kind: 'gone', id };
+    const values = openValues(vault, row.id, row.sealed_values);
+    if (values === null) return { kind: 'sealed', id };
+    return row.command === null
+      ? { kind: 'url', url: row.url ?? '', headers: values }
+      : { kind: 'command', command: row.command, args: row.args ?? [], env: values };
+  };
+  return new Map(Object.entries(servers).map(([name, server]) => [name, of(server)]));
+}
+
+/** Returns one server of an execution's run as it is stored now; null: its run has no server of this name. */
+export async function readServerOfExecution(
+  deps: { readonly db: Queryable; readonly vault: Vault },
+  executionId: string,
+  name: string,
+): Promise<RunMcpServer | null> {
+  const [row] = await deps.db.query(readOfExecution, [executionId, name]);
+  if (!row?.server) return null;
+  return (await readServersOfRun(deps, row.team_id, { [name]: row.server })).get(name) ?? null;
+}

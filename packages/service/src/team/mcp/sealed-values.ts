@@ -1,0 +1,20 @@
+import type { Vault } from '../../platform/secrets/vault.ts';
+
+/** Variables of a command or headers of an address, by name. */
+export type ServerValues = Readonly<Record<string, string>>;
+
+/** Encrypted values of one server. A copy of them under the id of another server cannot be decrypted. */
+export const purposeOf = (serverId: string): string => `mcp server ${serverId}`;
+
+/** Encrypts the values of a server together. */
+export const sealValues = (vault: Vault, serverId: string, values: ServerValues): Buffer =>
+  vault.seal(purposeOf(serverId), JSON.stringify(values));
+
+/** Decrypts the values of a server; null: another key encrypted them, or they were changed. */
+export function openValues(vault: Vault, serverId: string, sealed: Buffer): ServerValues | null {
+  try {
+    return JSON.parse(vault.open(purposeOf(serverId), sealed)) as ServerValues;
+  } catch {
+    return null;
+  }
+}

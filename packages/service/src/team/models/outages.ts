@@ -1,0 +1,78 @@
+/** Outages of providers, which all service processes share. */
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, text } from '../../platform/store/database/statement.ts';
+import type { Outage } from './choices.ts';
+import type { ProviderName } from './providers.ts';
+import { forgetModelChoices } from './team-models.ts';
+
+/** Seconds between the end of an outage of a provider and the beginning of its next one. */
+export const quietSeconds = 30;
+/** Seconds after which a provider that worked counts as one that had no outage. */
+const forgivenSeconds = 600;
+const longestProbeSeconds = 300;
+
+/** Seconds until the next probe: 5, 10, 20, … 300. */
+const backoff = (probes: string): string =>
+  `least(${longestProbeSeconds}, 5 * 2 ^ least(${probes}, 6)) * interval '1 second'`;
+
+const begin = defineStatement({
+  name: 'begin_model_outage',
+  text: `
+    INSERT INTO model_outages AS o (provider, began_at, reason, next_probe_at)
+    VALUES ($1, clock_timestamp(), $2, clock_timestamp() + ${backoff('0')})
+    ON CONFLICT (provider) DO UPDATE SET began_at = clock_timestamp(), ended_at = NULL, reason = excluded.reason,
+      probes = CASE WHEN o.ended_at > clock_timestamp() - interval '${forgivenSeconds} seconds' THEN o.probes ELSE 0 END,
+      next_probe_at = clock_timestamp()
+        + CASE WHEN o.ended_at > clock_timestamp() - interval '${forgivenSeconds} seconds' THEN ${backoff('o.probes')} ELSE ${backoff('0')} END
+    WHERE o.ended_at < clock_timestamp() - interval '${quietSeconds} seconds'
+    RETURNING provider`,
+  row: { provider: text() },
+});
+
+/** Ends only the outage that the caller saw, not a later one. */
+const end = defineStatement({
+  name: 'end_model_outage',
+  text: `
+    UPDATE model_outages SET ended_at = clock_timestamp() WHERE provider = $1 AND began_at = $2::timestamptz AND ended_at IS NULL
+    RETURNING provider`,
+  row: { provider: text() },
+});
+
+/** Only one of several processes gets each probe. */
+const claimProbes = defineStatement({
+  name: 'claim_model_probes',
+  text: `
+    UPDATE model_outages SET probes = probes + 1, next_probe_at = clock_timestamp() + ${backoff('probes + 1')}
+    WHERE ended_at IS NULL AND next_probe_at <= clock_timestamp() AND provider = ANY ($1::text[])
+    RETURNING provider, began_at::text AS "beganAt"`,
+  row: { provider: text<ProviderName>(), beganAt: text() },
+});
+
+/** Finds an outage whose provider has to be probed. */
+export const dueProbes = defineStatement({
+  name: 'find_due_model_probes',
+  text: 'SELECT FROM model_outages WHERE ended_at IS NULL AND next_probe_at <= clock_timestamp() LIMIT 1',
+  row: {},
+});
+
+/** Begins an outage. Returns false if the provider has one already, or had one just now. */
+export async function beginOutage(db: Queryable, provider: ProviderName, reason: string): Promise<boolean> {
+  const begun = await db.query(begin, [provider, reason]);
+  forgetModelChoices(db);
+  return begun.length > 0;
+}
+
+/** Ends an outage. Returns false if it has ended already. */
+export async function endOutage(db: Queryable, outage: Pick<Outage, 'provider' | 'beganAt'>): Promise<boolean> {
+  const ended = await db.query(end, [outage.provider, outage.beganAt]);
+  forgetModelChoices(db);
+  return ended.length > 0;
+}
+
+/** Returns the outages that the caller has to probe now. */
+export async function claimOutageProbes(
+  db: Queryable,
+  providers: readonly ProviderName[],
+): Promise<readonly Pick<Outage, 'provider' | 'beganAt'>[]> {
+  return await db.query(claimProbes, [providers]);
+}

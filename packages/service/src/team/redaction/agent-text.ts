@@ -1,0 +1,59 @@
+/** Cleans the values that an agent sends, before the service stores or logs them. */
+import { type ByteMask, createByteMask } from '@runyard/contract/redaction/mask-bytes';
+import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import { storable } from './storable.ts';
+
+/** The service's own secrets, which must never reach the store, and the vault that decrypts those of runs. */
+export interface ServiceSecrets {
+  readonly secrets: readonly string[];
+  readonly vault: Vault;
+}
+
+/** An encrypted value that a sandbox of a run got. */
+export interface SealedValue {
+  readonly id: string;
+  readonly purpose: string;
+  readonly sealed: Buffer;
+}
+
+/** The run whose text is cleaned. */
+interface SecretHolder {
+  /** The raw run token of the agent that sends the values; absent: the text does not come from an agent. */
+  readonly token?: string;
+  readonly grantedSecrets: readonly SealedValue[];
+}
+
+/** Larger than the number of runs that send text to one process within a few seconds. */
+const maxCached = 200;
+const cached = new WeakMap<readonly string[], Map<string, Redactor>>();
+
+/**
+ * Returns the redactor of a session: it removes the session's run token, the secrets that the run was granted and the service's own.
+ * Throws if the key of a granted secret is not here: text that cannot be redacted is not stored.
+ */
+export function redactorOf({ secrets, vault }: ServiceSecrets, { token, grantedSecrets }: SecretHolder): Redactor {
+  const redactors = cached.get(secrets) ?? new Map<string, Redactor>();
+  cached.set(secrets, redactors);
+  const key = [token, ...grantedSecrets.map(({ id }) => id)].join(' ');
+  const opened = () => grantedSecrets.map(({ purpose, sealed }) => vault.open(purpose, sealed));
+  const redactor =
+    redactors.get(key) ?? createRedactor([...(token === undefined ? [] : [token]), ...opened(), ...secrets]);
+  // The redactor that was used last is the last entry.
+  redactors.delete(key);
+  redactors.set(key, redactor);
+  const [oldest] = redactors.keys();
+  if (redactors.size > maxCached && oldest !== undefined) redactors.delete(oldest);
+  return redactor;
+}
+
+/** Returns the value without secrets and with U+FFFD in place of each NUL, in all its strings and member names. */
+export function withoutSecrets<T>(service: ServiceSecrets, session: SecretHolder, value: T): T {
+  return storable(redactorOf(service, session).value(value)) as T;
+}
+
+/** Returns the mask for files of a run: it hides the values that the run was granted. */
+export const byteMaskOf = (
+  { vault }: Pick<ServiceSecrets, 'vault'>,
+  { grantedSecrets }: Pick<SecretHolder, 'grantedSecrets'>,
+): ByteMask => createByteMask(grantedSecrets.map(({ purpose, sealed }) => vault.open(purpose, sealed)));

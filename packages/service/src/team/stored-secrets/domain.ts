@@ -1,0 +1,56 @@
+import path from 'node:path';
+import type { Settings } from '@runyard/contract/settings';
+import type { Logger } from 'pino';
+import type { Domain } from '../../platform/domain.ts';
+import { forgetEarlierKeys } from '../../platform/secrets/rotate-key.ts';
+import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { deleteRunSecrets } from './run-secrets.ts';
+import { sealedRunSecrets, sealedSecrets } from './sealed-rows.ts';
+
+interface SecretDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly vault: Vault;
+  readonly settings: Pick<Settings, 'RUNYARD_DATA_DIR' | 'RUNYARD_SECRETS_KEY'>;
+}
+
+export function storedSecretsDomain({ db, log, vault }: SecretDeps): Domain {
+  return {
+    name: 'secrets',
+    open: async () => {
+      const [unreadable] = await db.query(sealedSecrets.countOthers, [vault.keyIds]);
+      if (unreadable && unreadable.count > 0)
+        log.warn(
+          { secrets: unreadable.count },
+          'stored secrets were sealed with a key that is not here: put the right secrets-key (or RUNYARD_SECRETS_KEY) back and restart, or set them again',
+        );
+    },
+    retention: { deleteRunDetail: deleteRunSecrets },
+    sealAgain: async () => {
+      let left = 0;
+      for (const rows of [sealedSecrets, sealedRunSecrets]) left += await sealAgain(db, vault, rows);
+      return left;
+    },
+  };
+}
+
+/**
+ * Follows changes of the vault's keys: every service process reads them again and encrypts the rows of all domains with the first one.
+ * When no row needs an earlier key, the key is removed from the file.
+ */
+export function vaultDomain({ log, vault, settings }: SecretDeps, domains: readonly Domain[]): Domain {
+  const follow = async () => {
+    const before = vault.keyId;
+    await vault.refresh();
+    if (vault.keyId !== before) log.info({ key_id: vault.keyId }, 'the key that seals secrets has changed');
+    if (vault.keyIds.length === 1) return;
+    let left = 0;
+    for (const domain of domains) left += (await domain.sealAgain?.()) ?? 0;
+    if (left > 0 || settings.RUNYARD_SECRETS_KEY !== undefined) return;
+    if (await forgetEarlierKeys(path.resolve(settings.RUNYARD_DATA_DIR), new Date()))
+      log.info({ key_id: vault.keyId }, 'earlier keys of secrets are removed: nothing is sealed with them');
+  };
+  return { name: 'vault', loops: async () => [{ name: 'sealing secrets again', everyMs: 3_000, work: follow }] };
+}

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ErrorCode } from '@runyard/contract/errors';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import type { ModelTarget } from '../../models/models.ts';
+import { chargeOf, mostCost } from '../../models/price.ts';
+import type { RunTokenHolder } from '../model-usage.ts';
+import { type Budget, type BudgetDecision, decide } from './decide.ts';
+import type { KnownUsage } from './lost-requests.ts';
+import { lockBudgets, readLimits } from './read-budgets.ts';
+
+/** A request to a model that is about to be sent. */
+export interface BudgetedRequest {
+  /** UUID; `recordUsage` gets the same. */
+  readonly requestId: string;
+  readonly target: ModelTarget;
+  readonly bytes: number;
+  /** Estimate of the tokens of the prompt from its text. */
+  readonly promptTokens: number;
+  /** Aborts when the caller disconnects. */
+  readonly signal: AbortSignal;
+  /** Returns false if the run has ended since the request came. */
+  isAtWork(): Promise<boolean>;
+}
+
+/**
+ * `over`: the budget is used up, or cannot be kept; `busy`: other requests of the run are not accounted for in time; `ended`: the run
+ * has ended while the request waited.
+ */
+export type BudgetAdmission =
+  | { readonly kind: 'admitted' }
+  | { readonly kind: 'over'; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'ended' };
+
+export interface AdmissionDeps {
+  readonly db: Database;
+  readonly serviceInstanceId: string;
+  /** Default: 120,000. */
+  readonly patienceMs?: number;
+}
+
+/** No model of the catalogue gives longer answers, or reads longer prompts. */
+const mostOutputTokens = 128_000;
+const mostPromptTokens = 1_050_000;
+const pauseMs = 200;
+
+const openRequest = defineStatement({
+  name: 'open_model_request',
+  text: `
+    INSERT INTO open_model_requests (id, run_id, execution_id, accounts, reserved_usd, known_usage, service_instance_id)
+    VALUES ($1, $2, $3, $4::uuid[], $5, $6::jsonb, $7)`,
+  row: {},
+});
+
+const usd = (amount: number): string => `$${Number(amount.toFixed(6))}`;
+
+/** Returns which budget is used up and what to do. */
+function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): string {
+  const whose = runId === ownRunId ? 'The run' : `The run ${runId}, which this one works for,`;
+  switch (kind) {
+    case 'run_cost':
+      return `${whose} has spent ${usd(used)} of its max_cost_usd of ${usd(limit)}. Create a run with a higher one.`;
+    case 'run_turns':
+      return `${whose} has used its max_turns of ${limit} model answers. Create a run with a higher one.`;
+    case 'team_month':
+      return `The team has spent ${usd(used)} of its monthly limit of ${usd(limit)}. An administrator can raise it with PATCH /budget.`;
+    case 'team_credits':
+      return 'The team has no credits left. An administrator can set them with PATCH /budget.';
+  }
+}
+
+/** Returns the refusal of a request; null: the decision is not a refusal. */
+function refusalOf(decision: BudgetDecision, holder: RunTokenHolder, { id }: ModelTarget): BudgetAdmission | null {
+  if (decision.kind === 'over') {
+    const code = decision.budget.kind === 'team_credits' ? 'insufficient_credits' : 'budget_exceeded';
+    return { kind: 'over', code, message: overMessage(decision.budget, holder.runId) };
+  }
+  if (decision.kind !== 'unpriced') return null;
+  return { kind: 'over', code: 'budget_exceeded', message: unpricedMessage(id) };
+}
+
+/** Returns why a model without a price cannot be used under a budget in dollars. */
+export const unpricedMessage = (modelId: string): string =>
+  `The price of the model ${modelId} is not known, so a budget in dollars cannot be kept. Use another model, or have an administrator set RUNYARD_UNKNOWN_MODEL_PRICE.`;
+
+/**
+ * Admits a request to the budgets of its run, the runs above it and its team, and reserves what it can cost until `recordUsage`
+ * accounts for it. Near the end of a budget it waits until other requests are accounted for.
+ */
+export async function admitToBudgets(
+  deps: AdmissionDeps,
+  holder: RunTokenHolder,
+  request: BudgetedRequest,
+): Promise<BudgetAdmission> {
+  const giveUpAt = performance.now() + (deps.patienceMs ?? 120_000);
+  for (;;) {
+    const decision = await tryAdmit(deps, holder, request);
+    if (decision.kind === 'admit') return { kind: 'admitted' };
+    const refusal = refusalOf(decision, holder, request.target);
+    if (refusal) return refusal;
+    if (performance.now() > giveUpAt || request.signal.aborted) return { kind: 'busy' };
+    await sleep(pauseMs, undefined, { signal: request.signal }).catch(() => undefined);
+    if (!(await request.isAtWork())) return { kind: 'ended' };
+  }
+}
+
+/** Returns the holder without other members of the caller, such as the run token. */
+const storable = ({ runId, executionId, teamId, modelId, ancestorIds, creator, executor }: RunTokenHolder) => ({
+  runId,
+  executionId,
+  teamId,
+  modelId,
+  ancestorIds,
+  creator: { kind: creator.kind, uid: creator.uid },
+  executor: { kind: executor.kind, uid: executor.uid },
+});
+
+async function tryAdmit(
+  { db, serviceInstanceId }: AdmissionDeps,
+  holder: RunTokenHolder,
+  { requestId, target, bytes, promptTokens }: BudgetedRequest,
+): Promise<BudgetDecision> {
+  const limits = await readLimits(db, holder);
+  if (!limits) return { kind: 'admit' };
+  const { price } = target;
+  // A token has at least one byte.
+  const prompt = Math.min(bytes, mostPromptTokens);
+  const mostUsd = price ? mostCost({ prompt, output: mostOutputTokens }, price) : null;
+  return await db.transaction(async (tx) => {
+    const state = await lockBudgets(tx, holder, limits);
+    const decision = decide(state.budgets, { mostUsd, runHasOpenRequest: state.runHasOpenRequest });
+    if (decision.kind !== 'admit') return decision;
+    const tokens = { input: promptTokens, output: 0, cacheRead: 0, cacheWrite: 0, cacheWriteLong: 0 };
+    const known: KnownUsage = {
+      holder: storable({ ...holder, modelId: target.id }),
+      provider: target.provider,
+      promptTokens,
+      chargedUsd: chargeOf(tokens, price),
+    };
+    const accounts = [holder.runId, ...holder.ancestorIds, holder.teamId];
+    await tx.query(openRequest, [
+      requestId,
+      holder.runId,
+      holder.executionId,
+      accounts,
+      mostUsd ?? 0,
+      JSON.stringify(known),
+      serviceInstanceId,
+    ]);
+    return decision;
+  });
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement, json, uuid } from '../../../platform/store/database/statement.ts';
+import type { ProviderName } from '../../models/providers.ts';
+import type { RunTokenHolder } from '../model-usage.ts';
+import { recordUsageWithin } from '../record-usage.ts';
+
+/** A request, with the facts that are known before its answer. */
+export interface KnownUsage {
+  readonly holder: RunTokenHolder;
+  readonly provider: ProviderName;
+  readonly promptTokens: number;
+  /** Least cost of the prompt, US dollars. */
+  readonly chargedUsd: number;
+}
+
+/**
+ * A service process without a heartbeat for a minute has lost the connections to the providers. Requests that wait for the budget wait
+ * longer than this (`admit.ts`), so none of them is refused because a process died.
+ */
+const takeLost = defineStatement({
+  name: 'take_lost_model_requests',
+  text: `
+    DELETE FROM open_model_requests WHERE id IN (
+      SELECT o.id FROM open_model_requests o
+      WHERE o.created_at < now() - interval '1 minute' AND NOT EXISTS (
+        SELECT FROM service_instances s WHERE s.id = o.service_instance_id AND s.seen_at > now() - interval '1 minute')
+      FOR UPDATE SKIP LOCKED LIMIT 1)
+    RETURNING id, known_usage`,
+  row: { id: uuid, known_usage: json<KnownUsage>() },
+});
+
+/** Finds a request that is old enough to be a lost one. */
+export const oldRequests = defineStatement({
+  name: 'find_old_model_requests',
+  text: `SELECT FROM open_model_requests WHERE created_at < now() - interval '1 minute' LIMIT 1`,
+  row: {},
+});
+
+/** Largest number of requests in one call. */
+const maxTaken = 1_000;
+
+/**
+ * Accounts for requests whose service process died: with their prompts only, because the length of their answers is unknown. Returns
+ * their number.
+ */
+export async function recordLostRequests(db: Database): Promise<number> {
+  let count = 0;
+  while (count < maxTaken && (await recordLostRequest(db))) count += 1;
+  return count;
+}
+
+/** Records one in a transaction of its own: the rows of a run and of the team are locked in one order, and two runs would break it. */
+async function recordLostRequest(db: Database): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const [lost] = await tx.query(takeLost);
+    if (!lost) return false;
+    const { known_usage: known } = lost;
+    await recordUsageWithin(tx, {
+      ...known.holder,
+      provider: known.provider,
+      // Skips its own id: a process that was only stopped for a while reports the request itself, and its answer counts then.
+      requestId: randomUUID(),
+      inputTokens: known.promptTokens,
+      outputTokens: 0,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      costUsd: known.chargedUsd,
+      breakdown: { input: known.chargedUsd, output: 0, cacheRead: 0, cacheWrite: 0 },
+      chargedUsd: known.chargedUsd,
+      status: 502,
+      durationMs: 0,
+    });
+    return true;
+  });
+}

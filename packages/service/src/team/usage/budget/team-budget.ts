@@ -1,0 +1,113 @@
+import type { TeamBudget, UpdateTeamBudgetRequest } from '@runyard/contract/budgets';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  float,
+  nullable,
+  text,
+  timestamp,
+} from '../../../platform/store/database/statement.ts';
+import { type Author, recordChange } from '../../access/audit/record.ts';
+
+const readBudget = defineStatement({
+  name: 'read_team_budget',
+  text: `
+    SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM') AS month, coalesce(s.spent_usd, 0)::float8 AS spent,
+      b.monthly_limit_usd::float8 AS monthly, b.credits::float8 AS credits, b.updated_at
+    FROM (SELECT) one LEFT JOIN team_budgets b ON b.team_id = $1
+      LEFT JOIN team_spend s ON s.team_id = $1 AND s.month = date_trunc('month', now() AT TIME ZONE 'UTC')::date`,
+  row: {
+    month: text(),
+    spent: float,
+    monthly: nullable(float),
+    credits: nullable(float),
+    updated_at: nullable(timestamp),
+  },
+});
+
+const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
+
+/** Returns the limits of a team and what it spent this month. */
+export async function readTeamBudget(db: Queryable, teamId: string): Promise<TeamBudget> {
+  const [row] = await db.query(readBudget, [teamId]);
+  if (!row) throw new Error('the budget was not read');
+  return {
+    month: row.month,
+    spent_usd: rounded(row.spent),
+    ...(row.monthly === null ? {} : { monthly_limit_usd: row.monthly }),
+    ...(row.credits === null ? {} : { credits: rounded(row.credits) }),
+    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+  };
+}
+
+/** Puts two changes of a budget in an order, so that the audit log has the change of each. */
+const lockBudget = defineStatement({
+  name: 'lock_team_budget',
+  text: 'SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE',
+  row: {},
+});
+
+const writeBudget = defineStatement({
+  name: 'write_team_budget',
+  text: `
+    INSERT INTO team_budgets AS b (team_id, monthly_limit_usd, credits) VALUES ($1, $2, $4)
+    ON CONFLICT (team_id) DO UPDATE SET updated_at = now(),
+      monthly_limit_usd = CASE WHEN $3::boolean THEN excluded.monthly_limit_usd ELSE b.monthly_limit_usd END,
+      credits = CASE WHEN $5::boolean THEN excluded.credits ELSE b.credits END`,
+  row: {},
+});
+
+/** Changes the limits that the request has, and returns the budget as it is now. */
+export async function updateTeamBudget(
+  db: Database,
+  by: Author & { readonly teamUid: string },
+  { monthly_limit_usd, credits }: UpdateTeamBudgetRequest,
+): Promise<TeamBudget> {
+  const { teamId, teamUid } = by;
+  return await db.transaction(async (tx) => {
+    await tx.query(lockBudget, [teamId]);
+    const before = await readTeamBudget(tx, teamId);
+    await tx.query(writeBudget, [
+      teamId,
+      monthly_limit_usd ?? null,
+      monthly_limit_usd !== undefined,
+      credits ?? null,
+      credits !== undefined,
+    ]);
+    const after = await readTeamBudget(tx, teamId);
+    const states = { before: limitsOf(before), after: limitsOf(after) };
+    await recordChange(tx, by, { action: 'budget.update', subject: { type: 'budget', uid: teamUid }, ...states });
+    return after;
+  });
+}
+
+const limitsOf = ({ monthly_limit_usd, credits }: TeamBudget) => ({ monthly_limit_usd, credits });
+
+/** Columns of `teamBudgetState`. */
+export interface TeamBudgetState {
+  readonly is_month_spent: boolean;
+  readonly is_out_of_credits: boolean;
+  readonly is_limited: boolean;
+}
+
+/** SQL: columns that say whether the team with the id `team` may still spend on models. */
+export const teamBudgetState = (team: string): string => `
+  coalesce((SELECT b.credits <= 0 FROM team_budgets b WHERE b.team_id = ${team}), false) AS is_out_of_credits,
+  coalesce((SELECT b.monthly_limit_usd <= coalesce((SELECT s.spent_usd FROM team_spend s WHERE s.team_id = ${team}
+      AND s.month = date_trunc('month', now() AT TIME ZONE 'UTC')::date), 0)
+    FROM team_budgets b WHERE b.team_id = ${team}), false) AS is_month_spent,
+  EXISTS (SELECT FROM team_budgets b WHERE b.team_id = ${team}
+    AND (b.credits IS NOT NULL OR b.monthly_limit_usd IS NOT NULL)) AS is_limited`;
+
+const readState = defineStatement({
+  name: 'read_team_budget_state',
+  text: `SELECT ${teamBudgetState('$1::uuid')}`,
+  row: { is_month_spent: boolean, is_out_of_credits: boolean, is_limited: boolean },
+});
+
+/** Returns true if the team may not spend anything more on models now. */
+export async function isTeamOutOfBudget(db: Queryable, teamId: string): Promise<boolean> {
+  const [state] = await db.query(readState, [teamId]);
+  return state !== undefined && (state.is_month_spent || state.is_out_of_credits);
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { openTestService } from '../../../test/service.ts';
+import type { ModelUsage } from './model-usage.ts';
+import { recordUsage } from './record-usage.ts';
+import { usageOfRuns } from './usage-of-run.ts';
+
+const service = await openTestService();
+const database = { db: service.deps.db };
+const creator = { kind: 'user', uid: 'someone' } as const;
+
+const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => ({
+  runId,
+  executionId: randomUUID(),
+  teamId: service.teamId,
+  ancestorIds: [],
+  creator,
+  executor: creator,
+  chargedUsd: changes.costUsd ?? 0.001043,
+  modelId: 'anthropic/claude-opus-5-5',
+  provider: 'anthropic',
+  requestId: randomUUID(),
+  inputTokens: 100,
+  outputTokens: 30,
+  cacheReadTokens: 40,
+  cacheWriteTokens: 7,
+  costUsd: 0.001043,
+  breakdown: { input: 0.0004, output: 0.0006, cacheRead: 0.000008, cacheWrite: 0.000035 },
+  status: 200,
+  durationMs: 12,
+  ...changes,
+});
+
+it('sums up tokens and costs of each run, in credits and in dollars', async () => {
+  const [first, second, idle] = [await service.newRun(), await service.newRun(), await service.newRun()];
+  await recordUsage(database.db, usage(first));
+  await recordUsage(database.db, usage(first));
+  await recordUsage(database.db, usage(second));
+  const sums = await usageOfRuns(database.db, [first, second, idle]);
+  expect(sums.get(first)).toEqual({
+    total_tokens: 354,
+    inference_cost: 0.2086,
+    inference_cost_usd: 0.002086,
+    inference_cost_breakdown_usd: {
+      input_cost_usd: 0.0008,
+      output_cost_usd: 0.0012,
+      input_cache_read_cost_usd: 0.000016,
+      input_cache_write_cost_usd: 0.00007,
+    },
+  });
+  expect(sums.get(second)?.total_tokens).toBe(177);
+  expect(sums.has(idle)).toBe(false);
+});
+
+it('stores a request that is recorded twice once', async () => {
+  const run = await service.newRun();
+  const once = usage(run);
+  await recordUsage(database.db, once);
+  await recordUsage(database.db, once);
+  expect((await usageOfRuns(database.db, [run])).get(run)?.total_tokens).toBe(177);
+});
+
+it('leaves the cost out where the price of one request is not known', async () => {
+  const run = await service.newRun();
+  await recordUsage(database.db, usage(run));
+  await recordUsage(database.db, usage(run, { costUsd: null, breakdown: null }));
+  expect((await usageOfRuns(database.db, [run])).get(run)).toEqual({ total_tokens: 354 });
+});
+
+it('counts a request without tokens as free where the price of its model is not known', async () => {
+  const run = await service.newRun();
+  const nothing = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    costUsd: null,
+    breakdown: null,
+  };
+  await recordUsage(database.db, usage(run, { ...nothing, status: 500 }));
+  await recordUsage(database.db, usage(run));
+  expect((await usageOfRuns(database.db, [run])).get(run)?.inference_cost_usd).toBe(0.001043);
+});
+
+it('returns an empty map for no runs', async () => {
+  expect(await usageOfRuns(database.db, [])).toEqual(new Map());
+});

@@ -1,0 +1,70 @@
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, numeric, uuid } from '../../platform/store/database/statement.ts';
+
+/**
+ * The requests to models in `request_usage` of a RunItem. `inference_cost` is in credits, which are US cents. Costs are absent where
+ * the cost of one request is not known.
+ */
+export interface RunUsage {
+  readonly total_tokens: number;
+  readonly inference_cost?: number;
+  readonly inference_cost_usd?: number;
+  readonly inference_cost_breakdown_usd?: {
+    readonly input_cost_usd: number;
+    readonly output_cost_usd: number;
+    readonly input_cache_read_cost_usd: number;
+    readonly input_cache_write_cost_usd: number;
+  };
+}
+
+/** Sums up the requests of each run. A request that used no tokens costs nothing, so it does not make the cost of its run unknown. */
+const sumRequests = defineStatement({
+  name: 'sum_model_requests_of_runs',
+  text: `SELECT run_id,
+      sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) AS tokens,
+      bool_or(input_cost_usd IS NULL AND input_tokens + output_tokens + cache_read_tokens + cache_write_tokens > 0) AS unknown,
+      coalesce(sum(input_cost_usd), 0) AS input,
+      coalesce(sum(output_cost_usd), 0) AS output,
+      coalesce(sum(cache_read_cost_usd), 0) AS cache_read,
+      coalesce(sum(cache_write_cost_usd), 0) AS cache_write
+    FROM model_requests WHERE run_id = ANY($1::uuid[]) GROUP BY run_id`,
+  row: {
+    run_id: uuid,
+    tokens: numeric,
+    unknown: boolean,
+    input: numeric,
+    output: numeric,
+    cache_read: numeric,
+    cache_write: numeric,
+  },
+});
+
+/** Rounds to nano-dollars, so that a sum of doubles is not shown as 0.30000000000000004. */
+const rounded = (usd: number): number => Math.round(usd * 1e9) / 1e9;
+
+/** Returns the present usage of each run. Runs that sent no request to a model are not in the map. */
+export async function usageOfRuns(database: Queryable, runIds: readonly string[]): Promise<Map<string, RunUsage>> {
+  const usage = new Map<string, RunUsage>();
+  if (runIds.length === 0) return usage;
+  for (const row of await database.query(sumRequests, [runIds])) {
+    const total_tokens = Number(row.tokens);
+    if (row.unknown) {
+      usage.set(row.run_id, { total_tokens });
+      continue;
+    }
+    const parts = {
+      input_cost_usd: rounded(Number(row.input)),
+      output_cost_usd: rounded(Number(row.output)),
+      input_cache_read_cost_usd: rounded(Number(row.cache_read)),
+      input_cache_write_cost_usd: rounded(Number(row.cache_write)),
+    };
+    const usd = rounded(Object.values(parts).reduce((sum, part) => sum + part, 0));
+    usage.set(row.run_id, {
+      total_tokens,
+      inference_cost: rounded(usd * 100),
+      inference_cost_usd: usd,
+      inference_cost_breakdown_usd: parts,
+    });
+  }
+  return usage;
+}

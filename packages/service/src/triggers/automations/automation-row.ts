@@ -1,0 +1,80 @@
+import type { AutomationTrigger } from '@runyard/contract/automations';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { OverlapPolicy } from '@runyard/contract/schedules';
+import { findTimeZone } from '@runyard/contract/time-zone';
+import {
+  boolean,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import type { WantedTrigger } from '../schedules/of-automation.ts';
+
+/** Columns of an automation, for statements. */
+export const automationRow = {
+  uid: text(),
+  factory_uid: text(),
+  team_id: uuid,
+  name: text(),
+  prompt: text(),
+  enabled: boolean,
+  /** Name of the agent in the factory; null: the foreman. */
+  agent: nullable(text()),
+  triggers: json<AutomationTrigger[]>(),
+  config: nullable(json<AmbientAgentConfig>()),
+  overlap: text<OverlapPolicy>(),
+  concurrency_key: nullable(text()),
+  creator_kind: text<RunActor['kind']>(),
+  creator_uid: text(),
+  editor_kind: text<RunActor['kind']>(),
+  editor_uid: text(),
+  /** Why the last run could not be created. */
+  last_spawn_error: nullable(text()),
+  spawn_failures: integer,
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+/** SQL of the columns; the automation is `a`. */
+export const automationColumns = Object.keys(automationRow)
+  .map((name) => `a.${name}`)
+  .join(', ');
+
+export type AutomationRow = Readonly<RowOf<{ name: string; text: string; row: typeof automationRow }>>;
+
+/** Names an automation to its team. */
+export interface AutomationAddress {
+  readonly teamId: string;
+  readonly factoryUid: string;
+  readonly automationUid: string;
+}
+
+/** Returns the UIDs of the webhooks that a trigger selects. */
+export function webhooksOf({ provider, filter }: AutomationTrigger): readonly string[] {
+  if (provider !== 'webhook') return [];
+  const ids: unknown = filter?.webhook_ids;
+  const list: unknown = Array.isArray(ids) ? ids : Reflect.get(Object(ids), 'in');
+  return Array.isArray(list) ? list.filter((id) => typeof id === 'string') : [];
+}
+
+/** Returns the schedules of the triggers of an automation. */
+export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): WantedTrigger[] =>
+  triggers.flatMap(({ provider, schedule }) =>
+    provider === 'schedule' && schedule
+      ? [
+          {
+            trigger_name: schedule.name ?? '',
+            cron_schedule: schedule.cron.trim(),
+            timezone: findTimeZone(schedule.timezone ?? 'UTC') ?? 'UTC',
+          },
+        ]
+      : [],
+  );
+
+/** Returns the person or agent that the runs of an automation are created as. */
+export const editorOf = ({ editor_kind: kind, editor_uid: uid }: AutomationRow): RunActor => ({ kind, uid });

@@ -1,0 +1,208 @@
+/** The automations of factories. */
+import type { CreateAutomationRequest } from '@runyard/contract/automations';
+import { maxFactoryAutomations } from '@runyard/contract/limits';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, integer, text, uuid } from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { newUid } from '../../team/access/teams/uid.ts';
+import { lockFactory } from '../factories/factories.ts';
+import { setSchedulesOfAutomation } from '../schedules/of-automation.ts';
+import {
+  type AutomationAddress,
+  type AutomationRow,
+  automationColumns,
+  automationRow,
+  schedulesOf,
+} from './automation-row.ts';
+import { type CheckDeps, type CheckOutcome, checkAutomation, type WantedAutomation } from './check.ts';
+
+const readAll = defineStatement({
+  name: 'read_automations_of_factory',
+  text: `
+    SELECT ${automationColumns} FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2
+    ORDER BY a.name COLLATE "C", a.uid`,
+  row: automationRow,
+});
+
+const readOne = defineStatement({
+  name: 'read_automation',
+  text: `SELECT ${automationColumns} FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2 AND a.uid = $3`,
+  row: automationRow,
+});
+
+/**
+ * Takes the strongest lock, which a delete or a new name needs. Taking it later could deadlock with a delivery, which
+ * first reads all automations that it feeds and then locks those that it starts.
+ */
+const lockOne = defineStatement({
+  name: 'lock_automation',
+  text: `
+    SELECT ${automationColumns} FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2 AND a.uid = $3
+    FOR UPDATE`,
+  row: automationRow,
+});
+
+/** $2: its name; $3: the automation that has the name already, or NULL. */
+const readOthers = defineStatement({
+  name: 'read_other_automations_of_factory',
+  text: `
+    SELECT count(*) AS count, coalesce(bool_or(name = $2), false) AS is_taken FROM automations
+    WHERE factory_uid = $1 AND uid IS DISTINCT FROM $3`,
+  row: { count: integer, is_taken: boolean },
+});
+
+const insert = defineStatement({
+  name: 'insert_automation',
+  text: `
+    INSERT INTO automations AS a (uid, factory_uid, team_id, name, prompt, enabled, triggers, config, overlap, concurrency_key, agent,
+      creator_kind, creator_uid, editor_kind, editor_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $13) RETURNING ${automationColumns}`,
+  row: automationRow,
+});
+
+const update = defineStatement({
+  name: 'update_automation',
+  text: `
+    UPDATE automations a SET name = $2, prompt = $3, enabled = $4, triggers = $5, config = $6, overlap = $7,
+      concurrency_key = $8, agent = $9, editor_kind = $10, editor_uid = $11, spawn_failures = 0, last_spawn_error = NULL,
+      updated_at = clock_timestamp()
+    WHERE a.uid = $1 RETURNING ${automationColumns}`,
+  row: automationRow,
+});
+
+const remove = defineStatement({
+  name: 'delete_automation',
+  text: 'DELETE FROM automations WHERE uid = $1 RETURNING uid',
+  row: { uid: text() },
+});
+
+const removeOrphans = defineStatement({
+  name: 'delete_waiting_starts_of_deleted_fires',
+  text: `
+    DELETE FROM automation_starts s WHERE s.automation_uid = $1 AND s.run_id IS NULL AND s.fire_id IS NOT NULL
+      AND NOT EXISTS (SELECT FROM schedule_fires f WHERE f.id = s.fire_id) RETURNING id`,
+  row: { id: uuid },
+});
+
+/**
+ * Returns the members that the audit log shows. For a prompt it shows only the length, because people write secrets
+ * into prompts.
+ */
+const stateOf = (row: AutomationRow) => ({
+  name: row.name,
+  factory_uid: row.factory_uid,
+  enabled: row.enabled,
+  agent: row.agent,
+  triggers: row.triggers,
+  overlap: row.overlap,
+  concurrency_key: row.concurrency_key,
+  editor: row.editor_uid,
+  prompt: `${row.prompt.length} characters`,
+  environment_id: row.config?.environment_id ?? null,
+});
+
+const subjectOf = ({ uid, name }: AutomationRow) => ({ type: 'automation', uid, name });
+
+/** Returns the values that the statements store, in their order. */
+const valuesOf = (wanted: WantedAutomation) => [
+  wanted.name,
+  wanted.prompt,
+  wanted.enabled,
+  JSON.stringify(wanted.triggers),
+  wanted.config && JSON.stringify(wanted.config),
+  wanted.overlap,
+  wanted.concurrency_key,
+  wanted.agent,
+];
+
+/** Gives the schedule triggers of a stored automation their next times. */
+async function setSchedules(tx: Queryable, row: AutomationRow, editor: RunActor): Promise<void> {
+  const { uid, team_id: teamId, name, enabled } = row;
+  await setSchedulesOfAutomation(tx, { uid, teamId, name, enabled, editor }, schedulesOf(row));
+  await tx.query(removeOrphans, [uid]);
+}
+
+/** Returns the automations of a factory, by name. */
+export const listAutomations = (db: Queryable, teamId: string, factoryUid: string): Promise<AutomationRow[]> =>
+  db.query(readAll, [teamId, factoryUid]);
+
+/** Returns an automation; null: the team has none with these UIDs. */
+export async function readAutomation(db: Queryable, address: AutomationAddress): Promise<AutomationRow | null> {
+  const [row] = await db.query(readOne, [address.teamId, address.factoryUid, address.automationUid]);
+  return row ?? null;
+}
+
+/** Why an automation was not stored. `no_factory`, `not_found`: 404. `too_many`, `taken`: 409. Others are those of a run's create. */
+export type AutomationFailure =
+  | { readonly kind: 'no_factory' | 'not_found' | 'too_many' | 'taken' }
+  | Exclude<CheckOutcome, { kind: 'ok' }>;
+
+export type AutomationOutcome = { readonly kind: 'stored'; readonly automation: AutomationRow } | AutomationFailure;
+
+/**
+ * Creates an automation, whose runs act as the author. After a failure the caller rolls the transaction back, or keeps
+ * its earlier changes.
+ */
+export async function createAutomation(
+  deps: CheckDeps,
+  tx: Queryable,
+  author: Author,
+  factoryUid: string,
+  request: CreateAutomationRequest,
+): Promise<AutomationOutcome> {
+  // The lock keeps the count and the name until the transaction ends.
+  if (!(await lockFactory(tx, author.teamId, factoryUid))) return { kind: 'no_factory' };
+  const [others] = await tx.query(readOthers, [factoryUid, request.name, null]);
+  if ((others?.count ?? 0) >= maxFactoryAutomations) return { kind: 'too_many' };
+  if (others?.is_taken) return { kind: 'taken' };
+  const checked = await checkAutomation(deps, tx, author, factoryUid, request);
+  if (checked.kind !== 'ok') return checked;
+  const { teamId, creator } = author;
+  const values = [newUid(), factoryUid, teamId, ...valuesOf(checked.wanted), creator.kind, creator.uid];
+  const [row] = await tx.query(insert, values);
+  if (!row) throw new Error('the automation was not inserted');
+  await setSchedules(tx, row, creator);
+  await recordChange(tx, author, { action: 'automation.create', subject: subjectOf(row), after: stateOf(row) });
+  return { kind: 'stored', automation: row };
+}
+
+/** Replaces an automation. Its runs act as the author from now on, and it begins a new count of failures. */
+export async function updateAutomation(
+  deps: CheckDeps,
+  tx: Queryable,
+  author: Author,
+  factoryUid: string,
+  automationUid: string,
+  request: CreateAutomationRequest,
+): Promise<AutomationOutcome> {
+  if (!(await lockFactory(tx, author.teamId, factoryUid))) return { kind: 'no_factory' };
+  const [stored] = await tx.query(lockOne, [author.teamId, factoryUid, automationUid]);
+  if (!stored) return { kind: 'not_found' };
+  const [others] = await tx.query(readOthers, [factoryUid, request.name, automationUid]);
+  if (others?.is_taken) return { kind: 'taken' };
+  const checked = await checkAutomation(deps, tx, author, factoryUid, request, stored);
+  if (checked.kind !== 'ok') return checked;
+  const { creator } = author;
+  const [row] = await tx.query(update, [automationUid, ...valuesOf(checked.wanted), creator.kind, creator.uid]);
+  if (!row) throw new Error('the automation was not updated');
+  await setSchedules(tx, row, creator);
+  const change = { action: 'automation.update', before: stateOf(stored), after: stateOf(row) } as const;
+  await recordChange(tx, author, { ...change, subject: subjectOf(row), ...(row.enabled ? {} : { endsAccess: true }) });
+  return { kind: 'stored', automation: row };
+}
+
+/** Deletes an automation, and the deliveries and fires that wait for it. False: the team has none with these UIDs. */
+export async function deleteAutomation(
+  tx: Queryable,
+  author: Author,
+  factoryUid: string,
+  automationUid: string,
+): Promise<boolean> {
+  const [stored] = await tx.query(lockOne, [author.teamId, factoryUid, automationUid]);
+  if (!stored) return false;
+  await tx.query(remove, [automationUid]);
+  const change = { action: 'automation.delete', before: stateOf(stored), endsAccess: true } as const;
+  await recordChange(tx, author, { ...change, subject: subjectOf(stored) });
+  return true;
+}

@@ -1,0 +1,97 @@
+import type { Automation } from '@runyard/contract/automations';
+import { isAvailableProvider } from '@runyard/contract/factory-files/schemas/triggers';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { mayStartRuns } from '../../team/access/may-start-runs.ts';
+import { readProfiles } from '../../team/access/profiles.ts';
+import { listFactoryAgents } from '../factories/agents.ts';
+import { readSchedulesOfAutomations, type TriggerRow } from '../schedules/of-automation.ts';
+import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
+import { type AutomationRow, editorOf, webhooksOf } from './automation-row.ts';
+import { missingAgent } from './run-request.ts';
+
+/** The factory of automations, and their schedules. */
+interface Parts {
+  readonly webhooks: readonly StoredWebhook[];
+  readonly schedules: readonly TriggerRow[];
+}
+
+/** Returns why triggers of an automation do not fire. */
+function problemsOfTriggers({ uid, enabled, triggers }: AutomationRow, { webhooks, schedules }: Parts): string[] {
+  return triggers.flatMap((trigger, index) => {
+    const at = `triggers[${index}]`;
+    if (!isAvailableProvider(trigger.provider)) return [`${at}: this service has no provider ${trigger.provider}`];
+    if (trigger.provider === 'github' && !webhooks.some(({ signature_scheme: scheme }) => scheme === 'github'))
+      return [`${at}: the factory has no webhook with the signature scheme github`];
+    if (trigger.provider === 'schedule') {
+      const name = trigger.schedule?.name ?? '';
+      const schedule = schedules.find((each) => each.automation_uid === uid && each.trigger_name === name);
+      return enabled && schedule?.enabled === false ? [`${at}: ${schedule.last_spawn_error}`] : [];
+    }
+    return webhooksOf(trigger).flatMap((webhookUid) => {
+      const webhook = webhooks.find((each) => each.uid === webhookUid);
+      if (!webhook) return [`${at}: the webhook ${webhookUid} was deleted`];
+      return webhook.enabled ? [] : [`${at}: the webhook ${webhookUid} is disabled`];
+    });
+  });
+}
+
+const toScheduleItem = (row: TriggerRow, isEnabled: boolean) => ({
+  schedule_id: row.id,
+  ...(row.trigger_name === '' ? {} : { name: row.trigger_name }),
+  cron: row.cron_schedule,
+  timezone: row.timezone,
+  next_run: isEnabled ? row.next_run_at : null,
+  last_ran: row.last_ran_at,
+});
+
+/** Returns the automations of one factory as the API shows them, in their order. */
+export async function toItems(
+  db: Queryable,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  rows: readonly AutomationRow[],
+): Promise<Automation[]> {
+  const webhooks = await listWebhooks(db, teamId, factoryUid);
+  const agents = new Set((await listFactoryAgents(db, factoryUid)).map(({ name }) => name));
+  const schedules = await readSchedulesOfAutomations(
+    db,
+    rows.map(({ uid }) => uid),
+  );
+  const creatorOf = ({ creator_kind: kind, creator_uid: uid }: AutomationRow) => ({ kind, uid });
+  const profileOf = await readProfiles(
+    db,
+    teamId,
+    rows.flatMap((row) => [creatorOf(row), editorOf(row)]),
+  );
+  const mayStart = await mayStartRuns(
+    db,
+    rows.map((row) => ({ teamId, ...editorOf(row) })),
+  );
+  return rows.map((row) => {
+    const problems = problemsOfTriggers(row, { webhooks, schedules });
+    const own = schedules.filter(({ automation_uid: uid }) => uid === row.uid);
+    if (row.agent !== null && !agents.has(row.agent)) problems.unshift(`agent: ${missingAgent(row.agent)}`);
+    if (!mayStart({ teamId, ...editorOf(row) })) problems.unshift(editorMayNot);
+    return {
+      uid: row.uid,
+      name: row.name,
+      prompt: row.prompt,
+      enabled: row.enabled,
+      ...(row.agent === null ? {} : { agent: row.agent }),
+      triggers: row.triggers,
+      ...(own.length > 0 ? { schedules: own.map((each) => toScheduleItem(each, row.enabled)) } : {}),
+      ...(row.config ? { config: row.config } : {}),
+      overlap: row.overlap,
+      ...(row.concurrency_key === null ? {} : { concurrency_key: row.concurrency_key }),
+      ...(problems.length > 0 ? { problems } : {}),
+      last_spawn_error: row.last_spawn_error,
+      created_at: row.created_at,
+      updated_at: row.updated_at,
+      created_by: profileOf(creatorOf(row)),
+      updated_by: profileOf(editorOf(row)),
+    };
+  });
+}
+
+/** Why an automation starts nothing after its editor has left the team or become a viewer. */
+export const editorMayNot =
+  'the one who last edited the automation may not start runs of the team any more; have somebody else save it';

@@ -1,0 +1,121 @@
+/** Shows how automations would handle a delivery, or a time of a schedule. Creates nothing. */
+import type { SimulatedStart } from '@runyard/contract/simulations';
+import { previewRun, type SubmitDeps } from '../../runs/runs/submit/submit.ts';
+import { mayStartRuns } from '../../team/access/may-start-runs.ts';
+import { readAgentOfRun } from '../factories/agents.ts';
+import type { TriggerRow } from '../schedules/of-automation.ts';
+import { reasonOf } from '../schedules/run-of-schedule.ts';
+import type { AcceptedDelivery } from '../webhooks/ingest/start-automations.ts';
+import { type AutomationRow, editorOf } from './automation-row.ts';
+import { disabledReason } from './failures.ts';
+import { editorMayNot } from './items.ts';
+import { laneOf } from './lane.ts';
+import { matcherOf } from './match.ts';
+import { missingAgent } from './run-request.ts';
+import { type EventOfRun, requestFor, sourceOf } from './spawn.ts';
+import { decideStart } from './starts.ts';
+
+/** A delivery that is not sent, or not again. */
+export type SimulatedDelivery = AcceptedDelivery & {
+  /** Why the sender of the delivery would get 404; absent: it would not. */
+  readonly refusal?: string;
+};
+
+/** An event for which a start is simulated. */
+type SimulatedEvent =
+  | { readonly kind: 'delivery'; readonly delivery: SimulatedDelivery }
+  | { readonly kind: 'time'; readonly schedule: TriggerRow };
+
+/** Returns how each automation would handle the delivery now. */
+export async function simulateStarts(
+  deps: SubmitDeps,
+  automations: readonly AutomationRow[],
+  delivery: SimulatedDelivery,
+): Promise<SimulatedStart[]> {
+  const match = matcherOf(delivery);
+  const starts: SimulatedStart[] = [];
+  for (const row of automations) {
+    const matching = match(row);
+    const named = { automation_id: row.uid, name: row.name };
+    starts.push(
+      matching.matched
+        ? { ...named, matched: true, ...(await simulateStart(deps, row, { kind: 'delivery', delivery })) }
+        : { ...named, matched: false, would_start: false, reason: matching.reason || 'no trigger selects the webhook' },
+    );
+  }
+  return starts;
+}
+
+/** Returns how an automation would handle a time of its schedule trigger now. */
+export async function simulateTime(
+  deps: SubmitDeps,
+  row: AutomationRow,
+  schedule: TriggerRow,
+): Promise<SimulatedStart> {
+  const start = await simulateStart(deps, row, { kind: 'time', schedule });
+  return { automation_id: row.uid, name: row.name, matched: true, ...start };
+}
+
+/** Returns why the event would not reach the automation; undefined if it would. */
+function refusalOf(row: AutomationRow, event: SimulatedEvent): string | undefined {
+  if (event.kind === 'delivery') return event.delivery.refusal;
+  const { enabled, last_spawn_error: error } = event.schedule;
+  return row.enabled && !enabled ? `the schedule is paused: ${error}` : undefined;
+}
+
+async function simulateStart(
+  deps: SubmitDeps,
+  row: AutomationRow,
+  event: SimulatedEvent,
+): Promise<Pick<SimulatedStart, 'would_start' | 'refusals' | 'run'>> {
+  const { db } = deps.executionDeps;
+  const actor = { teamId: row.team_id, creator: editorOf(row) };
+  const editor = { teamId: row.team_id, ...editorOf(row) };
+  const refusals: string[] = [];
+  const unreached = refusalOf(row, event);
+  if (unreached !== undefined) refusals.push(unreached);
+  if (!row.enabled) refusals.push(disabledReason(row));
+  if (!(await mayStartRuns(db, [editor]))(editor)) refusals.push(editorMayNot);
+  const decision = await decideStart(db, row, event.kind === 'time' ? null : laneOf(row, event.delivery.payload));
+  if (decision.kind !== 'start') refusals.push(`${decision.kind === 'wait' ? 'waits' : 'skipped'}: ${decision.reason}`);
+  const { team_id: teamId, factory_uid: factoryUid } = row;
+  const agent = await readAgentOfRun(db, { teamId, factoryUid }, row.agent ?? undefined);
+  if (!agent) {
+    refusals.push(`agent: ${missingAgent(row.agent ?? 'foreman')}`);
+    return { would_start: false, refusals };
+  }
+  const request = requestFor(row, agent, eventOf(event));
+  const preview = await previewRun(deps, { actor, request, source: sourceOf(event) });
+  const refused = preview.kind === 'ok' ? preview.refusal : preview;
+  if (refused) refusals.push(reasonOf(refused, (fault) => fault));
+  return {
+    would_start: refusals.length === 0,
+    ...(refusals.length === 0 ? {} : { refusals }),
+    ...(preview.kind === 'ok' ? { run: runOf(preview.run, event) } : {}),
+  };
+}
+
+function eventOf(event: SimulatedEvent): EventOfRun {
+  if (event.kind === 'delivery') return event;
+  const { id, name, cron_schedule: cronSchedule } = event.schedule;
+  return { kind: 'time', schedule: { id, name, cronSchedule } };
+}
+
+type Preview = Extract<Awaited<ReturnType<typeof previewRun>>, { kind: 'ok' }>;
+
+const runOf = ({ title, prompt, config, metadata }: Preview['run'], event: SimulatedEvent): SimulatedStart['run'] => ({
+  title,
+  prompt,
+  config,
+  metadata: { ...metadata },
+  attachments:
+    event.kind === 'time'
+      ? []
+      : [
+          {
+            file_name: 'event-payload.json',
+            mime_type: 'application/json',
+            size_bytes: event.delivery.body.length,
+          },
+        ],
+});

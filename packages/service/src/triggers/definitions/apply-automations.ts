@@ -1,0 +1,96 @@
+/** Changes the automations of a factory to match their definition. */
+import { CreateAutomationRequest } from '@runyard/contract/automations';
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { pathOf } from '@runyard/contract/factory-files/layout';
+import { plainMessage } from '@runyard/contract/plain-message';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import type { Author } from '../../team/access/audit/record.ts';
+import {
+  type AutomationFailure,
+  createAutomation,
+  deleteAutomation,
+  updateAutomation,
+} from '../automations/automations.ts';
+import { namesOfDeleted } from './apply-webhooks.ts';
+import { toAutomationMembers } from './automation-members.ts';
+import type { CheckDeps } from './check-configs.ts';
+import type { FaultList } from './fault-list.ts';
+import { differencesOfAutomation, type FactoryState, uidOf } from './state.ts';
+
+/** Input of the apply of automations. `uids`: the UIDs that the earlier definition had. */
+export interface AutomationsToApply {
+  readonly factoryUid: string;
+  readonly definition: FactoryDefinition;
+  readonly state: FactoryState;
+  readonly uids: Readonly<Record<string, string>>;
+}
+
+/** Adds a fault for each automation whose members the API would refuse. */
+export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
+  for (const automation of definition.automations) {
+    const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation), {
+      error: plainMessage,
+    });
+    for (const { path, message } of checked.error?.issues ?? []) {
+      const [member, ...rest] = path.map((part) => (typeof part === 'symbol' ? '' : part));
+      const at = member === 'concurrency_key' ? ['concurrencyKey'] : [member ?? '', ...rest];
+      faults.add(pathOf.automation(automation.name), at, message);
+    }
+  }
+}
+
+/** Creates, changes and deletes automations, and returns the UIDs by name. The caller rolls back if there are faults. */
+export async function applyAutomations(
+  deps: CheckDeps,
+  tx: Queryable,
+  by: Author,
+  { factoryUid, definition, state, uids }: AutomationsToApply,
+  faults: FaultList,
+): Promise<Record<string, string>> {
+  for (const name of namesOfDeleted(uids, definition.automations))
+    await deleteAutomation(tx, by, factoryUid, uidOf(uids, name));
+  const applied: [string, string][] = [];
+  for (const automation of definition.automations) {
+    const { name } = automation;
+    const wanted = toAutomationMembers(definition, automation);
+    const present = state.automations.get(uidOf(uids, name));
+    if (present && differencesOfAutomation(present, wanted).length === 0) {
+      applied.push([name, present.uid]);
+      continue;
+    }
+    const outcome = present
+      ? await updateAutomation(deps, tx, by, factoryUid, present.uid, wanted)
+      : await createAutomation(deps, tx, by, factoryUid, wanted);
+    if (outcome.kind !== 'stored') {
+      faults.add(pathOf.automation(name), [], messageOf(outcome));
+      continue;
+    }
+    applied.push([name, outcome.automation.uid]);
+    // Values of secrets are stored redacted. The automation would differ from its file for ever, and not do what the file says.
+    for (const { member } of differencesOfAutomation(outcome.automation, wanted))
+      faults.add(
+        pathOf.automation(name),
+        [member],
+        `${member}: contains the value of a secret of its runs; write the name of the secret instead, and change its value`,
+      );
+  }
+  return Object.fromEntries(applied);
+}
+
+function messageOf(failure: AutomationFailure): string {
+  switch (failure.kind) {
+    case 'taken':
+      return 'the factory has an automation of this name that no file defines; delete it, or take another name';
+    case 'too_many':
+      return 'the factory would have too many automations; delete others first';
+    case 'invalid':
+      return failure.faults.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    case 'forbidden':
+    case 'not_available':
+    case 'model_outage':
+      return failure.detail;
+    case 'no_factory':
+    case 'not_found':
+      throw new Error('the factory or its automation is gone, although the factory is locked');
+  }
+}

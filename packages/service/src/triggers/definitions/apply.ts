@@ -1,0 +1,197 @@
+/** Applies definitions to factories: whole or not at all. */
+import { isDeepStrictEqual } from 'node:util';
+import type {
+  ApplyDefinitionRequest,
+  ApplyDefinitionResponse,
+  FactoryChange,
+} from '@runyard/contract/factory-definitions';
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { compare, type DefinitionFault } from '@runyard/contract/factory-files/faults';
+import { pathOf } from '@runyard/contract/factory-files/layout';
+import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/contract/factory-files/plan-changes';
+import { type ReadDefinition, readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { storedFiles } from '@runyard/contract/factory-files/stored-files';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { replaceFactoryAgents } from '../factories/agents.ts';
+import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
+import { lockPartsOfFactory } from '../factories/lock-parts.ts';
+import { applyAutomations, checkAutomations } from './apply-automations.ts';
+import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
+import { checkAvailable } from './check-available.ts';
+import { type CheckDeps, checkConfigs } from './check-configs.ts';
+import { toFactoryAgent, toFactoryMembers } from './configs.ts';
+import { type FaultList, makeFaultList } from './fault-list.ts';
+import { checkSkills } from './skills.ts';
+import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
+import {
+  noteCommit,
+  readRepositoryOfFactory,
+  readStoredDefinition,
+  type StoredFile,
+  writeStoredDefinition,
+} from './stored.ts';
+
+export interface DefinitionDeps extends CheckDeps {
+  readonly db: Database;
+}
+
+/** Outcome of an apply, each with the HTTP status that it becomes. */
+export type ApplyOutcome =
+  /** 200 */
+  | { readonly kind: 'applied'; readonly response: ApplyDefinitionResponse }
+  /** 404 */
+  | { readonly kind: 'no_factory' }
+  /** 409: the version that is stored. */
+  | { readonly kind: 'other_version'; readonly version: number }
+  /** 409: the factory takes its definition from this repository. */
+  | { readonly kind: 'has_source'; readonly repository: string }
+  /** Only of a sync: the source has changed meanwhile, or another sync has started. */
+  | { readonly kind: 'superseded' }
+  /** 422, by file, line and column. */
+  | { readonly kind: 'faulty'; readonly faults: readonly DefinitionFault[] };
+
+/** The commit of the files. */
+export interface FromCommit {
+  readonly commit: string;
+  /**
+   * Records the outcome as one of the transaction's last statements. False: the sync may not store anything any more.
+   */
+  keep(tx: Queryable): Promise<boolean>;
+}
+
+/** Thrown to roll the transaction back and return an outcome. */
+class NotKept extends Error {
+  readonly outcome: ApplyOutcome;
+  constructor(outcome: ApplyOutcome) {
+    super('rolled back');
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * Applies the definition of a factory in one transaction, as the person who asks. A dry run does all of it and rolls
+ * back, so it finds the same faults. Two applies of one factory wait for each other. A factory with a source accepts
+ * only files `from` it.
+ */
+export async function applyDefinition(
+  deps: DefinitionDeps,
+  by: Author,
+  factoryUid: string,
+  request: ApplyDefinitionRequest,
+  from?: FromCommit,
+): Promise<ApplyOutcome> {
+  if (!(await readFactory(deps.db, by.teamId, factoryUid))) return { kind: 'no_factory' };
+  const read = readDefinition(request.files);
+  if (!read.ok) return { kind: 'faulty', faults: read.faults };
+  const files = storedFiles(request.files).toSorted((a, b) => compare(a.path, b.path));
+  try {
+    return await deps.db.transaction(async (tx) => {
+      const outcome = await applyWithin(deps, tx, by, { factoryUid, read, files, request, from });
+      if (outcome.kind !== 'applied' || request.dry_run) throw new NotKept(outcome);
+      return outcome;
+    });
+  } catch (error) {
+    if (error instanceof NotKept) return error.outcome;
+    throw error;
+  }
+}
+
+interface Apply {
+  readonly factoryUid: string;
+  readonly read: Extract<ReadDefinition, { ok: true }>;
+  readonly files: readonly StoredFile[];
+  readonly request: ApplyDefinitionRequest;
+  readonly from: FromCommit | undefined;
+}
+
+async function applyWithin(
+  deps: CheckDeps,
+  tx: Queryable,
+  by: Author,
+  { factoryUid, read, files, request, from }: Apply,
+): Promise<ApplyOutcome> {
+  const { teamId } = by;
+  const { definition, notices } = read;
+  const factory = { teamId, factoryUid };
+  if (!(await lockFactory(tx, teamId, factoryUid))) return { kind: 'no_factory' };
+  const repository = from || request.dry_run ? null : await readRepositoryOfFactory(tx, factoryUid);
+  if (repository !== null) return { kind: 'has_source', repository };
+  const stored = await readStoredDefinition(tx, teamId, factoryUid);
+  const version = stored?.version ?? 0;
+  if ((request.expected_version ?? version) !== version) return { kind: 'other_version', version };
+  const before = stored ? definitionOf(stored.files) : undefined;
+  const uids = stored?.uids ?? noUids;
+  const faults = makeFaultList(read);
+  checkAvailable(definition, faults);
+  checkSkills(definition, faults);
+  checkAutomations(definition, faults);
+  await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
+
+  // From here on deliveries wait. Webhooks and automations also change, and go, without the lock of their factory.
+  await lockPartsOfFactory(tx, factoryUid);
+  const state = await readFactoryState(tx, deps.vault, factory);
+  const secrets = await readTeamSecrets(tx, deps.vault, teamId, definition);
+  const plan = planChanges(before, definition);
+  const drift = before ? driftOf(state, before, uids, await readTeamSecrets(tx, deps.vault, teamId, before)) : [];
+
+  const webhooks: WebhooksToApply = { factory, definition, state, uids: uids.webhooks, secrets };
+  addRefusals(plan, faults);
+  checkWebhooks(webhooks, faults);
+  checkWebhookIds(webhooks, faults);
+  if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
+
+  if ((await defineFactory(tx, factory, toFactoryMembers(definition))) === 'taken')
+    faults.add('factory.yaml', ['alias'], 'another factory of the team has this alias');
+  const agents = definition.agents.map((agent) => toFactoryAgent(agent, definition, factoryUid));
+  await replaceFactoryAgents(tx, factoryUid, agents);
+  const applied = {
+    webhooks: await applyWebhooks(tx, deps.vault, by, webhooks, faults),
+    automations: await applyAutomations(
+      deps,
+      tx,
+      by,
+      { factoryUid, definition, state, uids: uids.automations },
+      faults,
+    ),
+  };
+  if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
+  if (from && !request.dry_run && !(await from.keep(tx))) return { kind: 'superseded' };
+  const changes = toChanges(plan.changes);
+  const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices] };
+  // In a repository that has other files too, most commits change nothing here.
+  if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
+    await noteCommit(tx, factoryUid, from.commit);
+    return { kind: 'applied', response: { ...answer, version } };
+  }
+  await recordChange(tx, by, {
+    action: 'factory.apply',
+    subject: { type: 'factory', uid: factoryUid, name: definition.factory.name },
+    before: { version },
+    after: { version: version + 1, ...(from ? { commit: from.commit } : {}) },
+  });
+  const next = request.dry_run ? version : version + 1;
+  await writeStoredDefinition(tx, factoryUid, {
+    version: next,
+    files: [...files],
+    uids: applied,
+    applied_by_uid: by.creator.uid,
+    commit_id: from?.commit ?? null,
+  });
+  return { kind: 'applied', response: { ...answer, version: next } };
+}
+
+/** Returns a stored definition; undefined: the format has changed, and its files cannot be read any more. */
+export function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
+  const read = readDefinition(files);
+  return read.ok ? read.definition : undefined;
+}
+
+/** Returns the changes in the form of the answer. */
+export const toChanges = (changes: readonly PlannedChange[]): FactoryChange[] =>
+  changes.map((change) => (change.action === 'change' ? { ...change, members: [...change.members] } : { ...change }));
+
+function addRefusals({ refusals }: ChangePlan, faults: FaultList): void {
+  for (const { kind, name, message } of refusals)
+    faults.add(kind === 'webhook' ? pathOf.webhook(name) : 'factory.yaml', [], message);
+}

@@ -1,0 +1,121 @@
+/** Checks that the runs of a definition could be created now, by the person who applies it. */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { DefinedAgent, FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { pathOf } from '@runyard/contract/factory-files/layout';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { checkRunRequest, maxConfigLength } from '../../runs/runs/submit/request.ts';
+import type { Author } from '../../team/access/audit/record.ts';
+import type { Models } from '../../team/models/models.ts';
+import { configOfRun, type Execution } from './configs.ts';
+import type { FaultList } from './fault-list.ts';
+
+export interface CheckDeps {
+  readonly models: Models;
+  readonly vault: Vault;
+}
+
+/** A file that may set a member, and the place of the member in it. */
+interface Place {
+  readonly file: string;
+  readonly base: readonly string[];
+  readonly members: Execution;
+}
+
+/** Adds a fault for each environment, model, harness, secret and MCP server that files name and runs cannot use. */
+export async function checkConfigs(
+  { models, vault }: CheckDeps,
+  tx: Queryable,
+  by: Author,
+  { definition, factoryUid }: { readonly definition: FactoryDefinition; readonly factoryUid: string },
+  faults: FaultList,
+): Promise<void> {
+  const { factory, agents, automations } = definition;
+  const ofFactory: Place[] = [
+    { file: 'factory.yaml', base: ['agentDefaults'], members: factory.agentDefaults },
+    { file: 'factory.yaml', base: [], members: factory },
+  ];
+  // Most runs of a factory have the same configuration except for the prompt of their agent, of which only the length matters.
+  const known = new Map<string, readonly Problem[]>();
+  const reported = new Set<string>();
+  const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {
+    const isLarge = JSON.stringify(config).length > maxConfigLength;
+    const key = JSON.stringify({ ...config, base_prompt: isLarge });
+    const problems = known.get(key) ?? (await problemsOf({ models, vault }, tx, by, config));
+    known.set(key, problems);
+    for (const { path, message } of problems) {
+      const { file, at } = placeOf(path, [...own, ...ofFactory]);
+      const place = `${file} ${at.join('.')} ${message}`;
+      if (!reported.has(place)) faults.add(file, at, message);
+      reported.add(place);
+    }
+  };
+  for (const agent of agents) await check(configOfRun(definition, factoryUid, agent), [ofAgent(agent)]);
+  for (const automation of automations) {
+    const agent = agentOf(definition, automation.agent);
+    if (!agent) continue;
+    const own = { file: pathOf.automation(automation.name), base: [], members: automation };
+    await check(configOfRun(definition, factoryUid, agent, automation), [own, ofAgent(agent)]);
+  }
+}
+
+const ofAgent = (agent: DefinedAgent): Place => ({ file: pathOf.agent(agent.name), base: [], members: agent });
+
+/** Returns the agent of this name, or the foreman. */
+export const agentOf = ({ agents }: FactoryDefinition, name: string | undefined): DefinedAgent | undefined =>
+  agents.find((agent) => (name === undefined ? agent.agentType === 'FOREMAN' : agent.name === name));
+
+interface Problem {
+  /** Path in the configuration of a run, without `config.`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: AmbientAgentConfig): Promise<Problem[]> {
+  const checked = await checkRunRequest({ db, ...deps }, by, { prompt: 'Check.', config }, 'API');
+  switch (checked.kind) {
+    case 'ok':
+    // An outage ends without a change of the files.
+    case 'model_outage':
+      return [];
+    case 'invalid':
+      return checked.faults.map(({ path, message }) => ({ path: path.replace(/^config\.?/, ''), message }));
+    case 'forbidden':
+    case 'not_available':
+      return [{ path: memberOfDetail(checked.detail), message: checked.detail }];
+  }
+}
+
+/** Returns the member that a refusal is about, by its sentence. */
+function memberOfDetail(detail: string): string {
+  if (detail.startsWith('config.secrets')) return 'secrets';
+  return /environment/i.test(detail) ? 'environment_id' : 'mcp_servers';
+}
+
+type ExecutionKey = keyof Execution;
+
+/** Members of a configuration, each with the keys of the files that set it. */
+const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
+  model_id: ['model', 'harness'],
+  harness: ['harness', 'model'],
+  environment_id: ['environmentId'],
+  runner_config: ['runner'],
+  secrets: ['secrets'],
+  skills: ['skills'],
+  skill_spec: ['skills'],
+  mcp_servers: ['mcpServers'],
+  worker_host: ['workerHost'],
+};
+
+/** Returns the first place that sets the member, from the most specific file on. */
+function placeOf(path: string, places: readonly Place[]): { readonly file: string; readonly at: readonly string[] } {
+  const keys = keysOf[path.split('.')[0] ?? ''] ?? [];
+  for (const { file, base, members } of places)
+    for (const key of keys) {
+      if (members[key] === undefined || members[key] === null) continue;
+      const isModelOfHarness = key === 'harness' && path === 'model_id';
+      if (isModelOfHarness && !members.harness?.model) continue;
+      return { file, at: [...base, key, ...(isModelOfHarness ? ['model'] : [])] };
+    }
+  return { file: places[0]?.file ?? 'factory.yaml', at: [] };
+}

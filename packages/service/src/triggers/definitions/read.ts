@@ -1,0 +1,35 @@
+import type { FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { readProfiles } from '../../team/access/profiles.ts';
+import { definitionOf, toChanges } from './apply.ts';
+import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from './state.ts';
+import { readStoredDefinition } from './stored.ts';
+
+/**
+ * Returns the last applied definition, and how the factory differs from it now. Null: no definition was applied, or the
+ * team has no such factory.
+ */
+export async function readFactoryDefinition(
+  db: Queryable,
+  vault: Vault,
+  factory: FactoryAddress,
+): Promise<FactoryDefinitionItem | null> {
+  const { teamId, factoryUid } = factory;
+  const stored = await readStoredDefinition(db, teamId, factoryUid);
+  if (!stored) return null;
+  const { version, files, applied_at, uids, commit_id } = stored;
+  const definition = definitionOf(files);
+  const secrets = definition ? await readTeamSecrets(db, vault, teamId, definition) : new Map();
+  const drift = definition ? driftOf(await readFactoryState(db, vault, factory), definition, uids, secrets) : [];
+  const actor = { kind: 'user', uid: stored.applied_by_uid } as const;
+  const profileOf = await readProfiles(db, teamId, [actor]);
+  return {
+    version,
+    files,
+    applied_at,
+    ...(commit_id === null ? {} : { commit: commit_id }),
+    applied_by: profileOf(actor),
+    drift: toChanges(drift),
+  };
+}

@@ -1,0 +1,54 @@
+/** The skills that a definition contains itself. */
+import { definedSkillSpec, isSkillPath } from '@runyard/contract/factory-files/defined-skill';
+import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, integer, json } from '../../platform/store/database/statement.ts';
+import { bundleOf, type ReadDefinedSkill } from '../../team/skills/defined.ts';
+import type { FaultList } from './fault-list.ts';
+import type { StoredFile } from './stored.ts';
+
+const nameOf = (path: string): string => path.split('/').at(-2) ?? '';
+
+/** Returns the specs of the skills of an agent: its own, and those of all agents unless it has one with the same name. */
+export function skillsOfAgent({ skills }: FactoryDefinition, factoryUid: string, agent: string): string[] {
+  const paths = skills.map(({ path }) => path).filter(isSkillPath);
+  const own = paths.filter((path) => path.startsWith(`agents/${agent}/`));
+  const names = new Set(own.map(nameOf));
+  const shared = paths.filter((path) => path.startsWith('skills/') && !names.has(nameOf(path)));
+  return [...own, ...shared].map((path) => definedSkillSpec({ factoryUid, path }));
+}
+
+/** Milliseconds for the front matter of all skills. Each usually takes less than one, and a hostile one 100. */
+const parseMs = 3_000;
+
+/** Adds a fault for each SKILL.md that no run could use. */
+export function checkSkills({ skills }: FactoryDefinition, faults: FaultList): void {
+  const until = performance.now() + parseMs;
+  for (const { path } of skills.filter((file) => isSkillPath(file.path))) {
+    const isLate = performance.now() > until;
+    const late = 'was not read, because the front matter of other skills takes too long to read';
+    const bundle = isLate ? late : bundleOf(path, skills);
+    if (typeof bundle === 'string') faults.add(path, [], bundle);
+  }
+}
+
+const readFiles = defineStatement({
+  name: 'read_skill_of_definition',
+  text: `
+    SELECT d.version, coalesce((
+      SELECT jsonb_agg(f) FROM jsonb_array_elements(d.files) AS f WHERE starts_with(f ->> 'path', $3)
+    ), '[]') AS files
+    FROM factory_definitions d JOIN factories o ON o.uid = d.factory_uid WHERE o.team_id = $1 AND o.uid = $2`,
+  row: { version: integer, files: json<StoredFile[]>() },
+});
+
+/** Returns the function that reads skills of definitions. */
+export const definedSkillsWith =
+  (db: Queryable): ReadDefinedSkill =>
+  async (teamId, { factoryUid, path }) => {
+    const folder = path.slice(0, -'SKILL.md'.length);
+    const [found] = await db.query(readFiles, [teamId, factoryUid, folder]);
+    if (!found?.files.some((file) => file.path === path)) return null;
+    const { version, files } = found;
+    return { version, files: files.map((file) => ({ path: file.path, text: file.content })) };
+  };

@@ -1,0 +1,87 @@
+/** Reads definitions from the code host, a bounded number at a time. */
+import type { Repository } from '@runyard/contract/environments';
+import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import { storedFiles } from '@runyard/contract/factory-files/stored-files';
+import type { FactorySyncFault } from '@runyard/contract/factory-sources';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import { makeGate } from '../../../team/skills/gate.ts';
+import { Unreadable } from '../../../team/skills/git/unreadable.ts';
+import { openRemote } from '../../../team/skills/git/upload-pack.ts';
+import type { StoredFile } from '../stored.ts';
+import { readSourceFiles } from './read-files.ts';
+
+/** The place of a definition, and the person for whom it is read. */
+export interface Place {
+  readonly teamId: string;
+  readonly creator: RunActor;
+  readonly repository: Repository;
+  /** Null: the default branch. */
+  readonly branch: string | null;
+  readonly folder: string;
+}
+
+/** `known`: the branch is at the commit that the caller knows, and no file was read. */
+export type SourceRead =
+  | { readonly kind: 'files'; readonly commit: string; readonly files: StoredFile[] }
+  | { readonly kind: 'known'; readonly commit: string }
+  | { readonly kind: 'faulty'; readonly commit: string; readonly errors: readonly FactorySyncFault[] }
+  | { readonly kind: 'unreadable'; readonly message: string };
+
+export interface SourceReader {
+  /** Reads the files of the branch's present commit, unless `isKnown` returns true for the commit. */
+  read(place: Place, signal: AbortSignal, isKnown?: (commit: string) => Promise<boolean>): Promise<SourceRead>;
+}
+
+export interface ReaderOptions {
+  readonly codeHosts: Pick<CodeHosts, 'urlOf' | 'credentialForCaller'>;
+  /** Folder for repositories while they are read. */
+  readonly folder: string;
+  /** Time for one repository, milliseconds. */
+  readonly readMs?: number;
+  /** Largest pack of a commit. */
+  readonly maxPackBytes?: number;
+}
+
+const limits = { total: 4, perTeam: 2, waitingPerTeam: 10, waitMs: 10_000 };
+
+/** Creates the reader without opening a connection. */
+export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBytes }: ReaderOptions): SourceReader {
+  const gate = makeGate(limits);
+  return {
+    read: async (place, signal, isKnown = async () => false) => {
+      const { teamId, creator, repository, branch } = place;
+      const clone = codeHosts.urlOf(repository);
+      const outcome = await gate
+        .run({ teamId, key: clone.href }, async (): Promise<SourceRead> => {
+          const chosen = await codeHosts.credentialForCaller({ teamId, creator }, repository);
+          if (chosen.kind === 'unusable' || chosen.kind === 'unavailable')
+            return { kind: 'unreadable', message: chosen.message };
+          const within = AbortSignal.any([signal, AbortSignal.timeout(readMs)]);
+          const size = maxPackBytes === undefined ? {} : { maxPackBytes };
+          const remote = await openRemote({ repository, clone, chosen, signal: within, ...size });
+          const commit = await remote.readHead(branch ?? undefined);
+          if (await isKnown(commit)) return { kind: 'known', commit };
+          const read = await readSourceFiles({ remote, commit, folder: place.folder, parent: folder, signal: within });
+          if (!read.ok) return { kind: 'faulty', commit, errors: toSyncFaults(read.faults) };
+          const checked = readDefinition(read.files);
+          if (!checked.ok) return { kind: 'faulty', commit, errors: toSyncFaults(checked.faults) };
+          return { kind: 'files', commit, files: storedFiles(read.files) };
+        })
+        .catch((error: unknown): SourceRead => {
+          if (error instanceof Unreadable) return { kind: 'unreadable', message: error.message };
+          throw error;
+        });
+      if (outcome !== 'busy') return outcome;
+      return {
+        kind: 'unreadable',
+        message: 'Too many repositories are being read at the moment. Try again in a minute.',
+      };
+    },
+  };
+}
+
+/** Returns faults as the API names their members. */
+export const toSyncFaults = (
+  faults: readonly (Omit<FactorySyncFault, 'path'> & { readonly file: string })[],
+): FactorySyncFault[] => faults.map(({ file, ...fault }) => ({ path: file, ...fault }));

@@ -1,0 +1,268 @@
+/** The sources of factories, and the claims of their syncs. */
+import { randomUUID } from 'node:crypto';
+import type { FactorySyncFault, FactorySyncOutcome } from '@runyard/contract/factory-sources';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import type { Transaction } from '../../../platform/store/database/transaction.ts';
+
+/** Seconds after which another process may sync: longer than waiting, reading and applying take together. */
+const claimSeconds = 120;
+/** Seconds between two syncs of one factory that pushes bring forward. */
+const pushSeconds = 5;
+/** Sources that one round of a process syncs at the same time. */
+const batchSize = 4;
+
+/** How a sync ended, as it is stored. */
+export type StoredOutcome = Exclude<FactorySyncOutcome, 'superseded'>;
+
+const row = {
+  factory_uid: text(),
+  team_id: uuid,
+  owner: text(),
+  repo: text(),
+  branch: nullable(text()),
+  folder: text(),
+  poll_interval_seconds: integer,
+  set_by_uid: text(),
+  set_at: timestamp,
+  due_at: timestamp,
+  checked_at: nullable(timestamp),
+  applied_commit: nullable(text()),
+  last_outcome: nullable(text<StoredOutcome>()),
+  last_at: nullable(timestamp),
+  last_commit: nullable(text()),
+  last_message: nullable(text()),
+  last_faults: nullable(json<FactorySyncFault[]>()),
+};
+
+const columns = Object.keys(row)
+  .map((column) => `s.${column}`)
+  .join(', ');
+
+export type SourceRow = RowOf<typeof readOne>;
+
+const readOne = defineStatement({
+  name: 'read_source_of_factory',
+  text: `SELECT ${columns} FROM factory_sources s WHERE s.team_id = $1 AND s.factory_uid = $2`,
+  row,
+});
+
+/** Removes the claim. A running sync of the earlier source loses its claim, so it stores nothing. */
+const write = defineStatement({
+  name: 'write_source_of_factory',
+  text: `
+    INSERT INTO factory_sources AS s (claim, team_id, factory_uid, owner, repo, branch, folder, poll_interval_seconds, set_by_uid,
+      claimed_at, claimed_until, due_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp(), clock_timestamp() + interval '${claimSeconds} seconds',
+      clock_timestamp() + $8::integer * interval '1 second')
+    ON CONFLICT (factory_uid) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, branch = excluded.branch,
+      folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, set_by_uid = excluded.set_by_uid,
+      set_at = clock_timestamp(), due_at = excluded.due_at, claim = excluded.claim, claimed_at = excluded.claimed_at,
+      claimed_until = excluded.claimed_until, checked_at = NULL, applied_commit = NULL,
+      last_outcome = NULL, last_at = NULL, last_commit = NULL, last_message = NULL, last_faults = NULL
+    RETURNING ${columns}`,
+  row,
+});
+
+const remove = defineStatement({
+  name: 'delete_source_of_factory',
+  text: `DELETE FROM factory_sources WHERE factory_uid = $1 RETURNING owner || '/' || repo AS repository`,
+  row: { repository: text() },
+});
+
+/** SQL: begins a claim of the row, whose id is $1. The next look is due after the interval, plus or minus 10 %. */
+const claiming = `
+  claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '${claimSeconds} seconds',
+  due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second'`;
+
+/** SQL: the next look is due, or the process that had the claim was killed. */
+const isDue = '(s.due_at <= clock_timestamp() OR s.claim IS NOT NULL)';
+const isFree = '(s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp())';
+
+/** Claims one source of each team, so that the slow repositories of a team do not delay other teams. */
+/** Finds a source that is due. Reads the index in its order, because no condition on the time alone finds a claim that has ended. */
+export const dueSources = defineStatement({
+  name: 'find_due_sources',
+  text: `SELECT FROM factory_sources s WHERE ${isDue} AND ${isFree} ORDER BY s.due_at LIMIT 1`,
+  row: {},
+});
+
+const claimDue = defineStatement({
+  name: 'claim_due_sources',
+  text: `
+    WITH due AS (
+      SELECT s.factory_uid, row_number() OVER (PARTITION BY s.team_id ORDER BY s.due_at) AS place, s.due_at FROM factory_sources s
+      WHERE ${isDue} AND ${isFree}
+        AND NOT EXISTS (SELECT FROM factory_sources o WHERE o.team_id = s.team_id AND o.claimed_until > clock_timestamp())
+    ), free AS (
+      SELECT s.factory_uid FROM factory_sources s
+      WHERE s.factory_uid IN (SELECT factory_uid FROM due WHERE place = 1 ORDER BY due_at LIMIT ${batchSize})
+        AND ${isDue} AND ${isFree} FOR UPDATE SKIP LOCKED
+    )
+    UPDATE factory_sources s SET ${claiming} FROM free WHERE s.factory_uid = free.factory_uid RETURNING ${columns}`,
+  row,
+});
+
+const claimOne = defineStatement({
+  name: 'claim_source_of_factory',
+  text: `UPDATE factory_sources s SET ${claiming} WHERE s.team_id = $2 AND s.factory_uid = $3 AND ${isFree} RETURNING ${columns}`,
+  row,
+});
+
+/** Guards that only the present sync of the present source stores an outcome. */
+const finish = defineStatement({
+  name: 'finish_sync_of_source',
+  text: `
+    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(), last_at = clock_timestamp(),
+      last_outcome = $3, last_commit = $4, last_message = $5, last_faults = $6,
+      applied_commit = CASE WHEN $3 = 'applied' THEN $4 ELSE applied_commit END
+    WHERE factory_uid = $1 AND claim = $2 RETURNING factory_uid`,
+  row: { factory_uid: text() },
+});
+
+/** SQL: the commit $3 is applied, and the problem of the last sync has gone. */
+const isInForceAgain = `(applied_commit = $3 AND last_outcome <> 'applied' AND NOT (last_outcome = 'faulty' AND last_commit = $3))`;
+
+const finishUnchanged = defineStatement({
+  name: 'finish_look_at_source',
+  text: `
+    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(),
+      last_at = CASE WHEN ${isInForceAgain} THEN clock_timestamp() ELSE last_at END,
+      last_commit = CASE WHEN ${isInForceAgain} THEN $3 ELSE last_commit END,
+      last_message = CASE WHEN ${isInForceAgain} THEN NULL ELSE last_message END,
+      last_faults = CASE WHEN ${isInForceAgain} THEN NULL ELSE last_faults END,
+      last_outcome = CASE WHEN ${isInForceAgain} THEN 'applied' ELSE last_outcome END
+    WHERE factory_uid = $1 AND claim = $2`,
+  row: {},
+});
+
+/** $2, $3: owner and repository, in any case. $4: branch. $5: whether it is the default branch. Takes no lock where nothing changes. */
+const bringForward = defineStatement({
+  name: 'bring_sync_of_source_forward',
+  text: `
+    UPDATE factory_sources SET due_at = greatest(clock_timestamp(), claimed_at + interval '${pushSeconds} seconds')
+    WHERE factory_uid = $1 AND lower(owner) = lower($2) AND lower(repo) = lower($3)
+      AND CASE WHEN branch IS NULL THEN $5 ELSE branch = $4 END
+      AND due_at > greatest(clock_timestamp(), claimed_at + interval '${pushSeconds} seconds')`,
+  row: {},
+});
+
+const release = defineStatement({
+  name: 'release_claim_of_source',
+  text: `
+    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, due_at = clock_timestamp() WHERE factory_uid = $1 AND claim = $2`,
+  row: {},
+});
+
+const readIsOld = defineStatement({
+  name: 'read_whether_sync_is_old',
+  text: `SELECT $1::timestamptz < clock_timestamp() - $2 * interval '1 second' AS is_old`,
+  row: { is_old: boolean },
+});
+
+/** Returns the source of a factory; null: it has none, or the team has no such factory. */
+export async function readSource(db: Queryable, teamId: string, factoryUid: string): Promise<SourceRow | null> {
+  return (await db.query(readOne, [teamId, factoryUid]))[0] ?? null;
+}
+
+/** A source as it shall be. */
+export type WantedSource = Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds'>;
+
+/**
+ * Stores the source of a factory, which the caller has locked, and claims it. A sync in progress stores nothing any
+ * more.
+ */
+export async function writeSource(
+  tx: Queryable,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  wanted: WantedSource,
+  setByUid: string,
+): Promise<ClaimedSource> {
+  const claim = randomUUID();
+  const { owner, repo, branch, folder, poll_interval_seconds: interval } = wanted;
+  const values = [claim, teamId, factoryUid, owner, repo, branch, folder, interval, setByUid];
+  const [source] = await tx.query(write, values);
+  if (!source) throw new Error('the source was not stored');
+  return { source, claim };
+}
+
+/** Deletes the source of a factory, which the caller has locked, and returns owner/repo; null: it has none. */
+export async function removeSource(tx: Queryable, factoryUid: string): Promise<string | null> {
+  return (await tx.query(remove, [factoryUid]))[0]?.repository ?? null;
+}
+
+/** A source with the claim of its sync. */
+export interface ClaimedSource {
+  readonly source: SourceRow;
+  readonly claim: string;
+}
+
+/** Claims sources that are due, each for one sync of one process. */
+export async function claimDueSources(db: Queryable): Promise<ClaimedSource[]> {
+  const claim = randomUUID();
+  return (await db.query(claimDue, [claim])).map((source) => ({ source, claim }));
+}
+
+/** Claims the source of a factory; null: another sync of it is in progress. */
+export async function claimSource(db: Queryable, teamId: string, factoryUid: string): Promise<ClaimedSource | null> {
+  const claim = randomUUID();
+  const [source] = await db.query(claimOne, [claim, teamId, factoryUid]);
+  return source ? { source, claim } : null;
+}
+
+/** The end of a sync, in the form in which it is stored. */
+export interface Finished {
+  readonly outcome: StoredOutcome;
+  readonly commit?: string | undefined;
+  readonly message?: string | undefined;
+  readonly errors?: readonly FactorySyncFault[] | undefined;
+}
+
+/** Stores how a sync ended and ends its claim. False: another process has the claim, and nothing is stored. */
+export async function finishSync(
+  tx: Queryable,
+  { source, claim }: ClaimedSource,
+  { outcome, commit, message, errors }: Finished,
+): Promise<boolean> {
+  const faults = errors === undefined ? null : JSON.stringify(errors);
+  const values = [source.factory_uid, claim, outcome, commit ?? null, message ?? null, faults];
+  return (await tx.query(finish, values)).length > 0;
+}
+
+/** Ends a claim after a look that found a commit that needs no sync. */
+export async function finishLook(db: Queryable, { source, claim }: ClaimedSource, commit: string): Promise<void> {
+  await db.query(finishUnchanged, [source.factory_uid, claim, commit]);
+}
+
+/** Ends a claim so that another process syncs. */
+export async function releaseSource(db: Queryable, { source, claim }: ClaimedSource): Promise<void> {
+  await db.query(release, [source.factory_uid, claim]);
+}
+
+/** A push to a branch of a repository. */
+export interface Push {
+  readonly owner: string;
+  readonly repo: string;
+  readonly branch: string;
+  readonly isDefaultBranch: boolean;
+}
+
+/** Makes the source of a factory due at the end of the transaction, if it is the branch that was pushed to. */
+export function bringSyncForward(tx: Transaction, factoryUid: string, push: Push): void {
+  tx.atCommit(bringForward, [factoryUid, push.owner, push.repo, push.branch, push.isDefaultBranch]);
+}
+
+/** Returns whether a time of the database is at least so many seconds ago. */
+export async function isOlderThan(db: Queryable, at: string, seconds: number): Promise<boolean> {
+  return (await db.query(readIsOld, [at, seconds]))[0]?.is_old ?? false;
+}

@@ -1,0 +1,110 @@
+/** Sets and removes the sources of factories. */
+import { Repository } from '@runyard/contract/environments';
+import type { FactorySync, SetFactorySourceRequest } from '@runyard/contract/factory-sources';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { type Author, recordChange } from '../../../team/access/audit/record.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
+import { lockFactory, readFactory } from '../../factories/factories.ts';
+import type { SourceReader } from './reader.ts';
+import { readSource, removeSource, type WantedSource, writeSource } from './records.ts';
+import { planSync, type SyncDeps, syncClaimed, unexpectedSync } from './sync.ts';
+
+/** Outcome of a set. `invalid`: 400. `no_factory`: 404. */
+export type SetOutcome =
+  | { readonly kind: 'set'; readonly sync: FactorySync }
+  | { readonly kind: 'invalid'; readonly message: string }
+  | { readonly kind: 'no_factory' };
+
+/** Stores a source and syncs it for the first time; a dry run only plans that. */
+export async function setSource(
+  deps: SyncDeps & { readonly codeHosts: Pick<CodeHosts, 'urlOf'> },
+  by: Author,
+  factoryUid: string,
+  request: SetFactorySourceRequest,
+  signal: AbortSignal,
+): Promise<SetOutcome> {
+  const { teamId } = by;
+  const repository = parseRepository(request.repository, deps.codeHosts);
+  if (typeof repository === 'string') return { kind: 'invalid', message: repository };
+  const known = await readFactory(deps.db, teamId, factoryUid);
+  if (!known) return { kind: 'no_factory' };
+  const { branch = null, folder = '', poll_interval_seconds } = request;
+  const wanted: WantedSource = { ...repository, branch, folder, poll_interval_seconds };
+  if (request.dry_run) {
+    const sync = await planSync(deps, { ...wanted, team_id: teamId, factory_uid: factoryUid }, by, signal);
+    return { kind: 'set', sync };
+  }
+  const checked = await expectCommit(deps, by, wanted, request.expected_commit, signal);
+  if (checked.kind === 'not_as_expected') return { kind: 'set', sync: checked.sync };
+  const claimed = await deps.db.transaction(async (tx) => {
+    if (!(await lockFactory(tx, teamId, factoryUid))) return null;
+    const before = await readSource(tx, teamId, factoryUid);
+    const stored = await writeSource(tx, { teamId, factoryUid }, wanted, by.creator.uid);
+    const subject = { type: 'factory_source', uid: factoryUid, name: known.name };
+    const states = { ...(before ? { before: stateOf(before) } : {}), after: stateOf(wanted) };
+    await recordChange(tx, by, { action: 'factory_source.set', subject, ...states });
+    return stored;
+  });
+  if (!claimed) return { kind: 'no_factory' };
+  const { sourceReader } = checked;
+  return { kind: 'set', sync: await syncClaimed({ ...deps, sourceReader }, claimed, signal, { isForced: true }) };
+}
+
+/**
+ * Reads the repository and compares its commit with the expected one, which a repository that cannot be read does not have. The
+ * returned reader returns the compared files, so a push in between cannot replace them.
+ */
+async function expectCommit(
+  { sourceReader }: Pick<SyncDeps, 'sourceReader'>,
+  { teamId, creator }: Author,
+  { owner, repo, branch, folder }: WantedSource,
+  expected: string | undefined,
+  signal: AbortSignal,
+): Promise<
+  | { readonly kind: 'as_expected'; readonly sourceReader: SourceReader }
+  | { readonly kind: 'not_as_expected'; readonly sync: FactorySync }
+> {
+  if (expected === undefined) return { kind: 'as_expected', sourceReader };
+  const read = await sourceReader.read({ teamId, creator, repository: { owner, repo }, branch, folder }, signal);
+  if ('commit' in read && read.commit === expected)
+    return { kind: 'as_expected', sourceReader: { read: async () => read } };
+  return { kind: 'not_as_expected', sync: unexpectedSync(read, expected) };
+}
+
+/** Returns a source in the form of the audit log. */
+const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedSource) => ({
+  repository: `${owner}/${repo}`,
+  branch,
+  folder,
+  poll_interval_seconds,
+});
+
+/** Detaches a factory from its source; the definition stays. False: it has none. */
+export async function removeFactorySource(db: Database, by: Author, factoryUid: string): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    if (!(await lockFactory(tx, by.teamId, factoryUid))) return false;
+    const repository = await removeSource(tx, factoryUid);
+    if (repository === null) return false;
+    const subject = { type: 'factory_source', uid: factoryUid, name: repository };
+    await recordChange(tx, by, { action: 'factory_source.delete', subject, before: { repository }, endsAccess: true });
+    return true;
+  });
+}
+
+const withoutSuffix = (path: string): string => path.replace(/\/+$/, '').replace(/\.git$/, '');
+
+/** Reads owner/repo, or the URL of a repository on the code host of the service. Returns what is wrong as a string. */
+export function parseRepository(text: string, codeHosts: Pick<CodeHosts, 'urlOf'>): Repository | string {
+  const url = URL.canParse(text) && text.includes('://') ? new URL(text) : null;
+  const [owner = '', repo = '', ...more] = withoutSuffix(url ? url.pathname.slice(1) : text.trim())
+    .split('/')
+    .slice(url ? -2 : 0);
+  const read = Repository.safeParse({ owner, repo });
+  if (!read.success || more.length > 0) return 'must be owner/repo, or the URL of a repository on the code host';
+  if (url === null) return read.data;
+  const own = codeHosts.urlOf(read.data);
+  if (url.username !== '' || url.password !== '')
+    return 'must have no credential; store it with POST /code-hosts, and leave it out of the URL';
+  const isOwn = url.origin === own.origin && withoutSuffix(url.pathname) === withoutSuffix(own.pathname);
+  return isOwn && url.search === '' ? read.data : `must be on the code host of this service, such as ${own.href}`;
+}

@@ -1,0 +1,220 @@
+/** Applies the definitions in repositories to their factories. */
+import { isAtLeast, type Role } from '@runyard/contract/access';
+import type { FactorySync } from '@runyard/contract/factory-sources';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { type Author, TooManyChanges } from '../../../team/access/audit/record.ts';
+import { readAuthor } from '../../../team/access/people/author.ts';
+import { type ApplyOutcome, applyDefinition, type DefinitionDeps, type FromCommit } from '../apply.ts';
+import { type SourceRead, type SourceReader, toSyncFaults } from './reader.ts';
+import {
+  type ClaimedSource,
+  claimDueSources,
+  claimSource,
+  type Finished,
+  finishLook,
+  finishSync,
+  isOlderThan,
+  readSource,
+  releaseSource,
+  type SourceRow,
+} from './records.ts';
+
+export interface SyncDeps extends DefinitionDeps {
+  readonly db: Database;
+  readonly sourceReader: SourceReader;
+  readonly log: { error(details: object, message: string): void };
+}
+
+/** Seconds after which a commit that could not be applied is tried again: a missing secret may exist now. */
+const retrySeconds = 600;
+const neededRole: Role = 'member';
+
+const nothing = { changes: [], drift: [], notices: [] };
+const notAllowed =
+  'The person who set the source is no member of the team any more, or became a viewer. Someone who may apply definitions must set the source again.';
+
+/** Returns the person who set a source, if this person may apply definitions now. */
+async function readSetter(db: Queryable, { team_id, set_by_uid }: SourceRow): Promise<Author | null> {
+  const author = await readAuthor(db, team_id, set_by_uid);
+  return author && isAtLeast(author.role, neededRole) ? author : null;
+}
+
+const placeOf = ({ team_id: teamId, owner, repo, branch, folder }: SourceRow, { creator }: Author) => ({
+  teamId,
+  creator,
+  repository: { owner, repo },
+  branch,
+  folder,
+});
+
+/** Syncs the sources that are due. Each is claimed by one process. */
+export async function syncDueSources(deps: SyncDeps, signal: AbortSignal): Promise<void> {
+  const claimed = await claimDueSources(deps.db);
+  await Promise.all(claimed.map((each) => syncClaimed(deps, each, signal, { isForced: false })));
+}
+
+/** `no_source`: 404. `busy`: another sync of the factory is at work, 409. */
+export type SyncNowOutcome = FactorySync | 'no_source' | 'busy';
+
+/** Syncs a factory with its repository now, also if the commit was applied before. */
+export async function syncNow(
+  deps: SyncDeps,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  signal: AbortSignal,
+): Promise<SyncNowOutcome> {
+  const claimed = await claimSource(deps.db, teamId, factoryUid);
+  if (!claimed) return (await readSource(deps.db, teamId, factoryUid)) ? 'busy' : 'no_source';
+  return await syncClaimed(deps, claimed, signal, { isForced: true });
+}
+
+/** Plans the sync of a source, which need not be stored, and changes nothing. */
+export async function planSync(
+  deps: SyncDeps,
+  source: Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'team_id' | 'factory_uid'>,
+  by: Author,
+  signal: AbortSignal,
+): Promise<FactorySync> {
+  const { team_id: teamId, owner, repo, branch, folder } = source;
+  const place = { teamId, creator: by.creator, repository: { owner, repo }, branch, folder };
+  const read = await deps.sourceReader.read(place, signal);
+  if (read.kind !== 'files') return toSync(finishedOfRead(read), true);
+  const from: FromCommit = { commit: read.commit, keep: async () => true };
+  const request = { files: read.files, dry_run: true };
+  return toAnswer(await applyDefinition(deps, by, source.factory_uid, request, from), read.commit, true);
+}
+
+/** Plans a sync as the person who set the source. */
+export async function planSyncOfStored(
+  deps: SyncDeps,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  signal: AbortSignal,
+): Promise<FactorySync | 'no_source'> {
+  const source = await readSource(deps.db, teamId, factoryUid);
+  if (!source) return 'no_source';
+  const by = await readSetter(deps.db, source);
+  if (!by) return toSync({ outcome: 'not_allowed', message: notAllowed }, true);
+  return await planSync(deps, source, by, signal);
+}
+
+/** Does the sync of a claim and ends the claim. `isForced`: also if the commit was applied before. */
+export async function syncClaimed(
+  deps: SyncDeps,
+  claimed: ClaimedSource,
+  signal: AbortSignal,
+  { isForced }: { readonly isForced: boolean },
+): Promise<FactorySync> {
+  try {
+    return await attempt(deps, claimed, signal, isForced);
+  } catch (error) {
+    if (!(error instanceof TooManyChanges))
+      deps.log.error({ err: error, factory_uid: claimed.source.factory_uid }, 'a sync of a factory failed');
+    const message =
+      error instanceof TooManyChanges
+        ? `${error.message}; the sync is tried again later.`
+        : 'The service could not apply the definition. Its log has the reason.';
+    return await finish(deps.db, claimed, { outcome: 'failed', message });
+  }
+}
+
+async function attempt(
+  deps: SyncDeps,
+  claimed: ClaimedSource,
+  signal: AbortSignal,
+  isForced: boolean,
+): Promise<FactorySync> {
+  const { db } = deps;
+  const { source } = claimed;
+  const by = await readSetter(db, source);
+  if (!by) return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
+  const isKnown = async (commit: string) => !isForced && (await isSettled(db, source, commit));
+  const read = await deps.sourceReader.read(placeOf(source, by), signal, isKnown);
+  if (signal.aborted) {
+    await releaseSource(db, claimed);
+    return toSync({ outcome: 'superseded', message: 'The service is stopping. Sync again.' }, false);
+  }
+  if (read.kind === 'known') {
+    await finishLook(db, claimed, read.commit);
+    return toSync({ outcome: 'applied', commit: read.commit }, false);
+  }
+  if (read.kind !== 'files') return await finish(db, claimed, finishedOfRead(read));
+  const { commit, files } = read;
+  const from: FromCommit = {
+    commit,
+    // Reads the role again, because it may have changed while the repository was read.
+    keep: async (tx) =>
+      (await readSetter(tx, source)) !== null && (await finishSync(tx, claimed, { outcome: 'applied', commit })),
+  };
+  const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
+  // The claim of a person who lost the rights meanwhile is still there, and would keep other sources of the team waiting.
+  if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
+    return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
+  if (outcome.kind === 'faulty')
+    return await finish(db, claimed, { outcome: 'faulty', commit, errors: toSyncFaults(outcome.faults) });
+  return toAnswer(outcome, commit, false);
+}
+
+/** Returns whether a commit needs no sync: it was applied, or applying it failed less than `retrySeconds` ago. */
+async function isSettled(db: Queryable, { applied_commit, last_commit, last_at }: SourceRow, commit: string) {
+  if (commit === applied_commit) return true;
+  return commit === last_commit && last_at !== null && !(await isOlderThan(db, last_at, retrySeconds));
+}
+
+/** Stores an outcome that changed nothing in the factory. */
+async function finish(db: Queryable, claimed: ClaimedSource, finished: Finished): Promise<FactorySync> {
+  return (await finishSync(db, claimed, finished)) ? toSync(finished, false) : superseded(false);
+}
+
+function finishedOfRead(read: Exclude<SourceRead, { kind: 'files' | 'known' }> | SourceRead): Finished {
+  switch (read.kind) {
+    case 'faulty':
+      return { outcome: 'faulty', commit: read.commit, errors: read.errors };
+    case 'unreadable':
+      return { outcome: 'unreadable', message: read.message };
+    case 'files':
+    case 'known':
+      return { outcome: 'applied', commit: read.commit };
+  }
+}
+
+const toSync = (
+  { outcome, commit, message, errors }: Omit<Finished, 'outcome'> & { readonly outcome: FactorySync['outcome'] },
+  dry_run: boolean,
+): FactorySync => ({
+  ...nothing,
+  outcome,
+  dry_run,
+  ...(commit === undefined ? {} : { commit }),
+  ...(message === undefined ? {} : { message }),
+  ...(errors === undefined ? {} : { errors: [...errors] }),
+});
+
+/** Returns the outcome of a sync that expected another commit than was read, or that could read none. */
+export function unexpectedSync(read: SourceRead, expected: string): FactorySync {
+  if (read.kind === 'unreadable') return toSync(finishedOfRead(read), false);
+  const { commit } = read;
+  const message = `The branch is at the commit ${commit} now, and ${expected} was expected. Look at the plan of the new commit.`;
+  return toSync({ outcome: 'superseded', commit, message }, false);
+}
+
+const superseded = (dryRun: boolean): FactorySync =>
+  toSync(
+    {
+      outcome: 'superseded',
+      message: 'The source was changed or removed meanwhile, or another sync has taken over. Read the source.',
+    },
+    dryRun,
+  );
+
+function toAnswer(outcome: ApplyOutcome, commit: string, dryRun: boolean): FactorySync {
+  switch (outcome.kind) {
+    case 'applied':
+      return { outcome: 'applied', commit, ...outcome.response };
+    case 'faulty':
+      return toSync({ outcome: 'faulty', commit, errors: toSyncFaults(outcome.faults) }, dryRun);
+    case 'no_factory':
+    case 'superseded':
+    case 'other_version':
+    case 'has_source':
+      return superseded(dryRun);
+  }
+}

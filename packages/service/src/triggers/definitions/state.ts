@@ -1,0 +1,130 @@
+/** Reads the present state of the things that a definition defines, and compares it with the definition. */
+import type { DefinedWebhook, FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { compare } from '@runyard/contract/factory-files/faults';
+import {
+  compareMembers,
+  type DefinedKind,
+  type MemberChange,
+  type PlannedChange,
+} from '@runyard/contract/factory-files/plan-changes';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import type { AutomationRow } from '../automations/automation-row.ts';
+import { listAutomations } from '../automations/automations.ts';
+import { readWebhookSecrets } from '../webhooks/secrets/read-secrets.ts';
+import { findTeamSecret } from '../webhooks/secrets/team-secret.ts';
+import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
+import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './automation-members.ts';
+import type { DefinedUids } from './stored.ts';
+
+/** Names a factory to its team. */
+export interface FactoryAddress {
+  readonly teamId: string;
+  readonly factoryUid: string;
+}
+
+/** Webhooks and automations of a factory by UID, also those that no file defines. */
+export interface FactoryState {
+  readonly webhooks: ReadonlyMap<string, StoredWebhook>;
+  readonly webhookSecrets: ReadonlyMap<string, string | null>;
+  readonly automations: ReadonlyMap<string, AutomationRow>;
+}
+
+export const noUids: DefinedUids = { webhooks: {}, automations: {} };
+
+/** Returns the UID of a thing by its name in the files. */
+export const uidOf = (uids: Readonly<Record<string, string>>, name: string): string =>
+  (Object.hasOwn(uids, name) ? uids[name] : undefined) ?? '';
+
+export async function readFactoryState(db: Queryable, vault: Vault, factory: FactoryAddress): Promise<FactoryState> {
+  const webhooks = await listWebhooks(db, factory.teamId, factory.factoryUid);
+  const automations = await listAutomations(db, factory.teamId, factory.factoryUid);
+  return {
+    webhooks: new Map(webhooks.map((webhook) => [webhook.uid, webhook])),
+    webhookSecrets: await readWebhookSecrets(db, vault, factory),
+    automations: new Map(automations.map((automation) => [automation.uid, automation])),
+  };
+}
+
+/** A value, or the reason why there is none. */
+export type TeamSecret = { readonly value: string } | { readonly problem: string };
+
+/** Returns the secrets of the team that webhooks name, by name. */
+export async function readTeamSecrets(
+  db: Queryable,
+  vault: Vault,
+  teamId: string,
+  { webhooks }: FactoryDefinition,
+): Promise<ReadonlyMap<string, TeamSecret>> {
+  const secrets = new Map<string, TeamSecret>();
+  for (const name of new Set(webhooks.map(({ secretName }) => secretName))) {
+    const found = await findTeamSecret(db, vault, teamId, name);
+    secrets.set(name, typeof found === 'object' && found ? found : { problem: problemOf(found, name) });
+  }
+  return secrets;
+}
+
+const problemOf = (found: 'unreadable' | null, name: string): string =>
+  found === 'unreadable'
+    ? `the secret ${name} was sealed with a key that this service does not have; set it again`
+    : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
+
+/** Returns the members of a webhook that files define, in the form in which they are compared. */
+function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
+  if ('authMode' in webhook) {
+    const { name: _name, deliveryIdHeader, ...members } = webhook;
+    return { ...members, deliveryIdHeader: deliveryIdHeader?.toLowerCase() };
+  }
+  return {
+    authMode: webhook.auth_mode,
+    signatureScheme: webhook.signature_scheme,
+    secretName: webhook.secret_name,
+    deliveryIdHeader: webhook.delivery_id_header,
+    enabled: webhook.enabled,
+  };
+}
+
+/** Returns what differs in a webhook from its file. Of the secret it says only that it differs. */
+export function differencesOfWebhook(
+  present: StoredWebhook,
+  { webhookSecrets }: FactoryState,
+  defined: DefinedWebhook,
+  secret: TeamSecret | undefined,
+): MemberChange[] {
+  const members = compareMembers(membersOfWebhook(present), membersOfWebhook(defined));
+  const isOther = secret && 'value' in secret && webhookSecrets.get(present.uid) !== secret.value;
+  return [...members, ...(isOther ? [{ member: 'secret' }] : []), ...nameDifference(present.name, defined.name)];
+}
+
+const nameDifference = (before: string, after: string): MemberChange[] =>
+  before === after ? [] : [{ member: 'name', before, after }];
+
+/** Returns what differs in an automation from its file. */
+export function differencesOfAutomation(present: AutomationRow, wanted: AutomationMembers): MemberChange[] {
+  return [...compareMembers(toStoredMembers(present), { ...wanted })];
+}
+
+/** Returns the changes that restore the definition that was applied. */
+export function driftOf(
+  state: FactoryState,
+  definition: FactoryDefinition,
+  uids: DefinedUids,
+  secrets: ReadonlyMap<string, TeamSecret>,
+): PlannedChange[] {
+  const automations = definition.automations.map((automation) => {
+    const present = state.automations.get(uidOf(uids.automations, automation.name));
+    const members = present && differencesOfAutomation(present, toAutomationMembers(definition, automation));
+    return changeOf('automation', automation.name, members);
+  });
+  const webhooks = definition.webhooks.map((webhook) => {
+    const present = state.webhooks.get(uidOf(uids.webhooks, webhook.name));
+    const members = present && differencesOfWebhook(present, state, webhook, secrets.get(webhook.secretName));
+    return changeOf('webhook', webhook.name, members);
+  });
+  return [...automations, ...webhooks].flat().toSorted((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
+}
+
+function changeOf(kind: DefinedKind, name: string, members: readonly MemberChange[] | undefined): PlannedChange[] {
+  if (members === undefined) return [{ kind, name, action: 'create' }];
+  return members.length === 0 ? [] : [{ kind, name, action: 'change', members }];
+}

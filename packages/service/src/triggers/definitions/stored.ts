@@ -1,0 +1,92 @@
+/** The definitions that were applied to factories. */
+import type { Queryable } from '../../platform/store/database/database.ts';
+import {
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+} from '../../platform/store/database/statement.ts';
+
+/** An applied file. */
+export interface StoredFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** UIDs of what the files of a factory define, by name. */
+export interface DefinedUids {
+  readonly webhooks: Readonly<Record<string, string>>;
+  readonly automations: Readonly<Record<string, string>>;
+}
+
+const readOne = defineStatement({
+  name: 'read_definition_of_factory',
+  text: `
+    SELECT d.version, d.files, d.uids, d.applied_by_uid, d.applied_at, d.commit_id FROM factory_definitions d
+    JOIN factories f ON f.uid = d.factory_uid WHERE f.team_id = $1 AND f.uid = $2`,
+  row: {
+    version: integer,
+    files: json<StoredFile[]>(),
+    uids: json<DefinedUids>(),
+    applied_by_uid: text(),
+    applied_at: timestamp,
+    commit_id: nullable(text()),
+  },
+});
+
+const write = defineStatement({
+  name: 'write_definition_of_factory',
+  text: `
+    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid, commit_id) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (factory_uid) DO UPDATE SET version = excluded.version, files = excluded.files, uids = excluded.uids,
+      applied_by_uid = excluded.applied_by_uid, commit_id = excluded.commit_id, applied_at = clock_timestamp()
+    RETURNING version`,
+  row: { version: integer },
+});
+
+const note = defineStatement({
+  name: 'note_commit_of_definition',
+  text: 'UPDATE factory_definitions SET commit_id = $2 WHERE factory_uid = $1',
+  row: {},
+});
+
+const readRepository = defineStatement({
+  name: 'read_repository_of_factory',
+  text: `SELECT owner || '/' || repo AS repository FROM factory_sources WHERE factory_uid = $1`,
+  row: { repository: text() },
+});
+
+export type StoredDefinition = Readonly<RowOf<typeof readOne>>;
+
+/** Returns the definition that was applied last; null: none was. */
+export async function readStoredDefinition(
+  db: Queryable,
+  teamId: string,
+  factoryUid: string,
+): Promise<StoredDefinition | null> {
+  const [found] = await db.query(readOne, [teamId, factoryUid]);
+  return found ?? null;
+}
+
+/** Replaces the definition of a factory, which the caller has locked. */
+export async function writeStoredDefinition(
+  tx: Queryable,
+  factoryUid: string,
+  written: Omit<StoredDefinition, 'applied_at'>,
+): Promise<void> {
+  const { version, files, uids, applied_by_uid, commit_id } = written;
+  await tx.query(write, [factoryUid, version, JSON.stringify(files), JSON.stringify(uids), applied_by_uid, commit_id]);
+}
+
+/** Records that a later commit has the same files as the stored ones. */
+export async function noteCommit(tx: Queryable, factoryUid: string, commit: string): Promise<void> {
+  await tx.query(note, [factoryUid, commit]);
+}
+
+/** Returns owner/repo of the source of a factory, which the caller has locked; null: it has none. */
+export async function readRepositoryOfFactory(tx: Queryable, factoryUid: string): Promise<string | null> {
+  return (await tx.query(readRepository, [factoryUid]))[0]?.repository ?? null;
+}

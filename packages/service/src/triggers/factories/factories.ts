@@ -1,0 +1,209 @@
+/** The factories of teams. */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type {
+  CreateFactoryRequest,
+  Factory,
+  ListFactoriesQuery,
+  ListFactoriesResponse,
+} from '@runyard/contract/factories';
+import { maxFactories } from '@runyard/contract/limits';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+} from '../../platform/store/database/statement.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/paging/cursor.ts';
+import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { teamHasRoom } from '../../team/access/teams/has-room.ts';
+import { newUid } from '../../team/access/teams/uid.ts';
+import { listFactoryAgents, newForeman, replaceFactoryAgents } from './agents.ts';
+import { lockPartsOfFactory } from './lock-parts.ts';
+
+const row = {
+  uid: text(),
+  name: text(),
+  description: nullable(text()),
+  alias: nullable(text()),
+  repositories: json<{ owner: string; repo: string }[]>(),
+  agent_defaults: json<AmbientAgentConfig>(),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+const columns = Object.keys(row).join(', ');
+
+/** $2: NULL, or a part of name or alias. $3, $4: name and uid after which the page begins. */
+const readPage = defineStatement({
+  name: 'read_factories_of_team',
+  text: `
+    SELECT ${columns} FROM factories
+    WHERE team_id = $1 AND (name COLLATE "C", uid) > ($3 COLLATE "C", $4)
+      AND ($2::text IS NULL OR position(lower($2) IN lower(name)) > 0 OR position(lower($2) IN lower(coalesce(alias, ''))) > 0)
+    ORDER BY name COLLATE "C", uid LIMIT $5`,
+  row,
+});
+
+const readOne = defineStatement({
+  name: 'read_factory',
+  text: `SELECT ${columns} FROM factories WHERE team_id = $1 AND uid = $2`,
+  row,
+});
+
+const lockOne = defineStatement({
+  name: 'lock_factory',
+  text: 'SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR UPDATE',
+  row: { uid: text() },
+});
+
+const readIsAliasTaken = defineStatement({
+  name: 'read_whether_factory_alias_is_taken',
+  text: 'SELECT EXISTS (SELECT FROM factories WHERE team_id = $1 AND alias = $2) AS is_taken',
+  row: { is_taken: boolean },
+});
+
+const insert = defineStatement({
+  name: 'insert_factory',
+  text: `
+    INSERT INTO factories (uid, team_id, name, description, alias, repositories, agent_defaults)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${columns}`,
+  row,
+});
+
+const define = defineStatement({
+  name: 'define_factory',
+  text: `
+    UPDATE factories SET name = $3, description = $4, alias = $5, repositories = $6, agent_defaults = $7,
+      updated_at = clock_timestamp()
+    WHERE team_id = $1 AND uid = $2 RETURNING alias`,
+  row: { alias: nullable(text()) },
+});
+
+const readAliasOwner = defineStatement({
+  name: 'read_factory_of_alias',
+  text: 'SELECT uid FROM factories WHERE team_id = $1 AND alias = $2',
+  row: { uid: text() },
+});
+
+/** The foreign key deletes the webhooks, and a trigger notifies the ingress of each. */
+const remove = defineStatement({
+  name: 'delete_factory',
+  text: 'DELETE FROM factories WHERE team_id = $1 AND uid = $2 RETURNING name',
+  row: { name: text() },
+});
+
+const toFactory = (found: RowOf<typeof readOne>): Factory => ({
+  uid: found.uid,
+  name: found.name,
+  ...(found.description === null ? {} : { description: found.description }),
+  ...(found.alias === null ? {} : { alias: found.alias }),
+  repositories: found.repositories,
+  agent_defaults: found.agent_defaults,
+  created_at: found.created_at,
+  updated_at: found.updated_at,
+});
+
+/** Returns one page of the factories of the team, by name. Null: the cursor was made for another list. */
+export async function listFactories(
+  db: Queryable,
+  signer: CursorSigner,
+  teamId: string,
+  query: ListFactoriesQuery,
+): Promise<ListFactoriesResponse | null> {
+  const identity = listIdentity(['factories', teamId, query.search ?? null]);
+  let after = { value: '', id: '' };
+  if (query.cursor !== undefined) {
+    const read = readCursor(signer, identity, query.cursor);
+    if (!read.ok) return null;
+    after = { value: read.position.value ?? '', id: read.position.id };
+  }
+  const rows = await db.query(readPage, [teamId, query.search ?? null, after.value, after.id, query.limit + 1]);
+  const page = rows.slice(0, query.limit);
+  const last = page.at(-1);
+  const hasNext = rows.length > page.length && last !== undefined;
+  return {
+    factories: page.map(toFactory),
+    page_info: {
+      has_next_page: hasNext,
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: last.name, id: last.uid }) } : {}),
+    },
+  };
+}
+
+/** Returns a factory; null: the team has none with this UID. */
+export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<Factory | null> {
+  const [found] = await db.query(readOne, [teamId, uid]);
+  return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
+}
+
+/** Locks a factory until the transaction ends, so that its parts can be counted. False: the team has no such factory. */
+export async function lockFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
+  return (await tx.query(lockOne, [teamId, uid])).length > 0;
+}
+
+/** Creates a factory with a foreman. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
+export async function createFactory(
+  tx: Queryable,
+  by: Author,
+  request: CreateFactoryRequest,
+): Promise<Factory | 'too_many' | 'taken'> {
+  const { teamId } = by;
+  // The lock of the count also keeps the alias free until the end of the transaction.
+  if (!(await teamHasRoom(tx, teamId, 'factories', maxFactories))) return 'too_many';
+  const [alias] = await tx.query(readIsAliasTaken, [teamId, request.alias ?? null]);
+  if (alias?.is_taken) return 'taken';
+  const [made] = await tx.query(insert, [
+    newUid(),
+    teamId,
+    request.name,
+    request.description ?? null,
+    request.alias ?? null,
+    JSON.stringify(request.repositories ?? []),
+    JSON.stringify(request.agent_defaults ?? {}),
+  ]);
+  if (!made) throw new Error('the factory was not inserted');
+  await replaceFactoryAgents(tx, made.uid, [newForeman]);
+  const { name, repositories } = made;
+  const subject = { type: 'factory', uid: made.uid, name };
+  await recordChange(tx, by, { action: 'factory.create', subject, after: { name, alias: made.alias, repositories } });
+  return { ...toFactory(made), agents: [newForeman] };
+}
+
+/** Replaces the members of a factory, which the caller has locked. `taken`: another factory of the team has the alias. */
+export async function defineFactory(
+  tx: Queryable,
+  { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
+  wanted: CreateFactoryRequest,
+): Promise<'defined' | 'taken'> {
+  // Takes the lock under which factories are created, so that the alias stays free until the end of the transaction.
+  await teamHasRoom(tx, teamId, 'factories', maxFactories);
+  const [owner] = await tx.query(readAliasOwner, [teamId, wanted.alias ?? null]);
+  if (owner && owner.uid !== factoryUid) return 'taken';
+  await tx.query(define, [
+    teamId,
+    factoryUid,
+    wanted.name,
+    wanted.description ?? null,
+    wanted.alias ?? null,
+    JSON.stringify(wanted.repositories ?? []),
+    JSON.stringify(wanted.agent_defaults ?? {}),
+  ]);
+  return 'defined';
+}
+
+/** Deletes a factory with its webhooks. False: the team has no such factory. */
+export async function deleteFactory(db: Database, by: Author, uid: string): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    if (!(await lockFactory(tx, by.teamId, uid))) return false;
+    await lockPartsOfFactory(tx, uid);
+    const [gone] = await tx.query(remove, [by.teamId, uid]);
+    if (!gone) return false;
+    const subject = { type: 'factory', uid, name: gone.name };
+    await recordChange(tx, by, { action: 'factory.delete', subject, endsAccess: true });
+    return true;
+  });
+}

@@ -1,0 +1,79 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { parseExpression } from '@runyard/contract/cron-expression';
+import { createRedactor } from '@runyard/contract/redaction/redactor';
+import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
+import { findTimeZone } from '@runyard/contract/time-zone';
+import type { Fault } from '../../platform/fault.ts';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { checkRunRequest, type RequestOutcome, workerHostOf } from '../../runs/runs/submit/request.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import type { Models } from '../../team/models/models.ts';
+import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
+
+/** A schedule as a request describes it, complete. */
+export interface WantedSchedule extends RequestMembers {
+  readonly name: string;
+  readonly cron_schedule: string;
+  /** Canonical IANA name */
+  readonly timezone: string;
+  readonly overlap: OverlapPolicy;
+  readonly max_live_runs: number | null;
+}
+
+/** Outcome of the check, each with the HTTP status that it becomes. */
+export type CheckOutcome =
+  | { readonly kind: 'ok'; readonly wanted: WantedSchedule }
+  | Exclude<RequestOutcome, { kind: 'ok' }>;
+
+export interface CheckDeps {
+  readonly db: Queryable;
+  readonly models: Models;
+  readonly vault: Vault;
+}
+
+type Requested = Omit<CreateScheduledAgentRequest, 'enabled' | 'team'>;
+
+/** Returns why runs of the configuration cannot have the overlap policy; null: they can. */
+export function faultOfOverlap(overlap: OverlapPolicy, config: AmbientAgentConfig): Fault | null {
+  if (overlap !== 'cancel_previous' || workerHostOf(config) === undefined) return null;
+  const message = 'runs on self-hosted workers cannot be cancelled for another; use skip or queue';
+  return { path: 'overlap', message };
+}
+
+/** Completes a request with the stored schedule or with defaults, and checks that a run of it could be created now. */
+export async function checkSchedule(
+  deps: CheckDeps,
+  actor: { readonly teamId: string; readonly creator: RunActor },
+  requested: Requested,
+  stored?: WantedSchedule,
+): Promise<CheckOutcome> {
+  const faults: Fault[] = [];
+  const parsed = parseExpression(requested.cron_schedule);
+  if (!parsed.ok) faults.push({ path: 'cron_schedule', message: parsed.problem });
+  const timezone = findTimeZone(requested.timezone ?? stored?.timezone ?? 'UTC');
+  if (timezone === null)
+    faults.push({ path: 'timezone', message: 'is not the name of an IANA time zone, such as Europe/Berlin or UTC' });
+  const wanted: WantedSchedule = {
+    name: requested.name,
+    cron_schedule: requested.cron_schedule.trim(),
+    timezone: timezone ?? 'UTC',
+    prompt: requested.prompt ?? '',
+    agent_config: requested.agent_config ?? stored?.agent_config ?? null,
+    agent_uid: requested.agent_uid ?? stored?.agent_uid ?? null,
+    mode: requested.mode ?? stored?.mode ?? null,
+    metadata: requested.metadata ?? stored?.metadata ?? {},
+    overlap: requested.overlap ?? stored?.overlap ?? 'allow',
+    max_live_runs: requested.max_live_runs === undefined ? (stored?.max_live_runs ?? null) : requested.max_live_runs,
+  };
+  const overlap = faultOfOverlap(wanted.overlap, wanted.agent_config ?? {});
+  if (overlap) faults.push(overlap);
+  const run = await checkRunRequest(deps, actor, requestOf(wanted), 'SCHEDULED_AGENT');
+  if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
+  if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));
+  if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };
+  // A person who names a secret may also paste its value.
+  const { name, prompt, agent_config, metadata } = wanted;
+  const told = createRedactor(run.values).value({ name, prompt, agent_config, metadata }) as Partial<WantedSchedule>;
+  return { kind: 'ok', wanted: { ...wanted, ...told } };
+}

@@ -1,0 +1,66 @@
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, float, nullable, timestamp, uuid } from '../../platform/store/database/statement.ts';
+import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
+
+/** Schedules that one transaction fires, and teams that share them. */
+export const batchSize = 200;
+
+const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp, fire_id: uuid };
+
+/**
+ * Locks schedules that are due. Teams share a batch equally, so that one with very many due schedules does not delay the others.
+ * The locks end with the connection of a process that is killed. `now()` and not `clock_timestamp()`, because an index cannot be
+ * searched with a volatile function.
+ */
+const claimDue = defineStatement({
+  name: 'claim_due_schedules',
+  text: `
+    WITH team AS MATERIALIZED (
+      SELECT t.id FROM teams t CROSS JOIN LATERAL (
+        SELECT next_run_at FROM schedules WHERE team_id = t.id AND next_run_at <= now() ORDER BY next_run_at LIMIT 1
+      ) first ORDER BY first.next_run_at LIMIT ${batchSize}
+    )
+    SELECT s.*, now() AS claimed_at, new_uuid_v7() AS fire_id FROM team CROSS JOIN LATERAL (
+      SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = team.id AND s.next_run_at <= now()
+      ORDER BY s.next_run_at LIMIT (SELECT ceil(${batchSize}.0 / count(*))::int FROM team) FOR UPDATE SKIP LOCKED
+    ) s`,
+  row: claimedRow,
+});
+
+const claimOne = defineStatement({
+  name: 'claim_due_schedule',
+  text: `
+    SELECT ${scheduleColumns}, now() AS claimed_at, new_uuid_v7() AS fire_id FROM schedules s WHERE s.id = $1 AND s.next_run_at <= now()
+    FOR UPDATE SKIP LOCKED`,
+  row: claimedRow,
+});
+
+/** A schedule that is due, and that the transaction has locked. */
+export interface DueSchedule extends ScheduleRow {
+  readonly next_run_at: string;
+  /** Database's time of the claim. */
+  readonly claimed_at: string;
+  /** Id that the fire gets in the history. */
+  readonly fire_id: string;
+}
+
+/** Locks a batch of schedules that are due; those that other processes have locked are left out. */
+export const claimDueSchedules = (tx: Queryable): Promise<DueSchedule[]> => tx.query(claimDue);
+
+/** Locks one schedule if it is due and no other process has locked it. */
+export const claimDueSchedule = (tx: Queryable, id: string): Promise<DueSchedule[]> => tx.query(claimOne, [id]);
+
+const readWait = defineStatement({
+  name: 'read_wait_for_next_schedule',
+  text: `
+    SELECT extract(epoch FROM (SELECT next_run_at FROM schedules WHERE next_run_at IS NOT NULL ORDER BY next_run_at LIMIT 1)
+      - clock_timestamp())::float8 * 1000 AS wait_ms`,
+  row: { wait_ms: nullable(float) },
+});
+
+/**
+ * Returns the milliseconds until the next schedule is due by the database's clock, below 0 if one is due already; null: there is none.
+ */
+export async function waitForNext(db: Queryable): Promise<number | null> {
+  return (await db.query(readWait))[0]?.wait_ms ?? null;
+}

@@ -1,0 +1,48 @@
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, timestamp } from '../../platform/store/database/statement.ts';
+import { type ScheduleRow, timesOf } from './schedule-row.ts';
+import { nextTime } from './times/next-time.ts';
+
+const readClock = defineStatement({
+  name: 'read_clock_for_schedules',
+  text: 'SELECT clock_timestamp() AS now',
+  row: { now: timestamp },
+});
+
+/** Returns the time of the database, RFC 3339. */
+export async function databaseClock(db: Queryable): Promise<string> {
+  const [row] = await db.query(readClock);
+  if (!row) throw new Error('the database did not tell its time');
+  return row.now;
+}
+
+type Timed = Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at' | 'last_due_at'>;
+
+/** Returns the first time after now, and after the last one that fired, so that a clock which was set back repeats none. */
+export function firstTime(schedule: Timed, now: string): string | null {
+  const after = Math.max(Date.parse(now), schedule.last_due_at === null ? 0 : Date.parse(schedule.last_due_at));
+  const next = nextTime(timesOf(schedule), after);
+  return next === null ? null : new Date(next).toISOString();
+}
+
+type Stored = Timed & Pick<ScheduleRow, 'enabled' | 'next_run_at'>;
+
+/** Expression and zone of a schedule that is created or changed. */
+export type WantedTimes = Pick<ScheduleRow, 'cron_schedule' | 'timezone'>;
+
+/** Returns when a changed schedule fires next, if it is enabled. Its time is kept unless expression, zone or `enabled` change. */
+export function changedTimes(
+  stored: Stored,
+  wanted: WantedTimes,
+  enabled: boolean,
+  now: string,
+): { readonly anchorAt: string; readonly nextRunAt: string | null } {
+  const sameTimes = wanted.cron_schedule === stored.cron_schedule && wanted.timezone === stored.timezone;
+  const anchorAt = sameTimes ? stored.anchor_at : now;
+  if (!enabled) return { anchorAt, nextRunAt: null };
+  const keepsTime = sameTimes && stored.enabled;
+  return {
+    anchorAt,
+    nextRunAt: keepsTime ? stored.next_run_at : firstTime({ ...stored, ...wanted, anchor_at: anchorAt }, now),
+  };
+}

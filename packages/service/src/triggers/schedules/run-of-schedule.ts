@@ -1,0 +1,52 @@
+import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../platform/fault.ts';
+import type { SubmitOutcome } from '../../runs/runs/submit/submit.ts';
+import type { ScheduleRow } from './schedule-row.ts';
+
+/** Members of a schedule that make the request for its runs. */
+export type RequestMembers = Pick<ScheduleRow, 'prompt' | 'agent_config' | 'agent_uid' | 'mode' | 'metadata'>;
+
+/** Returns the request for a run of a schedule. */
+export const requestOf = (schedule: RequestMembers): RunAgentRequest => ({
+  prompt: schedule.prompt,
+  metadata: schedule.metadata,
+  ...(schedule.agent_config ? { config: schedule.agent_config } : {}),
+  ...(schedule.agent_uid === null ? {} : { agent_identity_uid: schedule.agent_uid }),
+  ...(schedule.mode === null ? {} : { mode: schedule.mode }),
+});
+
+/** Returns the fault of a run's request with the name that the member has in a schedule. */
+export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
+  path: path.replace(/^config\b/, 'agent_config').replace(/^agent_identity_uid$/, 'agent_uid'),
+  message,
+});
+
+const maxReasonLength = 1_000;
+
+/** Returns why a submission created no run, for people. `nameOf` names the member as its owner knows it. */
+export function reasonOf(
+  outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>,
+  nameOf: (fault: Fault) => Fault = faultOfSchedule,
+): string {
+  switch (outcome.kind) {
+    case 'invalid':
+      return outcome.faults
+        .map(nameOf)
+        .map(({ path, message }) => `${path}: ${message}`)
+        .join('; ')
+        .slice(0, maxReasonLength);
+    case 'forbidden':
+    case 'not_available':
+    case 'over_budget':
+    case 'model_outage':
+    case 'policy_violation':
+    case 'policy_unavailable':
+      return outcome.detail;
+    // The request of a schedule has no key, no parent and no run to repeat.
+    case 'idempotency_conflict':
+    case 'no_such_run':
+    case 'file_lost':
+    case 'child_refused':
+      return `the run was refused: ${outcome.kind}`;
+  }
+}

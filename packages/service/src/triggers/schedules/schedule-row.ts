@@ -1,0 +1,78 @@
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import { parseExpression } from '@runyard/contract/cron-expression';
+import type { RunMode } from '@runyard/contract/run-request';
+import type { OverlapPolicy } from '@runyard/contract/schedules';
+import {
+  boolean,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import type { Owner } from '../../team/access/ownership.ts';
+import type { Times } from './times/next-time.ts';
+
+/** Columns of a schedule, for statements. */
+export const scheduleRow = {
+  id: uuid,
+  team_id: uuid,
+  /** The person of a personal schedule; null: it is the team's. */
+  user_uid: nullable(text()),
+  /** The automation whose trigger it is; null: it is a schedule of its own. */
+  automation_uid: nullable(text()),
+  /** Name of the schedule in the automation; empty: it has none there. */
+  trigger_name: nullable(text()),
+  name: text(),
+  cron_schedule: text(),
+  timezone: text(),
+  anchor_at: timestamp,
+  prompt: text(),
+  agent_config: nullable(json<AmbientAgentConfig>()),
+  agent_uid: nullable(text()),
+  mode: nullable(text<RunMode>()),
+  metadata: json<Record<string, string>>(),
+  overlap: text<OverlapPolicy>(),
+  max_live_runs: nullable(integer),
+  enabled: boolean,
+  next_run_at: nullable(timestamp),
+  last_due_at: nullable(timestamp),
+  last_ran_at: nullable(timestamp),
+  last_spawn_error: nullable(text()),
+  spawn_failures: integer,
+  creator_kind: text<RunActor['kind']>(),
+  creator_uid: text(),
+  editor_kind: text<RunActor['kind']>(),
+  editor_uid: text(),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+/** Returns the owner of a schedule. */
+export const ownerOfSchedule = ({
+  team_id: teamId,
+  user_uid: userUid,
+}: Pick<ScheduleRow, 'team_id' | 'user_uid'>): Owner => (userUid === null ? { teamId } : { teamId, userUid });
+
+/** SQL of the columns; the schedule is `s`. */
+export const scheduleColumns = Object.keys(scheduleRow)
+  .map((name) => `s.${name}`)
+  .join(', ');
+
+export type ScheduleRow = Readonly<RowOf<{ name: string; text: string; row: typeof scheduleRow }>>;
+
+/** Returns the parsed expression, zone and anchor of a schedule. Throws if the stored expression cannot be parsed: the API checked it. */
+export function timesOf(row: Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'anchor_at'>): Times {
+  const parsed = parseExpression(row.cron_schedule);
+  if (!parsed.ok) throw new Error(`the expression of a schedule ${parsed.problem}`);
+  return { expression: parsed.expression, timezone: row.timezone, anchorMs: Date.parse(row.anchor_at) };
+}
+
+/** Returns how many runs of the schedule may be live at once; null: any number. */
+export const liveLimitOf = ({
+  overlap,
+  max_live_runs,
+}: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>): number | null => max_live_runs ?? (overlap === 'allow' ? null : 1);

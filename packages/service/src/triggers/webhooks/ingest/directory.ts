@@ -1,0 +1,178 @@
+/** The enabled webhooks with their decrypted secrets, as this process knows them. */
+import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import {
+  bytes,
+  defineStatement,
+  float,
+  integer,
+  nullable,
+  type RowOf,
+  text,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { purposeOfSecret } from '../../../team/stored-secrets/seal-purpose.ts';
+import { openWebhookSecret } from '../secrets/secret.ts';
+
+/** Channel that notifies all processes of a changed or deleted webhook; the payload is its UID. A trigger sends it. */
+export const webhooksChannel = 'runyard_webhooks';
+
+/** An enabled webhook. */
+export interface KnownWebhook {
+  readonly uid: string;
+  readonly factoryUid: string;
+  readonly teamId: string;
+  readonly name: string;
+  readonly authMode: WebhookAuthMode;
+  readonly scheme: SignatureSchemeName | null;
+  readonly deliveryIdHeader: string | null;
+  /** A delivery is written only if this is still the version in the database. */
+  readonly version: number;
+  /** Returns the secrets that are accepted now. */
+  secrets(): readonly string[];
+  /** Times of `performance.now()` until which the database has no room for another delivery or rejection. */
+  readonly fullUntil: { deliveries: number; rejections: number };
+  /**
+   * `feedsAutomations`: whether the last delivery reached an automation. The database decides each time; this hint saves a statement.
+   */
+  readonly hints: { feedsAutomations: boolean };
+}
+
+export interface WebhookDirectory {
+  /** Returns an enabled webhook that the process has read recently; undefined: it has not. */
+  known(uid: string): KnownWebhook | undefined;
+  /** Returns the enabled webhook; null: unknown, disabled or deleted. All of these need the same statements. */
+  find(uid: string): Promise<KnownWebhook | null>;
+  /** Removes the entry of a webhook, because the database has another version of it. */
+  forget(uid: string): void;
+  close(): void;
+}
+
+const readEnabled = defineStatement({
+  name: 'read_enabled_webhook',
+  text: `
+    SELECT w.uid, w.factory_uid, w.team_id::text AS team_id, w.name, w.auth_mode, w.signature_scheme, w.delivery_id_header, w.version,
+      w.sealed_secret, w.team_secret_id, s.sealed_value,
+      CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret,
+      extract(epoch FROM previous_secret_until - clock_timestamp())::float8 * 1000 AS previous_ms
+    FROM webhooks w LEFT JOIN stored_secrets s ON s.id = w.team_secret_id WHERE w.uid = $1 AND w.enabled`,
+  row: {
+    uid: text(),
+    factory_uid: text(),
+    team_id: text(),
+    name: text(),
+    auth_mode: text<WebhookAuthMode>(),
+    signature_scheme: nullable(text<SignatureSchemeName>()),
+    delivery_id_header: nullable(text()),
+    version: integer,
+    sealed_secret: nullable(bytes),
+    team_secret_id: nullable(uuid),
+    sealed_value: nullable(bytes),
+    previous_sealed_secret: nullable(bytes),
+    previous_ms: nullable(float),
+  },
+});
+
+/** Returns the secret of the webhook, or the team's secret that it uses. */
+function currentSecrets(vault: Vault, row: RowOf<typeof readEnabled>): string[] {
+  if (row.team_secret_id !== null && row.sealed_value !== null)
+    return [vault.open(purposeOfSecret(row.team_secret_id), row.sealed_value)];
+  return row.sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.sealed_secret)];
+}
+
+function toKnown(
+  vault: Vault,
+  row: RowOf<typeof readEnabled>,
+  now: () => number,
+  hints: KnownWebhook['hints'] = { feedsAutomations: false },
+): KnownWebhook {
+  const current = currentSecrets(vault, row);
+  const previous =
+    row.previous_sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.previous_sealed_secret)];
+  const previousUntil = now() + (row.previous_ms ?? 0);
+  return {
+    uid: row.uid,
+    factoryUid: row.factory_uid,
+    teamId: row.team_id,
+    name: row.name,
+    authMode: row.auth_mode,
+    scheme: row.signature_scheme,
+    deliveryIdHeader: row.delivery_id_header,
+    version: row.version,
+    secrets: () => (now() < previousUntil ? [...current, ...previous] : current),
+    fullUntil: { deliveries: 0, rejections: 0 },
+    hints,
+  };
+}
+
+interface Entry {
+  readonly webhook: KnownWebhook;
+  readonly readAtMs: number;
+}
+
+const maxKnown = 10_000;
+/**
+ * Time for which an entry is used. A notice reports a change within milliseconds, and nothing is accepted with an old version. This
+ * limit is for the 429 of a process whose listening connection was lost without an error.
+ */
+const knownMs = 5_000;
+
+/**
+ * Opens the directory. It removes a webhook that any process changes. `now` is in milliseconds of a clock that is never set back:
+ * otherwise an old entry and its 429 would be used until the clock has caught up.
+ */
+export async function openWebhookDirectory(
+  db: Database,
+  vault: Vault,
+  now: () => number = () => performance.now(),
+): Promise<WebhookDirectory> {
+  const known = new Map<string, Entry>();
+  const reads = new Map<string, Promise<KnownWebhook | null>>();
+  // Drops a row that was read before a change.
+  let generation = 0;
+  const forget = (uid?: string): void => {
+    generation += 1;
+    reads.clear();
+    if (uid === undefined) known.clear();
+    else known.delete(uid);
+  };
+  const stop = await db.listen(webhooksChannel, forget, () => forget());
+
+  const read = async (uid: string, from: Queryable): Promise<KnownWebhook | null> => {
+    const before = generation;
+    const [row] = await from.query(readEnabled, [uid]);
+    if (!row) return null;
+    // An entry that is only old still has the right hints.
+    const webhook = toKnown(vault, row, now, known.get(uid)?.webhook.hints);
+    if (before === generation) {
+      if (known.size >= maxKnown) known.clear();
+      known.set(uid, { webhook, readAtMs: now() });
+    }
+    return webhook;
+  };
+
+  const fresh = (uid: string): KnownWebhook | undefined => {
+    const entry = known.get(uid);
+    return entry && now() - entry.readAtMs < knownMs ? entry.webhook : undefined;
+  };
+
+  return {
+    known: fresh,
+    find: async (uid) => {
+      const webhook = fresh(uid);
+      if (webhook) return webhook;
+      const running = reads.get(uid);
+      if (running) return await running;
+      const reading = read(uid, db);
+      reads.set(uid, reading);
+      try {
+        return await reading;
+      } finally {
+        if (reads.get(uid) === reading) reads.delete(uid);
+      }
+    },
+    forget,
+    close: stop,
+  };
+}

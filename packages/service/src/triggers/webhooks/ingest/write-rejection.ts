@@ -1,0 +1,95 @@
+/** Writes refused deliveries to the log. One statement checks the webhook, counts against its budget and writes. */
+import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
+import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, float, nullable, uuid } from '../../../platform/store/database/statement.ts';
+import type { KnownWebhook } from './directory.ts';
+import type { NotWritten } from './write-deliveries.ts';
+
+const perMinute = maxWebhookDeliveriesPerMinute;
+
+/** SQL: whether the column has fewer than the allowed number of times of the last minute. */
+const hasRoom = (column: string): string =>
+  `(cardinality(${column}) < ${perMinute} OR ${column}[cardinality(${column}) - ${perMinute - 1}] <= clock_timestamp() - interval '1 minute')`;
+
+/** SQL: the column with the present time, without the times that do not count any more. */
+const withNow = (column: string): string =>
+  `(${column} || clock_timestamp())[greatest(1, cardinality(${column}) - ${perMinute - 2}):]`;
+
+/** SQL: milliseconds until there is room; zero or less: there is room now. */
+const waitMs = (column: string): string =>
+  `CASE WHEN cardinality(${column}) < ${perMinute} THEN 0
+    ELSE extract(epoch FROM ${column}[cardinality(${column}) - ${perMinute - 1}] + interval '1 minute' - clock_timestamp())::float8 * 1000 END`;
+
+const insertInvalid = defineStatement({
+  name: 'insert_invalid_webhook_delivery',
+  text: `
+    WITH taken AS (
+      UPDATE webhooks SET recent = ${withNow('recent')}
+      WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} RETURNING uid
+    )
+    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes)
+    SELECT $3::uuid, uid, 'REJECTED_INVALID_JSON', $4 FROM taken RETURNING id`,
+  row: { id: uuid },
+});
+
+/** For an unverified sender: it counts against another budget than deliveries, but learns when theirs is used up. */
+const insertRejected = defineStatement({
+  name: 'insert_rejected_webhook_delivery',
+  text: `
+    WITH taken AS (
+      UPDATE webhooks SET recent_rejected = ${withNow('recent_rejected')}
+      WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} AND ${hasRoom('recent_rejected')} RETURNING uid
+    )
+    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes)
+    SELECT $3::uuid, uid, $5, $4 FROM taken RETURNING id`,
+  row: { id: uuid },
+});
+
+const readRefusal = defineStatement({
+  name: 'read_why_webhook_delivery_was_not_written',
+  text: `
+    SELECT enabled AND version = $2 AS is_current, ${waitMs('recent')} AS deliveries_ms, ${waitMs('recent_rejected')} AS rejections_ms
+    FROM webhooks WHERE uid = $1`,
+  row: { is_current: boolean, deliveries_ms: nullable(float), rejections_ms: nullable(float) },
+});
+
+/** A refused delivery. */
+export interface RefusedDelivery {
+  readonly id: string;
+  readonly sizeBytes: number;
+}
+
+type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
+
+/** Finds out why nothing was written, and notes until when the process can answer without the database. */
+export async function explainRefusal(
+  db: Queryable,
+  webhook: Checked,
+  of: 'delivery' | 'rejection',
+): Promise<NotWritten> {
+  const [row] = await db.query(readRefusal, [webhook.uid, webhook.version]);
+  if (!row?.is_current) return { kind: 'changed' };
+  const deliveries = row.deliveries_ms ?? 0;
+  const rejections = row.rejections_ms ?? 0;
+  const nowMs = performance.now();
+  if (deliveries > 0) webhook.fullUntil.deliveries = nowMs + deliveries;
+  if (rejections > 0) webhook.fullUntil.rejections = nowMs + rejections;
+  return { kind: 'full', waitMs: Math.max(deliveries, of === 'rejection' ? rejections : 0, 1) };
+}
+
+/** Writes a refused delivery; null: it was written. */
+export async function writeRejection(
+  db: Queryable,
+  webhook: Checked,
+  { id, sizeBytes }: RefusedDelivery,
+  label: Exclude<WebhookDeliveryLabel, 'ACCEPTED' | 'DUPLICATE'>,
+): Promise<NotWritten | null> {
+  const rows =
+    label === 'REJECTED_INVALID_JSON'
+      ? await db.query(insertInvalid, [webhook.uid, webhook.version, id, sizeBytes])
+      : await db.query(insertRejected, [webhook.uid, webhook.version, id, sizeBytes, label]);
+  return rows.length > 0
+    ? null
+    : await explainRefusal(db, webhook, label === 'REJECTED_INVALID_JSON' ? 'delivery' : 'rejection');
+}

@@ -1,0 +1,138 @@
+/** The log of a webhook. */
+import type {
+  AutomationOutcome,
+  ListWebhookDeliveriesQuery,
+  ListWebhookDeliveriesResponse,
+  WebhookDelivery,
+  WebhookDeliveryLabel,
+} from '@runyard/contract/webhooks';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import {
+  bytes,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  texts,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/paging/cursor.ts';
+import type { EventHeaders } from '../ingest/event-headers.ts';
+
+const row = {
+  id: uuid,
+  label: text<WebhookDeliveryLabel>(),
+  size_bytes: integer,
+  identity: nullable(text()),
+  replay_of: nullable(uuid),
+  runs: texts,
+  outcomes: json<AutomationOutcome[]>(),
+  received_at: timestamp,
+};
+
+const columns = Object.keys(row).join(', ');
+
+const readPage = defineStatement({
+  name: 'read_webhook_deliveries',
+  text: `
+    SELECT ${columns} FROM webhook_deliveries
+    WHERE webhook_uid = $1 AND id < $2 AND ($3::text IS NULL OR label = $3) ORDER BY id DESC LIMIT $4`,
+  row,
+});
+
+const readOne = defineStatement({
+  name: 'read_webhook_delivery',
+  text: `SELECT ${columns}, payload, provider_event, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()), headers: nullable(json<EventHeaders>()) },
+});
+
+const readPayload = defineStatement({
+  name: 'read_payload_of_factory_delivery',
+  text: `
+    SELECT d.webhook_uid, d.payload, d.provider_event FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
+    WHERE d.id = $3 AND w.team_id = $1 AND w.factory_uid = $2 AND d.payload IS NOT NULL`,
+  row: { webhook_uid: text(), payload: nullable(bytes), provider_event: nullable(text()) },
+});
+
+const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
+  delivery_id: found.id,
+  label: found.label,
+  size_bytes: found.size_bytes,
+  received_at: found.received_at,
+  ...(found.identity === null ? {} : { identity: found.identity }),
+  ...(found.replay_of === null ? {} : { replay_of: found.replay_of }),
+  ...(found.runs.length === 0 ? {} : { runs: found.runs }),
+  ...(found.outcomes.length === 0 ? {} : { automations: found.outcomes }),
+});
+
+const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** Returns one page of the log, newest first. Null: the cursor was made for another list. */
+export async function listWebhookDeliveries(
+  db: Queryable,
+  signer: CursorSigner,
+  webhookUid: string,
+  query: ListWebhookDeliveriesQuery,
+): Promise<ListWebhookDeliveriesResponse | null> {
+  const identity = listIdentity(['webhook deliveries', webhookUid, query.label ?? null]);
+  let before = newest;
+  if (query.cursor !== undefined) {
+    const read = readCursor(signer, identity, query.cursor);
+    if (!read.ok) return null;
+    before = read.position.id;
+  }
+  const rows = await db.query(readPage, [webhookUid, before, query.label ?? null, query.limit + 1]);
+  const page = rows.slice(0, query.limit);
+  const last = page.at(-1);
+  const hasNext = rows.length > page.length && last !== undefined;
+  return {
+    deliveries: page.map(toDelivery),
+    page_info: {
+      has_next_page: hasNext,
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
+    },
+  };
+}
+
+/** A delivery with the bytes that were received; null: it was not accepted, or they are no longer stored. */
+export interface StoredDelivery {
+  readonly delivery: WebhookDelivery;
+  readonly payload: Buffer | null;
+  /** The provider's name of the event. */
+  readonly event: string | null;
+  readonly headers: EventHeaders;
+}
+
+/** Returns a delivery; null: the log of the webhook has none with this id. */
+export async function readWebhookDelivery(
+  db: Queryable,
+  webhookUid: string,
+  deliveryId: string,
+): Promise<StoredDelivery | null> {
+  const [found] = await db.query(readOne, [webhookUid, deliveryId]);
+  if (!found) return null;
+  const { payload, provider_event: event, headers } = found;
+  return { delivery: toDelivery(found), payload, event, headers: headers ?? {} };
+}
+
+/** The payload of a delivery, and the webhook that took it. */
+export interface StoredPayload {
+  readonly webhookUid: string;
+  readonly bytes: Buffer;
+  readonly event: string | null;
+}
+
+/** Returns the payload of a delivery to any webhook of a factory; null: there is none with this id, or its payload is not stored. */
+export async function readPayloadOfDelivery(
+  db: Queryable,
+  teamId: string,
+  factoryUid: string,
+  deliveryId: string,
+): Promise<StoredPayload | null> {
+  const [found] = await db.query(readPayload, [teamId, factoryUid, deliveryId]);
+  if (!found?.payload) return null;
+  return { webhookUid: found.webhook_uid, bytes: found.payload, event: found.provider_event };
+}

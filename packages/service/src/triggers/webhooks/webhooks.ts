@@ -1,0 +1,216 @@
+/** The webhooks of factories. */
+import { maxFactoryWebhooks } from '@runyard/contract/limits';
+import type { CreateWebhookRequest, SignatureSchemeName, Webhook, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { Fault } from '../../platform/fault.ts';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../platform/store/database/statement.ts';
+import { type Author, recordChange, type State } from '../../team/access/audit/record.ts';
+import { newUid } from '../../team/access/teams/uid.ts';
+import { lockFactory } from '../factories/factories.ts';
+import {
+  type Authentication,
+  isMadeByProvider,
+  newWebhookSecret,
+  sealWebhookSecret,
+  secretFault,
+} from './secrets/secret.ts';
+import { findTeamSecret, type TeamSecret } from './secrets/team-secret.ts';
+
+/** Names a webhook to its team. */
+export interface WebhookAddress {
+  readonly teamId: string;
+  readonly factoryUid: string;
+  readonly webhookUid: string;
+}
+
+/** Columns of a webhook, without its secret. */
+export const webhookRow = {
+  uid: text(),
+  name: text(),
+  auth_mode: text<WebhookAuthMode>(),
+  signature_scheme: nullable(text<SignatureSchemeName>()),
+  secret_name: text(),
+  delivery_id_header: nullable(text()),
+  enabled: boolean,
+  disabled_reason: nullable(text()),
+  team_secret_id: nullable(uuid),
+  created_at: timestamp,
+};
+
+export const webhookColumns = Object.keys(webhookRow).join(', ');
+
+const readAll = defineStatement({
+  name: 'read_webhooks_of_factory',
+  text: `SELECT ${webhookColumns} FROM webhooks WHERE team_id = $1 AND factory_uid = $2 ORDER BY created_at, uid`,
+  row: webhookRow,
+});
+
+const readOne = defineStatement({
+  name: 'read_webhook',
+  text: `SELECT ${webhookColumns} FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3`,
+  row: webhookRow,
+});
+
+const countOfFactory = defineStatement({
+  name: 'count_webhooks_of_factory',
+  text: 'SELECT count(*) AS count FROM webhooks WHERE factory_uid = $1',
+  row: { count: integer },
+});
+
+const insert = defineStatement({
+  name: 'insert_webhook',
+  text: `
+    INSERT INTO webhooks (uid, factory_uid, team_id, name, auth_mode, signature_scheme, secret_name, delivery_id_header,
+      enabled, vault_key_id, sealed_secret, team_secret_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ${webhookColumns}`,
+  row: webhookRow,
+});
+
+/** A trigger notifies the ingress of all processes. The nightly sweep deletes the log. */
+const remove = defineStatement({
+  name: 'delete_webhook',
+  text: 'DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING name',
+  row: { name: text() },
+});
+
+/** A webhook without its URL, which depends on the address of the service. */
+export type StoredWebhook = Omit<Webhook, 'url'>;
+
+/** A webhook with its sealed secret, base64; null: it has none yet, or that of the team. */
+export interface SealedWebhook {
+  readonly webhook: StoredWebhook;
+  readonly sealedSecret: string | null;
+}
+
+export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
+  uid: found.uid,
+  name: found.name,
+  auth_mode: found.auth_mode,
+  ...(found.signature_scheme === null ? {} : { signature_scheme: found.signature_scheme }),
+  secret_name: found.secret_name,
+  ...(found.delivery_id_header === null ? {} : { delivery_id_header: found.delivery_id_header }),
+  ...(found.team_secret_id === null ? {} : { secret_of_team: true }),
+  enabled: found.enabled,
+  ...(found.disabled_reason === null ? {} : { disabled_reason: found.disabled_reason }),
+  created_at: found.created_at,
+});
+
+/** Names a webhook in the audit log. */
+export const subjectOf = ({ uid, name }: Pick<StoredWebhook, 'uid' | 'name'>) => ({ type: 'webhook', uid, name });
+
+/** Returns the members of a webhook that the audit log shows. */
+export const stateOf = ({ uid: _uid, created_at: _created, ...state }: StoredWebhook): State => state;
+
+/** Returns the URL to which senders POST. `token`: the secret of a url_token webhook; absent: a placeholder is used. */
+export function webhookUrl(baseUrl: string, { uid, auth_mode }: StoredWebhook, token = '{token}'): string {
+  return `${baseUrl}/webhooks/w/${uid}${auth_mode === 'url_token' ? `/${token}` : ''}`;
+}
+
+/** 400: a member of the request names or contains a secret that the webhook cannot use. */
+export interface BadSecret {
+  readonly kind: 'bad_secret';
+  readonly fault: Fault;
+}
+
+export const badSecret = (path: string, message: string): BadSecret => ({
+  kind: 'bad_secret',
+  fault: { path, message },
+});
+
+/** Finds the secret of the team that a webhook names. Null: the team has none with this name. */
+export async function findFittingSecret(
+  tx: Queryable,
+  vault: Vault,
+  teamId: string,
+  name: string,
+  webhook: Authentication,
+): Promise<TeamSecret | BadSecret | null> {
+  const found = await findTeamSecret(tx, vault, teamId, name);
+  if (found === null) return null;
+  if (found === 'unreadable')
+    return badSecret(
+      'secret_name',
+      `the secret ${name} of the team cannot be opened; set it again with PUT /secrets/${name}`,
+    );
+  const fault = secretFault(webhook, found.value);
+  return fault === null ? found : badSecret('secret_name', `the value of the secret ${name} of the team ${fault}`);
+}
+
+/** Returns the webhooks of a factory, oldest first. */
+export async function listWebhooks(db: Queryable, teamId: string, factoryUid: string): Promise<StoredWebhook[]> {
+  return (await db.query(readAll, [teamId, factoryUid])).map(toWebhook);
+}
+
+/** Returns a webhook; null: the team has none with these UIDs. */
+export async function readWebhook(db: Queryable, address: WebhookAddress): Promise<StoredWebhook | null> {
+  const [found] = await db.query(readOne, [address.teamId, address.factoryUid, address.webhookUid]);
+  return found ? toWebhook(found) : null;
+}
+
+/**
+ * Creates a webhook with the team's secret that it names, with the given secret, or with a new one; a webhook whose provider makes
+ * the secret is disabled until it has it. `no_factory`: the team has no such factory. `too_many`: the factory has the largest number
+ * allowed.
+ */
+export async function createWebhook(
+  tx: Queryable,
+  vault: Vault,
+  by: Author,
+  factoryUid: string,
+  request: CreateWebhookRequest,
+): Promise<SealedWebhook | 'no_factory' | 'too_many' | BadSecret> {
+  const { teamId } = by;
+  if (!(await lockFactory(tx, teamId, factoryUid))) return 'no_factory';
+  const [others] = await tx.query(countOfFactory, [factoryUid]);
+  if ((others?.count ?? 0) >= maxFactoryWebhooks) return 'too_many';
+  const uid = newUid();
+  const named = request.secret_name;
+  const ofTeam = named === undefined ? null : await findFittingSecret(tx, vault, teamId, named, request);
+  if (ofTeam && 'kind' in ofTeam) return ofTeam;
+  if (ofTeam && request.secret !== undefined && request.secret !== ofTeam.value)
+    return badSecret(
+      'secret',
+      `is not the value of the secret ${named} of the team; leave it out, or choose another secret_name`,
+    );
+  const own = request.secret ?? (isMadeByProvider(request) ? null : newWebhookSecret(request));
+  const secret = ofTeam ? null : own;
+  const sealed = secret === null ? null : sealWebhookSecret(vault, uid, secret);
+  const [made] = await tx.query(insert, [
+    uid,
+    factoryUid,
+    teamId,
+    request.name,
+    request.auth_mode,
+    request.signature_scheme ?? null,
+    request.secret_name ?? `WEBHOOK_${uid}`,
+    request.delivery_id_header?.toLowerCase() ?? null,
+    request.enabled && (sealed !== null || ofTeam !== null),
+    sealed === null ? null : vault.keyId,
+    sealed,
+    ofTeam?.id ?? null,
+  ]);
+  if (!made) throw new Error('the webhook was not inserted');
+  const webhook = toWebhook(made);
+  await recordChange(tx, by, { action: 'webhook.create', subject: subjectOf(webhook), after: stateOf(webhook) });
+  return { webhook, sealedSecret: sealed?.toString('base64') ?? null };
+}
+
+/** Deletes a webhook. False: the team has none with these UIDs. */
+export async function deleteWebhook(tx: Queryable, by: Author, address: WebhookAddress): Promise<boolean> {
+  const { teamId, factoryUid, webhookUid: uid } = address;
+  const [gone] = await tx.query(remove, [teamId, factoryUid, uid]);
+  if (!gone) return false;
+  const subject = subjectOf({ uid, name: gone.name });
+  await recordChange(tx, by, { action: 'webhook.delete', subject, endsAccess: true });
+  return true;
+}
