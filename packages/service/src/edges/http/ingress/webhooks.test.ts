@@ -218,10 +218,14 @@ describe('a url_token webhook', () => {
       await send({ ...webhook, url: `${webhook.url}/more` }, { token: null }),
       await send({ ...webhook, url: encoded }, { token: null, body: '[' }),
       await send({ ...webhook, url: `${webhook.url}%` }, { token: null }),
+      await send({ ...webhook, url: webhook.url.replace('/webhooks/', '/api/v1/webhooks/') }, { token: null }),
+      await send({ ...webhook, url: webhook.url.replace('/webhooks/', '/webhook/') }, { token: null }),
+      await send({ ...webhook, url: webhook.url.replace(`/${secret}`, `;${secret}`) }, { token: null }),
+      await send({ ...webhook, url: webhook.url.replace(`/${secret}`, `%5C${secret}`) }, { token: null }),
       await send(webhook, { method: 'GET', token: null }),
       await service.request('GET', `${base}/${webhook.uid}`),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([400, 405, 400, 400, 405, 200]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 404, 400, 400, 404, 404, 404, 404, 405, 200]);
     for (const { text } of answers) expect(text).not.toContain(secret);
     expect(service.logged.join('')).not.toContain(secret);
     expect(service.logged.join('')).toContain(`/webhooks/w/${webhook.uid}/{token}`);

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { pathOf, type Refusal, refuse } from './problem.ts';
+import { type Refusal, refuse } from './problem.ts';
+import { withoutQuery } from './shown-path.ts';
 
 /** Knows which methods each path has. */
 export interface KnownMethods {
@@ -26,7 +27,7 @@ export function collectMethods(app: FastifyInstance): KnownMethods {
   });
   return {
     refusalOf: ({ url, method }) => {
-      const path = pathOf(url);
+      const path = withoutQuery(url);
       const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
       // The router prefers a written segment to a parameter.
       const fewest = Math.min(...fitting.map(({ parameters }) => parameters));

@@ -8,6 +8,7 @@ import { sqlState } from '../../../platform/store/database/connections.ts';
 import { StoreUnavailable, type UnavailableReason } from '../../../platform/store/database/unavailable.ts';
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
+import { shownPath } from './shown-path.ts';
 import { traceOf } from './trace.ts';
 
 export interface RefusalOptions {
@@ -84,28 +85,6 @@ export function problemOf(refusal: Refusal, baseUrl: string, path: string, trace
   };
 }
 
-/** Path behind the UID of a webhook: the secret of a url_token webhook. */
-const urlToken = /^(\/+webhooks\/+w\/+[^/]*)\/.+$/is;
-
-/** Decodes a path for a comparison; one that cannot be decoded stays as it is. */
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
-}
-
-/**
- * Returns the path of a request for logs and answers: without the query, which may contain a signature, and without the token of a
- * webhook.
- */
-export function pathOf(url: string): string {
-  const path = url.split('?', 1)[0] ?? url;
-  const masked = decoded(path).replace(urlToken, '$1/{token}');
-  return masked.endsWith('/{token}') ? masked : path;
-}
-
 /** Sends the problem document of a refusal. */
 export function sendRefusal(
   refusal: Refusal,
@@ -113,7 +92,7 @@ export function sendRefusal(
   reply: FastifyReply,
   baseUrl: string,
 ): FastifyReply {
-  const problem = problemOf(refusal, baseUrl, pathOf(request.url), traceOf(request).traceId);
+  const problem = problemOf(refusal, baseUrl, shownPath(request), traceOf(request).traceId);
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
   for (const [name, value] of Object.entries(refusal.options.headers ?? {})) reply.header(name, value);
   return reply

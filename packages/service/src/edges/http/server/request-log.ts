@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Authorizer } from './authorize.ts';
-import { pathOf } from './problem.ts';
+import { shownPath } from './shown-path.ts';
 import { traceOf } from './trace.ts';
 
 /**
@@ -16,7 +16,7 @@ export function logRequests(app: FastifyInstance, authorizer: Authorizer, log: L
     request.log[level](
       {
         method: request.method,
-        path: pathOf(request.url),
+        path: shownPath(request),
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         trace_id: traceOf(request).traceId,

@@ -1,0 +1,65 @@
+/** The path of a request as logs and answers show it. */
+import type { FastifyRequest } from 'fastify';
+
+/** Segments that come before the UID in the URL of a webhook, also when somebody writes it wrong. */
+const word = /^(?:api|v1|w|webhooks?|hooks?)$/i;
+const webhookWord = /^(?:w|webhooks?|hooks?)$/i;
+const uid = /^[A-Za-z0-9]{22}$/;
+const containsUid = /(?<![A-Za-z0-9])[A-Za-z0-9]{22}(?![A-Za-z0-9])/;
+/** Paths below the API without a webhook at their beginning: nothing that their clients send there is a secret. */
+const ofApi = /^\/+api\/+v1\/+(?!(?:w|webhooks?|hooks?|[A-Za-z0-9]{22})(?:[/\\;]|$))/i;
+
+/** Times that a path is decoded, for a path that was encoded more than once. */
+const maxDecoded = 3;
+
+/** Decodes a path for a comparison; one that cannot be decoded stays as it is. */
+function decoded(path: string): string {
+  let text = path;
+  for (let round = 0; round < maxDecoded && text.includes('%'); round += 1) {
+    try {
+      text = decodeURIComponent(text);
+    } catch {
+      // A sequence that is not UTF-8: the delimiters before and after it still count.
+      text = text.replaceAll(/%(?:2f|5c|3b)/gi, (code) => decodeURIComponent(code));
+      break;
+    }
+  }
+  return text;
+}
+
+/**
+ * Returns the path without everything that may be the token of a webhook: the text behind the UID, and in the place of a UID all that is
+ * not one. A slash, a backslash and a semicolon separate segments.
+ */
+export function withoutToken(path: string): string {
+  const plain = decoded(path);
+  if (ofApi.test(plain)) return path;
+  let shown = '';
+  let isWebhook = false;
+  // The delimiters are at the odd places.
+  for (const [index, part] of plain.split(/([/\\;]+)/).entries()) {
+    if (index % 2 === 1 || part === '') shown += part;
+    else if (uid.test(part)) {
+      const rest = plain.slice(shown.length + part.length);
+      return /^[/\\;]*$/.test(rest) ? path : `${shown}${part}/{token}`;
+    } else if (isWebhook ? !word.test(part) : containsUid.test(part)) return `${shown}{token}`;
+    else {
+      isWebhook ||= webhookWord.test(part);
+      shown += part;
+    }
+  }
+  return path;
+}
+
+/** Returns the path of a URL without its query, which may contain a signature. */
+export const withoutQuery = (url: string): string => url.split('?', 1)[0] ?? url;
+
+/**
+ * Returns the path of a request for logs and answers: without the query, and without the token of a webhook. A sender may write its URL
+ * wrong, so the paths that no route takes are searched for a token too.
+ */
+export function shownPath(request: FastifyRequest): string {
+  const path = withoutQuery(request.url);
+  const route = request.is404 ? undefined : request.routeOptions?.url;
+  return route === undefined || route.startsWith('/webhooks/w/') ? withoutToken(path) : path;
+}
