@@ -72,9 +72,7 @@ test('finds columns after inserted code and in a list of columns', async () => {
 });
 
 test('lets executions set the state of a run, and no other columns than those named', async () => {
-  expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', event_seq = 1"))).toEqual(
-    [],
-  );
+  expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', event_seq = 1"))).toEqual([]);
   expect(await faultsOf('runs/executions/end.ts', sql("UPDATE runs SET state = 'ERROR', title = ''"))).toEqual([
     'It writes the table runs, which only runs writes',
   ]);
