@@ -2,6 +2,7 @@
 
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
+import type { RepeatableRequest } from '../src/platform/idempotency/once.ts';
 import { makeVault } from '../src/platform/secrets/vault.ts';
 import { defaultTiming, type ExecutionDeps, type ExecutionTiming } from '../src/runs/executions/deps.ts';
 import { openNotices } from '../src/runs/executions/notices.ts';
@@ -9,8 +10,8 @@ import { type Assignment, assignNext } from '../src/runs/executions/queue/assign
 import type { RunLimits } from '../src/runs/executions/run-limits.ts';
 import { authenticateRunToken, type RunSession } from '../src/runs/executions/run-tokens/sessions.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
-import { type CreateOptions, createRun } from '../src/runs/runs/submit/create.ts';
 import type { NewRun } from '../src/runs/runs/submit/new-run.ts';
+import { writeSingle } from '../src/runs/runs/submit/submit.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestExecutions {
@@ -18,7 +19,7 @@ export interface TestExecutions {
   readonly database: TestDatabase;
   readonly teamId: string;
   /** Creates a run and returns its id. */
-  newRun(overrides?: Partial<NewRun>, how?: CreateOptions): Promise<string>;
+  newRun(overrides?: Partial<NewRun>, once?: RepeatableRequest): Promise<string>;
   /** Inserts the connection of a worker of the hosted pool, and returns its id. */
   newConnection(): Promise<string>;
   /** Assigns the next run to a connection. Returns null if none is queued. */
@@ -57,7 +58,7 @@ export async function openTestExecutions(
     random: () => 0.5,
   };
   const teamId = await insertTeam(database, options.limit);
-  const newRun: TestExecutions['newRun'] = async (overrides = {}, how = {}) => {
+  const newRun: TestExecutions['newRun'] = async (overrides = {}, once) => {
     const id = randomUUIDv7();
     const actor = { kind: 'user', uid: 'tester' } as const;
     const run: NewRun = {
@@ -76,7 +77,7 @@ export async function openTestExecutions(
       attachments: [],
       ...overrides,
     };
-    await createRun(executionDeps, run, how);
+    await writeSingle(executionDeps, { kind: 'prepared', run, atCapacity: false }, once);
     return id;
   };
   const newConnection = async () => {

@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement } from '../../platform/store/database/statement.ts';
-import type { SubmitDeps } from '../../runs/runs/submit/submit.ts';
+import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import type { DueSchedule } from '../schedules/claim.ts';
 import type { FireAutomations, FireOfAutomation } from '../schedules/fire-automations.ts';
 import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';

@@ -7,7 +7,7 @@ import type { Database, Queryable } from '../../platform/store/database/database
 import { defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
 import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
-import type { SubmitDeps } from '../../runs/runs/submit/submit.ts';
+import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import { readScheduleOfFire } from '../schedules/of-automation.ts';
 import { type SettledFire, settleFire } from '../schedules/settle.ts';
 import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';

@@ -1,6 +1,6 @@
 /** Shows how automations would handle a delivery, or a time of a schedule. Creates nothing. */
 import type { SimulatedStart } from '@runyard/contract/simulations';
-import { previewRun, type SubmitDeps } from '../../runs/runs/submit/submit.ts';
+import { previewRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import { mayStartRuns } from '../../team/access/may-start-runs.ts';
 import { readAgentOfRun } from '../factories/agents.ts';
 import type { TriggerRow } from '../schedules/of-automation.ts';

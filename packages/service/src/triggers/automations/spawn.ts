@@ -1,9 +1,9 @@
-/** Submits the run of an automation for an event: a delivery, or a time of a schedule. */
+/** Prepares the run of an automation for an event: a delivery, or a time of a schedule. */
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import type { RunBatch } from '../../runs/runs/submit/insert-runs.ts';
 import type { ScheduleOfRun } from '../../runs/runs/submit/new-run.ts';
-import { type SubmitDeps, type SubmitOutcome, submitRun } from '../../runs/runs/submit/submit.ts';
+import { type PreparedRun, type PrepareRefusal, prepareRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
+import { writeRuns } from '../../runs/runs/submit/write-runs.ts';
 import { mayStartRuns } from '../../team/access/may-start-runs.ts';
 import { type AgentOfRun, readAgentOfRun } from '../factories/agents.ts';
 import { reasonOf } from '../schedules/run-of-schedule.ts';
@@ -56,7 +56,7 @@ export function requestFor(automation: AutomationRow, agent: AgentOfRun, event: 
 }
 
 /** Returns whether a later event may start a run although nobody changes the automation. */
-function isPassing({ kind }: Exclude<SubmitOutcome, { kind: 'submitted' }>): boolean {
+function isPassing({ kind }: PrepareRefusal): boolean {
   return !['invalid', 'forbidden', 'not_available'].includes(kind);
 }
 
@@ -71,11 +71,11 @@ interface Known {
 
 /** Collects runs that the caller writes together. The caller also counts the results. */
 export interface SpawnBatch {
-  readonly runs: RunBatch;
+  readonly runs: PreparedRun[];
   readonly known: (automation: AutomationRow) => Known;
 }
 
-/** Submits a run of one of the automations for an event. */
+/** Creates a run of one of the automations for an event, or adds it to the batch. */
 export type Spawn = (automation: AutomationRow, event: EventOfRun) => Promise<Spawned>;
 
 /** Returns the function that reads the facts that runs need besides their automation. */
@@ -93,7 +93,7 @@ async function reader(tx: Queryable, automations: readonly AutomationRow[]) {
 }
 
 /**
- * Returns the function that submits a run of an automation in the transaction. The run acts as the last editor of the
+ * Returns the function that creates a run of an automation in the transaction. The run acts as the last editor of the
  * automation; an editor who has left the team or became a viewer starts none. It counts the failures of each
  * automation. With `batch`, the caller writes the runs and counts the failures.
  */
@@ -112,21 +112,26 @@ export async function spawner(
     const { mayStart, agent } = await read(automation);
     if (!mayStart) return await failed(automation, editorMayNot);
     if (!agent) return await failed(automation, `agent: ${missingAgent(automation.agent ?? 'foreman')}`);
-    const outcome = await submitRun(deps, {
+    const submission = {
       actor: { teamId: automation.team_id, creator: editorOf(automation) },
       request: requestFor(automation, agent, event),
       source: sourceOf(event),
       ...(event.kind === 'time' ? { schedule: event.schedule } : {}),
-      tx,
-      ...(batch ? { batch: batch.runs } : {}),
-    });
-    if (outcome.kind !== 'submitted')
+    } as const;
+    const outcome = await prepareRun(deps, submission, tx);
+    if (outcome.kind !== 'prepared')
       return await failed(
         automation,
         reasonOf(outcome, (fault) => fault),
         isPassing(outcome),
       );
-    if (!batch) await noteSuccess(tx, automation);
-    return { kind: 'started', runId: outcome.response.run_id };
+    const started = { kind: 'started', runId: outcome.run.id } as const;
+    if (batch) {
+      batch.runs.push(outcome);
+      return started;
+    }
+    await writeRuns(tx, [outcome]);
+    await noteSuccess(tx, automation);
+    return started;
   };
 }

@@ -1,7 +1,8 @@
 /** Runs, starts of automations and deliveries that one transaction writes together. */
 
 import type { Transaction } from '../../platform/store/database/transaction.ts';
-import { defineInsertRuns, parametersOfRuns, type RunBatch } from '../../runs/runs/submit/insert-runs.ts';
+import type { PreparedRun } from '../../runs/runs/submit/prepare.ts';
+import { defineInsertRuns, parametersOfRuns } from '../../runs/runs/submit/write-runs.ts';
 import {
   type DeliveryRows,
   insertDeliveryRows,
@@ -21,7 +22,7 @@ interface StartOfBatch {
 }
 
 export interface StartBatch {
-  readonly runs: RunBatch;
+  readonly runs: PreparedRun[];
   readonly starts: StartOfBatch[];
   /** Writes the runs and starts that were added since the last time. */
   flush(): Promise<void>;
@@ -44,7 +45,7 @@ const noDeliveries = makeDeliveryRows([]).rows;
 
 /** Makes an empty batch for the deliveries of `rows`. Its owner finishes it before the transaction ends. */
 export function makeStartBatch(tx: Transaction, rows: DeliveryRows): StartBatch {
-  const runs: RunBatch = [];
+  const runs: PreparedRun[] = [];
   const starts: StartOfBatch[] = [];
   const take = (deliveries: DeliveryRows) =>
     runs.length === 0 && starts.length === 0

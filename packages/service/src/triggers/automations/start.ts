@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { readingOnce } from '../../platform/store/database/reading-once.ts';
 import { defineStatement, text } from '../../platform/store/database/statement.ts';
 import type { Transaction } from '../../platform/store/database/transaction.ts';
-import type { SubmitDeps } from '../../runs/runs/submit/submit.ts';
+import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import type { DeliveryRows } from '../webhooks/ingest/delivery-rows.ts';
 import type { AcceptedDelivery, StartAutomations } from '../webhooks/ingest/start-automations.ts';
 import type { AutomationRow } from './automation-row.ts';

@@ -1,17 +1,14 @@
 import type { DispatchRequest } from '@runyard/contract/factory-definitions';
-import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { RunSourceType } from '@runyard/contract/states';
 import type { RepeatableRequest } from '../../platform/idempotency/once.ts';
-import { type SubmitDeps, type SubmitOutcome, submitRun } from '../../runs/runs/submit/submit.ts';
+import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
+import { type SubmitOutcome, submitRun } from '../../runs/runs/submit/submit.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { readAgentOfRun } from '../factories/agents.ts';
 import { configOfFactoryRun } from '../factories/run-config.ts';
 
 /** Outcome of a dispatch. `no_factory`: 404; others are those of a run's create. */
-export type DispatchOutcome =
-  | { readonly kind: 'submitted'; readonly response: RunAgentResponse }
-  | { readonly kind: 'no_factory' }
-  | Exclude<SubmitOutcome, { kind: 'submitted' }>;
+export type DispatchOutcome = SubmitOutcome | { readonly kind: 'no_factory' };
 
 export interface Dispatch {
   readonly actor: Principal;

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { StoreUnavailable } from '../../platform/store/database/unavailable.ts';
-import { insertRuns, type RunBatch } from '../../runs/runs/submit/insert-runs.ts';
-import { type SubmitDeps, submitRun } from '../../runs/runs/submit/submit.ts';
+import { type PreparedRun, prepareRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
+import { writeRuns } from '../../runs/runs/submit/write-runs.ts';
 import { mayStartRuns } from '../../team/access/may-start-runs.ts';
 import { claimDueSchedule, claimDueSchedules, type DueSchedule } from './claim.ts';
 import { decide } from './decide.ts';
@@ -19,10 +19,8 @@ export interface ScheduleDeps extends SubmitDeps {
   readonly fireAutomations: FireAutomations;
 }
 
-/** A run that was created, or the reason why there is none. */
-export type Spawned =
-  | { readonly kind: 'started'; readonly runId: string }
-  | { readonly kind: 'failed'; readonly reason: string };
+/** A run to write, or the reason why there is none. */
+type Spawned = PreparedRun | { readonly kind: 'failed'; readonly reason: string };
 
 /** Fires a batch of schedules that are due, with their runs, in one transaction. Returns how many. */
 export async function fireDueSchedules(deps: ScheduleDeps): Promise<number> {
@@ -101,8 +99,8 @@ async function fireOwn(deps: ScheduleDeps, tx: Queryable, due: readonly DueSched
     tx,
     limited.map(({ id }) => id),
   );
-  const batch: RunBatch = [];
-  const spawn = await spawner(deps, tx, due, batch);
+  const prepared: PreparedRun[] = [];
+  const spawn = await spawner(deps, tx, due);
   const fired: FiredTime[] = [];
   for (const schedule of due) {
     const time = timeOf(schedule);
@@ -117,27 +115,24 @@ async function fireOwn(deps: ScheduleDeps, tx: Queryable, due: readonly DueSched
       case 'start': {
         const spawned = await spawn(schedule);
         const { cancelsPrevious } = decision;
+        if (spawned.kind === 'prepared') prepared.push(spawned);
         fired.push(
-          spawned.kind === 'started'
-            ? { ...time, outcome: 'started', runId: spawned.runId, cancelsPrevious }
+          spawned.kind === 'prepared'
+            ? { ...time, outcome: 'started', runId: spawned.run.id, cancelsPrevious }
             : { ...time, outcome: 'failed', reason: spawned.reason },
         );
       }
     }
   }
-  await insertRuns(tx, batch);
+  await writeRuns(tx, prepared);
   return fired;
 }
 
-/**
- * Returns the function that submits the run of a schedule. The run acts as the last editor of the schedule. The caller writes the
- * batch.
- */
+/** Returns the function that prepares the run of a schedule. The run acts as the last editor of the schedule. */
 export async function spawner(
   deps: SubmitDeps,
   tx: Queryable,
   schedules: readonly ScheduleRow[],
-  batch: RunBatch,
 ): Promise<(schedule: ScheduleRow) => Promise<Spawned>> {
   const actorOf = (row: ScheduleRow) => ({ teamId: row.team_id, kind: row.editor_kind, uid: row.editor_uid });
   const mayStart = await mayStartRuns(tx, schedules.map(actorOf));
@@ -150,16 +145,13 @@ export async function spawner(
         reason: `${who} that last edited the schedule may not start runs of the team any more; have somebody else update it.`,
       };
     }
-    const outcome = await submitRun(deps, {
+    const submission = {
       actor: { teamId, creator },
       request: requestOf(schedule),
       source: 'SCHEDULED_AGENT',
       schedule: { id: schedule.id, name: schedule.name, cronSchedule: schedule.cron_schedule },
-      tx,
-      batch,
-    });
-    return outcome.kind === 'submitted'
-      ? { kind: 'started', runId: outcome.response.run_id }
-      : { kind: 'failed', reason: reasonOf(outcome) };
+    } as const;
+    const outcome = await prepareRun(deps, submission, tx);
+    return outcome.kind === 'prepared' ? outcome : { kind: 'failed', reason: reasonOf(outcome) };
   };
 }

@@ -1,6 +1,6 @@
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../platform/fault.ts';
-import type { SubmitOutcome } from '../../runs/runs/submit/submit.ts';
+import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
 import type { ScheduleRow } from './schedule-row.ts';
 
 /** Members of a schedule that make the request for its runs. */
@@ -24,10 +24,7 @@ export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
 const maxReasonLength = 1_000;
 
 /** Returns why a submission created no run, for people. `nameOf` names the member as its owner knows it. */
-export function reasonOf(
-  outcome: Exclude<SubmitOutcome, { kind: 'submitted' }>,
-  nameOf: (fault: Fault) => Fault = faultOfSchedule,
-): string {
+export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault = faultOfSchedule): string {
   switch (outcome.kind) {
     case 'invalid':
       return outcome.faults

@@ -7,7 +7,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, type RowOf, uuid, uuids } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
 import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
-import { insertRuns, type RunBatch } from '../../runs/runs/submit/insert-runs.ts';
+import { writeRuns } from '../../runs/runs/submit/write-runs.ts';
 import { type ScheduleDeps, spawner } from './fire.ts';
 import { liveRunsOf, readLiveRunsAbove, readLoads } from './live-runs.ts';
 import { maxSpawnFailures, pausedBecause, skipWaitingFires } from './record.ts';
@@ -118,12 +118,11 @@ async function startOldest(deps: ScheduleDeps, scheduleId: string): Promise<void
     if (live >= (liveLimitOf(schedule) ?? Number.POSITIVE_INFINITY)) return;
     const [fire] = await tx.query(readOldest, [scheduleId]);
     if (!fire) return;
-    const batch: RunBatch = [];
-    const spawned = await (await spawner(deps, tx, [schedule], batch))(schedule);
-    await insertRuns(tx, batch);
+    const spawned = await (await spawner(deps, tx, [schedule]))(schedule);
+    if (spawned.kind === 'prepared') await writeRuns(tx, [spawned]);
     const settled: SettledFire =
-      spawned.kind === 'started'
-        ? { outcome: 'started', runId: spawned.runId }
+      spawned.kind === 'prepared'
+        ? { outcome: 'started', runId: spawned.run.id }
         : { outcome: 'failed', reason: spawned.reason };
     const paused = await settleFire(tx, fire.id, settled);
     if (paused !== null) await skipWaitingFires(tx, [scheduleId]);

@@ -1,14 +1,16 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { Attempt } from '../../platform/idempotency/once.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { type SubmitDeps, type SubmitOutcome, submitRun } from '../../runs/runs/submit/submit.ts';
+import { prepareRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
+import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
+import { writeRun } from '../../runs/runs/submit/write-runs.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { recordStartByHand } from './record.ts';
 import { requestOf } from './run-of-schedule.ts';
 import { lockSchedule } from './schedules.ts';
 
 /** Reasons why no run was started: 404, or the outcome of the submission. */
-export type StartFailure = { readonly kind: 'not_found' } | Exclude<SubmitOutcome, { kind: 'submitted' }>;
+export type StartFailure = { readonly kind: 'not_found' } | SubmitRefusal;
 
 /** Starts a run of a schedule now, as the person who asks for it. The times of the schedule do not change. */
 export async function startByHand(
@@ -19,14 +21,16 @@ export async function startByHand(
 ): Promise<Attempt<RunAgentResponse, StartFailure>> {
   const schedule = await lockSchedule(tx, starter, scheduleId, 'use');
   if (!schedule) return { kind: 'failed', failure: { kind: 'not_found' } };
-  const submitted = await submitRun(deps, {
+  const submission = {
     actor: starter,
     request: requestOf(schedule),
     source: 'SCHEDULED_AGENT',
     schedule: { id: schedule.id, name: schedule.name, cronSchedule: schedule.cron_schedule },
-    tx,
-  });
-  if (submitted.kind !== 'submitted') return { kind: 'failed', failure: submitted };
-  await recordStartByHand(tx, schedule.id, submitted.response.run_id, starter.creator);
-  return { kind: 'done', response: submitted.response };
+  } as const;
+  const prepared = await prepareRun(deps, submission, tx);
+  if (prepared.kind !== 'prepared') return { kind: 'failed', failure: prepared };
+  const outcome = await writeRun(tx, prepared);
+  if (outcome.kind !== 'written') return { kind: 'failed', failure: outcome };
+  await recordStartByHand(tx, schedule.id, outcome.response.run_id, starter.creator);
+  return { kind: 'done', response: outcome.response };
 }

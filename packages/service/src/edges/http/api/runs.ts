@@ -8,7 +8,7 @@ import { listRuns } from '../../../runs/runs/list/list.ts';
 import { readRunItem } from '../../../runs/runs/read/read.ts';
 import type { ReadContext } from '../../../runs/runs/read/run-items.ts';
 import { isVisibleRun } from '../../../runs/runs/read/visible.ts';
-import { type RunSubmission, submitRun } from '../../../runs/runs/submit/submit.ts';
+import { type SingleSubmission, submitRun } from '../../../runs/runs/submit/submit.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
@@ -26,7 +26,7 @@ type CreateInput = 'principal' | 'body' | 'once' | 'request';
 export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db } = deps;
 
-  const submit = async (submission: RunSubmission): Promise<RunAgentResponse | Refusal> => {
+  const submit = async (submission: SingleSubmission): Promise<RunAgentResponse | Refusal> => {
     const outcome = await submitRun(deps, submission);
     return outcome.kind === 'submitted' ? outcome.response : refusedSubmission(outcome);
   };

@@ -234,7 +234,7 @@ describe('creates no run', () => {
     const root = await t.newRun();
     await cancelRun(t.deps, root);
     const once = { teamId: t.teamId, principal: 'p', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
-    expect(await exists(await t.newRun({ parentRunId: root, ancestorIds: [root] }, { once }))).toBe(false);
+    expect(await exists(await t.newRun({ parentRunId: root, ancestorIds: [root] }, once))).toBe(false);
     expect(await t.deps.db.query('SELECT FROM idempotency_keys')).toEqual([]);
   });
 });

@@ -1,12 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
-import { type RunSubmission, submitRun } from './submit.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { prepareRun } from './prepare.ts';
+import { type SingleSubmission, submitRun } from './submit.ts';
+import { writeRuns } from './write-runs.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
 
-const submission = (more: Partial<RunSubmission> = {}): RunSubmission => ({
+const submission = (more: Partial<SingleSubmission> = {}): SingleSubmission => ({
   actor: { teamId: service.teamId, creator: { kind: 'user', uid: 'tester' } },
   request: { prompt: `Do ${randomUUIDv7()}.` },
   source: 'SCHEDULED_AGENT',
@@ -24,21 +27,37 @@ async function countRows(runId: string): Promise<{ runs: number; executions: num
   return row;
 }
 
-async function submitted(wanted: RunSubmission): Promise<string> {
+async function submitted(wanted: SingleSubmission): Promise<string> {
   const outcome = await submitRun(service.deps, wanted);
   if (outcome.kind !== 'submitted') throw new Error(`the run was not created: ${JSON.stringify(outcome)}`);
   return outcome.response.run_id;
 }
 
 const files = [{ file_name: 'a.txt', mime_type: 'text/plain', data: Buffer.from('hello').toString('base64') }];
+const withFile = () => submission({ request: { prompt: 'Do it.', attachments: files } });
 const whole = { runs: 1, executions: 1, events: 1, files: 1 };
 const nothing = { runs: 0, executions: 0, events: 0, files: 0 };
+
+/** Prepares the runs and writes them together. Returns their ids. */
+async function written(tx: Queryable, ...wanted: readonly SingleSubmission[]): Promise<string[]> {
+  const prepared = await Promise.all(
+    wanted.map(async (each) => {
+      const outcome = await prepareRun(service.deps, each, tx);
+      if (outcome.kind !== 'prepared') throw new Error(`the run was refused: ${JSON.stringify(outcome)}`);
+      return outcome;
+    }),
+  );
+  // Nothing is written before, so nothing could answer for these runs.
+  for (const { run } of prepared) expect((await tx.query('SELECT FROM runs WHERE id = $1', [run.id])).length).toBe(0);
+  const responses = await writeRuns(tx, prepared);
+  expect(responses.map(({ run_id: id }) => id)).toEqual(prepared.map(({ run }) => run.id));
+  return responses.map(({ run_id: id }) => id);
+}
 
 describe("in the caller's transaction", () => {
   test('commits the runs together with its other rows', async () => {
     const ids = await db.transaction(async (tx) => {
-      const request = { prompt: 'Do it.', attachments: files };
-      const two = [await submitted(submission({ tx, request })), await submitted(submission({ tx, request }))];
+      const two = await written(tx, withFile(), withFile());
       // Other transactions see no row before the commit.
       expect(await Promise.all(two.map(countRows))).toEqual([nothing, nothing]);
       return two;
@@ -47,33 +66,40 @@ describe("in the caller's transaction", () => {
   });
 
   test('leaves nothing of a run when it rolls back', async () => {
-    let runId = '';
+    let ids: readonly string[] = [];
     const rolledBack = db.transaction(async (tx) => {
-      runId = await submitted(submission({ tx, request: { prompt: 'Do it.', attachments: files } }));
+      ids = await written(tx, withFile());
       throw new Error('the delivery could not be written');
     });
     await expect(rolledBack).rejects.toThrow('the delivery could not be written');
-    expect(await countRows(runId)).toEqual(nothing);
+    expect(await Promise.all(ids.map(countRows))).toEqual([nothing]);
+  });
+
+  test('refuses to write a run below another one without its admission', async () => {
+    const parent = await submitted(submission());
+    const child = submission({ request: { prompt: 'Do it.', parent_run_id: parent } });
+    await expect(db.transaction((tx) => written(tx, child))).rejects.toThrow('is written by writeRun');
+    expect(await submitted(child)).not.toBe(parent);
   });
 
   test('stays usable after a refused submission', async () => {
-    const runId = await db.transaction(async (tx) => {
-      const refused = await submitRun(service.deps, submission({ tx, request: { prompt: ' ' } }));
+    const [runId = ''] = await db.transaction(async (tx) => {
+      const refused = await prepareRun(service.deps, submission({ request: { prompt: ' ' } }), tx);
       expect(refused).toMatchObject({ kind: 'invalid', faults: [{ path: 'prompt' }] });
-      return await submitted(submission({ tx }));
+      return await written(tx, submission());
     });
     expect((await countRows(runId)).runs).toBe(1);
   });
+});
 
-  test('creates one run for a request that is repeated, with the same answer', async () => {
-    const once = { teamId: service.teamId, principal: 'schedule', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
-    const submitOnce = () => db.transaction((tx) => submitted(submission({ tx, once })));
-    const [first, second] = await Promise.all([submitOnce(), submitOnce()]);
-    expect(second).toBe(first);
-    expect(await submitOnce()).toBe(first);
-    const other = { ...once, requestHash: Buffer.alloc(32, 1) };
-    expect(await submitRun(service.deps, submission({ once: other }))).toEqual({ kind: 'idempotency_conflict' });
-  });
+test('creates one run for a request that is repeated, with the same answer', async () => {
+  const once = { teamId: service.teamId, principal: 'schedule', key: randomUUIDv7(), requestHash: Buffer.alloc(32) };
+  const submitOnce = () => submitted(submission({ once }));
+  const [first, second] = await Promise.all([submitOnce(), submitOnce()]);
+  expect(second).toBe(first);
+  expect(await submitOnce()).toBe(first);
+  const other = { ...once, requestHash: Buffer.alloc(32, 1) };
+  expect(await submitRun(service.deps, submission({ once: other }))).toEqual({ kind: 'idempotency_conflict' });
 });
 
 test('gives the run the source and the actor of its submission', async () => {

@@ -1,3 +1,4 @@
+/** Writes runs that were prepared. Only the functions of this file turn a prepared run into an answer. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
@@ -10,7 +11,9 @@ import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/fir
 import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
+import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import type { NewRun } from './new-run.ts';
+import type { PreparedRun } from './prepare.ts';
 
 /** Common table expressions that write the files of runs, whose parameters are the last two of `parametersOfRuns`. */
 const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
@@ -84,6 +87,54 @@ const toRow = (run: NewRun) => ({
   conversation_id: run.conversationId ?? randomUUIDv7(),
 });
 
+/** Returns the answer to the request for a run that was written. */
+const responseOf = ({ run, atCapacity }: PreparedRun): RunAgentResponse => ({
+  run_id: run.id,
+  task_id: run.id,
+  state: 'QUEUED',
+  at_capacity: atCapacity,
+});
+
+/** Returns the parameters $1 to $3 of a statement of `defineInsertRuns`. Throws for a run that has a parent. */
+export function parametersOfRuns(prepared: readonly PreparedRun[]): unknown[] {
+  const runs = prepared.map(({ run }) => run);
+  if (runs.some(({ parentRunId }) => parentRunId !== undefined))
+    throw new Error('a run below another one is written by writeRun, which admits it');
+  return rowsOf(runs);
+}
+
+const rowsOf = (runs: readonly NewRun[]): unknown[] => [
+  JSON.stringify(runs.map(toRow)),
+  ...attachmentParameters(runs.map(({ id, attachments }) => ({ runId: id, attachments }))),
+];
+
+/**
+ * Writes runs without a parent, each with its first execution queued and the rows of its attachments, in one statement. Returns the
+ * answers in the order of the runs. They are true if the transaction commits.
+ */
+export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[]): Promise<RunAgentResponse[]> {
+  if (prepared.length > 0) await tx.query(insertWithFiles, parametersOfRuns(prepared));
+  return prepared.map(responseOf);
+}
+
+/** What became of one prepared run in the transaction. */
+export type WriteOutcome =
+  | { readonly kind: 'written'; readonly response: RunAgentResponse }
+  /** No run can be created below its parent. */
+  | { readonly kind: 'child_refused'; readonly reason: ChildRefusal };
+
+/** Writes one run. A run below another one is admitted first, under the locks of the runs above it. */
+export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<WriteOutcome> {
+  const { run } = prepared;
+  const { parentRunId, ancestorIds, childLimits } = run;
+  if (parentRunId !== undefined) {
+    const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
+    if (reason) return { kind: 'child_refused', reason };
+  }
+  await tx.query(insertWithFiles, rowsOf([run]));
+  return { kind: 'written', response: responseOf(prepared) };
+}
+
 /** A run to write, and the answer to record for a request of a published client. */
 interface RunOfBatch {
   readonly run: NewRun;
@@ -102,28 +153,20 @@ function toRowOfBatch({ run, answerOf }: RunOfBatch) {
   };
 }
 
-/** Runs that the caller of their submissions writes together with `insertRuns`, before its transaction ends. */
-export type RunBatch = NewRun[];
-
-/** Returns the parameters $1 to $3 of a statement of `defineInsertRuns`. */
-export const parametersOfRuns = (runs: readonly NewRun[]): unknown[] => [
-  JSON.stringify(runs.map(toRow)),
-  ...attachmentParameters(runs.map(({ id, attachments }) => ({ runId: id, attachments }))),
-];
-
-/** Writes the runs, each with its first execution queued and the rows of its attachments, in one statement. */
-export async function insertRuns(tx: Queryable, runs: readonly NewRun[]): Promise<void> {
-  if (runs.length > 0) await tx.query(insertWithFiles, parametersOfRuns(runs));
-}
-
 /**
- * Writes a run in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the whole
- * database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns false if it wrote nothing,
- * because the client had gone: its repeat may have created the run while this request waited.
+ * Writes a run without files and parent in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the
+ * whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null if it wrote
+ * nothing, because the client had gone: its repeat may have created the run while this request waited.
  */
-export async function insertInBatch(deps: ExecutionDeps, item: RunOfBatch): Promise<boolean> {
-  await writeBatched(deps, item);
-  return !item.answerOf || item.answerOf.request.answer.id === item.run.id;
+export async function writeInBatch(
+  deps: ExecutionDeps,
+  prepared: PreparedRun,
+  request?: ClientAttempt,
+): Promise<RunAgentResponse | null> {
+  const { run } = prepared;
+  const response = responseOf(prepared);
+  await writeBatched(deps, { run, ...(request ? { answerOf: { request, response } } : {}) });
+  return !request || request.answer.id === run.id ? response : null;
 }
 
 const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {

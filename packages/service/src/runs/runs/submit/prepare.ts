@@ -1,0 +1,180 @@
+/** The checks of a request for a run. `write-runs.ts` writes the runs that passed them. */
+import type { RerunRequest, RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunSourceType } from '@runyard/contract/states';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
+import type { Models } from '../../../team/models/models.ts';
+import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { copyAttachments } from '../../files/attachments/copy.ts';
+import { discardAttachments, type StoredAttachment, storeAttachments } from '../../files/attachments/store.ts';
+import type { ChildLimits } from '../tree/admit-child.ts';
+import { readTeamState, type TeamState } from './capacity.ts';
+import type { NewRun, ScheduleOfRun } from './new-run.ts';
+import { checkRunRequest, type RequestOutcome } from './request.ts';
+import { readRerun } from './rerun.ts';
+
+export interface SubmitDeps {
+  readonly executionDeps: ExecutionDeps;
+  readonly blobs: BlobStore;
+  readonly models: Models;
+  /** Absent: there are no rules. */
+  readonly contentPolicy?: ContentPolicy;
+}
+
+/** A request to repeat a run of the team, its files included, with some members replaced. */
+export interface RerunOf {
+  readonly rerunOf: string;
+  readonly instead: RerunRequest;
+}
+
+/** A request for a run, by a person, an agent or an event. */
+export interface RunSubmission {
+  /** Creator of the run, and its team. */
+  readonly actor: { readonly teamId: string; readonly creator: RunActor };
+  readonly request: RunAgentRequest | RerunOf;
+  readonly source: RunSourceType;
+  /** The schedule that creates the run. */
+  readonly schedule?: ScheduleOfRun;
+  /** Limits for a run that an agent starts below its own. */
+  readonly child?: ChildLimits;
+}
+
+/**
+ * A run that passed the checks and is in no table. Its large files are in the blob store; if the run is not written, `discardRun`
+ * deletes them, or later the sweep of unreferenced blobs.
+ */
+export interface PreparedRun {
+  readonly kind: 'prepared';
+  readonly run: NewRun;
+  /** The run would have to wait for a slot. A hint for the caller. */
+  readonly atCapacity: boolean;
+}
+
+/** 403: the team may not spend more. */
+export interface BudgetRefusal {
+  readonly kind: 'over_budget';
+  readonly code: 'budget_exceeded' | 'insufficient_credits';
+  readonly detail: string;
+}
+
+/** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
+type PolicyRefusal = Exclude<PolicyVerdict, { kind: 'allowed' }>;
+
+/** Why a submission gives no run, each with the HTTP status that it becomes. */
+export type PrepareRefusal =
+  /** 400, 403 or 503 */
+  | Exclude<RequestOutcome, { kind: 'ok' }>
+  | PolicyRefusal
+  | BudgetRefusal
+  /** 404: the team has no run to repeat by this id. */
+  | { readonly kind: 'no_such_run' }
+  /** 409: the bytes of a file to copy are gone. */
+  | { readonly kind: 'file_lost' };
+
+/**
+ * Checks a submission and stores its large files. All callers that create runs use it: the API, reruns, child runs, schedules,
+ * deliveries. `tx`: the transaction of the caller, which writes the run with `writeRuns`.
+ */
+export async function prepareRun(
+  deps: SubmitDeps,
+  submission: RunSubmission,
+  tx?: Queryable,
+): Promise<PreparedRun | PrepareRefusal> {
+  const { blobs, executionDeps } = deps;
+  const { actor, schedule, child } = submission;
+  const wanted = await resolveRequest(tx ?? executionDeps.db, actor.teamId, submission.request);
+  if (!wanted) return { kind: 'no_such_run' };
+  const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx);
+  if (checked.kind !== 'ok') return checked;
+  // Inside a transaction of the caller, a slow policy would keep its locks. It is checked when the run begins, as for every run.
+  const byPolicy = tx ? null : await refusedByPolicy(deps, checked.run);
+  if (byPolicy) return byPolicy;
+  const team = await readTeamState(executionDeps, tx, checked.run);
+  const overBudget = refusedByBudget(team, checked.run);
+  if (overBudget) return overBudget;
+  const attachments = wanted.copyOf
+    ? await copyAttachments(blobs, wanted.copyOf)
+    : await storeAttachments(blobs, checked.files);
+  if (!attachments) return { kind: 'file_lost' };
+  const run = {
+    ...checked.run,
+    attachments,
+    ...(child ? { childLimits: child } : {}),
+    ...(schedule ? { schedule } : {}),
+  };
+  return { kind: 'prepared', run, atCapacity: team.at_capacity ?? false };
+}
+
+/** Deletes what `prepareRun` stored for a run that was not written. */
+export const discardRun = ({ blobs }: SubmitDeps, { run }: PreparedRun): Promise<void> =>
+  discardAttachments(blobs, run.attachments);
+
+/** A run that a submission would create, and why the service would refuse it after the checks of its request. */
+export interface PreviewedRun {
+  readonly kind: 'ok';
+  readonly run: NewRun;
+  readonly refusal: BudgetRefusal | PolicyRefusal | null;
+}
+
+/** Checks a submission as `prepareRun` does, and stores nothing. */
+export async function previewRun(
+  deps: SubmitDeps,
+  submission: RunSubmission & { readonly request: RunAgentRequest },
+): Promise<PreviewedRun | Exclude<RequestOutcome, { kind: 'ok' }>> {
+  const checked = await checkSubmission(deps, submission);
+  if (checked.kind !== 'ok') return checked;
+  const { run } = checked;
+  const byPolicy = await refusedByPolicy(deps, run);
+  const overBudget = refusedByBudget(await readTeamState(deps.executionDeps, undefined, run), run);
+  return { kind: 'ok', run, refusal: overBudget ?? byPolicy };
+}
+
+const checkSubmission = (
+  { executionDeps: { db, vault }, models }: SubmitDeps,
+  { actor, request, source, child }: RunSubmission & { readonly request: RunAgentRequest },
+  tx?: Queryable,
+): Promise<RequestOutcome> =>
+  checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, child !== undefined);
+
+/** Returns why the content policy does not allow the texts of the run; null: it does. */
+async function refusedByPolicy(
+  { contentPolicy }: SubmitDeps,
+  { teamId, prompt, config }: Pick<NewRun, 'teamId' | 'prompt' | 'config'>,
+): Promise<PolicyRefusal | null> {
+  // The texts in the form that the agent gets: without the values of secrets, and with the configuration of its identity.
+  const texts = [prompt, config.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
+  const verdict = await contentPolicy?.check(teamId, texts);
+  return verdict && verdict.kind !== 'allowed' ? verdict : null;
+}
+
+/** Returns why the team's budget does not admit the run; null: it does. */
+function refusedByBudget(team: TeamState, { unpricedId }: Pick<NewRun, 'unpricedId'>): BudgetRefusal | null {
+  const raise = 'An administrator can raise it with PATCH /budget.';
+  if (team.is_out_of_credits)
+    return { kind: 'over_budget', code: 'insufficient_credits', detail: `The team has no credits left. ${raise}` };
+  if (team.is_month_spent)
+    return { kind: 'over_budget', code: 'budget_exceeded', detail: `The team has spent its monthly limit. ${raise}` };
+  return unpricedId !== undefined && team.is_limited
+    ? { kind: 'over_budget', code: 'budget_exceeded', detail: unpricedMessage(unpricedId) }
+    : null;
+}
+
+interface WantedRun {
+  readonly request: RunAgentRequest;
+  /** Stored files to copy instead of files in the request. */
+  readonly copyOf?: readonly StoredAttachment[];
+}
+
+/** Returns the request to submit; null: there is no run to repeat. */
+async function resolveRequest(
+  db: Queryable,
+  teamId: string,
+  request: RunAgentRequest | RerunOf,
+): Promise<WantedRun | null> {
+  if (!('rerunOf' in request)) return { request };
+  const rerun = await readRerun(db, teamId, request.rerunOf, request.instead);
+  return rerun && { request: rerun.request, copyOf: rerun.attachments };
+}
