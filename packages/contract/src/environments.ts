@@ -34,7 +34,7 @@ const ProtectedBranches = z
   .max(maxProtectedBranches)
   .meta({
     id: 'ProtectedBranches',
-    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing`,
+    description: `Branches that runs cannot push to, at most ${maxProtectedBranches}: names, or patterns in which \`*\` stands for any characters. \`HEAD\` is the default branch of each repository. Absent: \`["HEAD"]\`. Empty: none is protected. \`["*"]\`: runs push nothing. Branches from which factories take their definition are always protected`,
   });
 
 /** A relative path whose parts are not `..`. Written without look-ahead, which generators of requests cannot build. */

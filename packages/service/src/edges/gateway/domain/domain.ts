@@ -22,6 +22,7 @@ import { oldRequests, recordLostRequests } from '../../../team/usage/budget/lost
 import { hasCostLimit } from '../../../team/usage/budget/read-budgets.ts';
 import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
 import { makeUsageRecorder } from '../../../team/usage/record-with-retries.ts';
+import { isAnyBranchFollowed, readFollowedBranches } from '../../../triggers/definitions/source/followed.ts';
 import { registerGitGateway } from '../git/git.ts';
 import { openModelHealth } from '../health/health.ts';
 import { probeProvider } from '../health/probe.ts';
@@ -104,6 +105,8 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
         credentialFor: deps.codeHosts.credentialFor,
         pushes: {
           protectedBranchesOf: (executionId) => readProtectedBranches(db, executionId),
+          isAnyBranchFollowed: () => isAnyBranchFollowed(db),
+          followedBranchesOf: (pushed) => readFollowedBranches(db, pushed),
           begin: (session, push) => beginPush(deps.executionDeps, session, push),
           isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
           end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),

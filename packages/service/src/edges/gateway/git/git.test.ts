@@ -51,6 +51,8 @@ const session: RunSession = {
 /** Decides by the rules and records nothing. */
 const pushes: PushRecord = {
   protectedBranchesOf: async () => [],
+  isAnyBranchFollowed: async () => false,
+  followedBranchesOf: async () => [],
   begin: async (_session, push) => {
     const refusals = decidePush({ ...push, own: new Map() });
     return refusals.size > 0 ? { kind: 'refused', refusals } : { kind: 'forward', numbers: [] };

@@ -49,6 +49,25 @@ describe('a push', () => {
     expect(await branchAt('too-late')).toBe('');
   });
 
+  it('to a branch that a factory begins to follow meanwhile changes nothing', async () => {
+    const { runToken } = await clone();
+    const push = begin(runToken);
+    const answered = once(push, 'response') as Promise<[IncomingMessage]>;
+    const command = pktLines(`${none} ${first} refs/heads/followed\0report-status`);
+    push.write(Buffer.concat([command, emptyPack.subarray(0, 12)]));
+    const sent = () => service.deps.db.query("SELECT FROM pushed_branches WHERE branch = 'followed'");
+    await expect.poll(async () => (await sent()).length).toBe(1);
+    const factory = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'F' } });
+    const source = { repository: 'acme/site', branch: 'followed' };
+    const set = await service.request('PUT', `/factory/${factory.body.uid}/source`, { body: source });
+    expect(set.status, set.text).toBe(200);
+    push.end(emptyPack.subarray(12));
+    // The code host may have begun its answer already; then the connection is cut.
+    const said = await answered.then(([answer]) => text(answer)).catch(() => 'cut');
+    expect(said).toMatch(/^cut$|a factory began to take its definition from a branch of this repository/);
+    expect(await branchAt('followed')).toBe('');
+  });
+
   it('that is refused is not decompressed to any size', async () => {
     const { runToken } = await startRun();
     const command = pktLines(`${first} ${none} refs/heads/main\0report-status`);

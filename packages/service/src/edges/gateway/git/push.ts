@@ -13,12 +13,13 @@ import { TooManyChanges } from '../../../team/access/audit/record.ts';
 import type { UsableCredential } from '../../../team/code-hosts/credential.ts';
 import { decoded } from '../decoded.ts';
 import { readBranchesOfPush } from './branches-of-push.ts';
+import { type FollowedBranches, watchFollowed } from './followed-branches.ts';
 import { peekable } from './peekable.ts';
 import { readHead } from './read-head.ts';
-import { RunOver, whileAtWork } from './while-at-work.ts';
+import { PushStopped, whileAllowed } from './while-allowed.ts';
 
 /** The rules and the record of pushes. */
-export interface PushRecord {
+export interface PushRecord extends FollowedBranches {
   /** Patterns of the branches that the run of an execution cannot push to. */
   protectedBranchesOf(executionId: string): Promise<readonly string[]>;
   /** Decides a push and records it. Throws `AttemptOver`, `TooManyChanges`. */
@@ -139,16 +140,19 @@ export async function admitPush(
       unpack,
     );
   const tooLarge = `the push is larger than ${Math.floor(limit / 1_048_576)} MB`;
-  const forward = (record: (report: HostReport | null) => Promise<void>): ForwardedPush => {
+  const forward = (
+    record: (report: HostReport | null) => Promise<void>,
+    findStop: () => Promise<string | undefined>,
+  ): ForwardedPush => {
     const { 'content-encoding': _coding, 'content-length': size, ...others } = request.headers;
     const headers = body.changed || size === undefined ? others : { ...others, 'content-length': size };
     const rejected = (why: string) => new Map(commands.map(({ ref }) => [ref, why]));
     place.releaseBytes();
     const rest = peeked.all();
-    const pieces = commands.length === 0 ? rest : whileAtWork(rest, () => pushes.isAtWork(session));
-    let isRunOver = false;
+    const pieces = commands.length === 0 ? rest : whileAllowed(rest, findStop);
+    let stop: string | undefined;
     const sent = Readable.from(pieces, { objectMode: false }).once('error', (error) => {
-      isRunOver = error instanceof RunOver;
+      if (error instanceof PushStopped) stop = error.message;
     });
     return {
       kind: 'forward',
@@ -157,7 +161,7 @@ export async function admitPush(
       watch: (answer) => withReport(answer, capabilities, record),
       failed: (reason) => record(reason === undefined ? null : rejected(reason)),
       stopped: async (isTooLarge) => {
-        const why = isTooLarge ? tooLarge : isRunOver ? runOver : undefined;
+        const why = isTooLarge ? tooLarge : stop;
         if (why === undefined) return undefined;
         // A push with bytes behind its pack may have reached the code host whole before the run was over.
         await record(isTooLarge ? rejected(why) : null);
@@ -174,20 +178,29 @@ export async function admitPush(
   if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);
   if (!(await endsInPack(read.head, peeked.read))) return await refuseAll('behind the list of refs there is no pack');
   // A single flush packet: git asks whether it may push, before it sends a large pack.
-  if (commands.length === 0) return forward(async () => {});
+  if (commands.length === 0)
+    return forward(
+      async () => {},
+      async () => undefined,
+    );
 
   const protectedBranches = await pushes.protectedBranchesOf(executionId);
   const about = { repository, clone: pushed.base, chosen: pushed.chosen, signal };
-  const branches = await readBranchesOfPush(about, protectedBranches, commands);
+  const followed = await watchFollowed(about, pushes);
+  if (followed.kind !== 'followed') return await refuseAll(inWords(followed.message));
+  const { followedBranches } = followed;
+  const branches = await readBranchesOfPush(about, { protectedBranches, followedBranches }, commands);
   if (branches.kind !== 'branches') return await refuseAll(inWords(branches.message));
   const { defaultBranch, aliases } = branches;
   const commits = await commitsOf(read.head, peeked.read);
   const { hasOptions } = read.head;
-  const push: Push = { repository, commands, hasOptions, protectedBranches, defaultBranch, aliases, commits };
+  const rules = { hasOptions, protectedBranches, followedBranches, defaultBranch, aliases };
+  const push: Push = { repository, commands, ...rules, commits };
+  const findStop = async () => ((await pushes.isAtWork(session)) ? await followed.findChange() : runOver);
   try {
     const begun = await pushes.begin(session, push);
     if (begun.kind === 'refused') return await refuse(begun.refusals, [...begun.refusals.values()].join('; '));
-    return forward((report) => pushes.end(session, push, begun.numbers, report));
+    return forward((report) => pushes.end(session, push, begun.numbers, report), findStop);
   } catch (error) {
     if (error instanceof AttemptOver) return await refuseAll(runOver);
     if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');

@@ -9,6 +9,8 @@ export interface PushFacts {
   readonly hasOptions: boolean;
   /** Patterns of protected branches; `HEAD`: the default branch. */
   readonly protectedBranches: readonly string[];
+  /** Branches from which factories take their definitions, whatever the environment allows; null: the default branch. */
+  readonly followedBranches: readonly (string | null)[];
   /** Null: the repository has none yet. */
   readonly defaultBranch: string | null;
   /** Branch that is only another name → the branch behind it. */
@@ -78,6 +80,7 @@ function reasonAgainst({ ref, from, to }: PushCommand, facts: PushFacts): string
   if (branch === undefined) return 'runs push branches only, no tags or other refs';
   if (isNone(to)) return 'runs delete no branches';
   const { own, commits, aliases } = facts;
+  if (isFollowed(branch, facts)) return `a factory takes its definition from ${branch}: ${instead}`;
   const protection = protectionOf(branch, facts);
   if (protection !== undefined) return protection;
   const behind = aliases.get(branch);
@@ -85,6 +88,15 @@ function reasonAgainst({ ref, from, to }: PushCommand, facts: PushFacts): string
     return `${branch} is another name of ${behind}, which is protected: ${instead}`;
   if (isNone(from) || own.get(branch) === from || descendsFrom(commits, to, from)) return undefined;
   return 'it may drop commits that this run did not make: put your work on top of the branch as it is now, or push to a new branch';
+}
+
+/** Returns whether a factory takes its definition from the branch, or from a branch that is the same one by another name. */
+function isFollowed(branch: string, { followedBranches, defaultBranch, aliases }: PushFacts): boolean {
+  const behind = (name: string) => folded(aliases.get(name) ?? name);
+  return followedBranches.some((each) => {
+    const followed = each ?? defaultBranch;
+    return followed !== null && (behind(followed) === behind(branch) || folded(followed) === folded(branch));
+  });
 }
 
 /** Returns why a run pushes nothing to the branch of this name; undefined: it is not protected. */

@@ -13,6 +13,8 @@ import { Unreadable } from './unreadable.ts';
 
 /** A repository on its code host. */
 export interface RemoteRepository {
+  /** Clone URL after redirects. */
+  readonly base: URL;
   /** Returns the commit of a branch; without a name, of the default branch. */
   readHead(branch?: string): Promise<string>;
   /** Returns a pack with a commit and its folders, without older commits, and without the files if the host can leave them out. */
@@ -115,6 +117,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteReposito
   }
 
   return {
+    base: refs.base,
     readHead: async (branch) => {
       const wanted = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
       const lines = ['command=ls-refs', 'delimiter', `ref-prefix ${wanted}`, 'flush'];

@@ -21,11 +21,18 @@ export interface Place {
   readonly folder: string;
 }
 
-/** `known`: the branch is at the commit that the caller knows, and no file was read. */
+/**
+ * `known`: the branch is at the commit that the caller knows, and no file was read. `foundAt`: the clone URL after redirects.
+ */
 export type SourceRead =
-  | { readonly kind: 'files'; readonly commit: string; readonly files: StoredFile[] }
-  | { readonly kind: 'known'; readonly commit: string }
-  | { readonly kind: 'faulty'; readonly commit: string; readonly errors: readonly FactorySyncFault[] }
+  | { readonly kind: 'files'; readonly foundAt: URL; readonly commit: string; readonly files: StoredFile[] }
+  | { readonly kind: 'known'; readonly foundAt: URL; readonly commit: string }
+  | {
+      readonly kind: 'faulty';
+      readonly foundAt: URL;
+      readonly commit: string;
+      readonly errors: readonly FactorySyncFault[];
+    }
   | { readonly kind: 'unreadable'; readonly message: string };
 
 export interface SourceReader {
@@ -61,12 +68,13 @@ export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBy
           const size = maxPackBytes === undefined ? {} : { maxPackBytes };
           const remote = await openRemote({ repository, clone, chosen, signal: within, ...size });
           const commit = await remote.readHead(branch ?? undefined);
-          if (await isKnown(commit)) return { kind: 'known', commit };
+          const foundAt = remote.base;
+          if (await isKnown(commit)) return { kind: 'known', foundAt, commit };
           const read = await readSourceFiles({ remote, commit, folder: place.folder, parent: folder, signal: within });
-          if (!read.ok) return { kind: 'faulty', commit, errors: toSyncFaults(read.faults) };
+          if (!read.ok) return { kind: 'faulty', foundAt, commit, errors: toSyncFaults(read.faults) };
           const checked = readDefinition(read.files);
-          if (!checked.ok) return { kind: 'faulty', commit, errors: toSyncFaults(checked.faults) };
-          return { kind: 'files', commit, files: storedFiles(read.files) };
+          if (!checked.ok) return { kind: 'faulty', foundAt, commit, errors: toSyncFaults(checked.faults) };
+          return { kind: 'files', foundAt, commit, files: storedFiles(read.files) };
         })
         .catch((error: unknown): SourceRead => {
           if (error instanceof Unreadable) return { kind: 'unreadable', message: error.message };

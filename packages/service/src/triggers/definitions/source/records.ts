@@ -14,6 +14,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import { placeOf } from './followed.ts';
 
 /** Seconds after which another process may sync: longer than waiting, reading and applying take together. */
 const claimSeconds = 120;
@@ -68,7 +69,7 @@ const write = defineStatement({
     ON CONFLICT (factory_uid) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, branch = excluded.branch,
       folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, set_by_uid = excluded.set_by_uid,
       set_at = clock_timestamp(), due_at = excluded.due_at, claim = excluded.claim, claimed_at = excluded.claimed_at,
-      claimed_until = excluded.claimed_until, checked_at = NULL, applied_commit = NULL,
+      claimed_until = excluded.claimed_until, checked_at = NULL, found_at = NULL, applied_commit = NULL,
       last_outcome = NULL, last_at = NULL, last_commit = NULL, last_message = NULL, last_faults = NULL
     RETURNING ${columns}`,
   row,
@@ -124,7 +125,7 @@ const finish = defineStatement({
   name: 'finish_sync_of_source',
   text: `
     UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(), last_at = clock_timestamp(),
-      last_outcome = $3, last_commit = $4, last_message = $5, last_faults = $6,
+      last_outcome = $3, last_commit = $4, last_message = $5, last_faults = $6, found_at = coalesce($7, found_at),
       applied_commit = CASE WHEN $3 = 'applied' THEN $4 ELSE applied_commit END
     WHERE factory_uid = $1 AND claim = $2 RETURNING factory_uid`,
   row: { factory_uid: text() },
@@ -136,7 +137,7 @@ const isInForceAgain = `(applied_commit = $3 AND last_outcome <> 'applied' AND N
 const finishUnchanged = defineStatement({
   name: 'finish_look_at_source',
   text: `
-    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(),
+    UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(), found_at = $4,
       last_at = CASE WHEN ${isInForceAgain} THEN clock_timestamp() ELSE last_at END,
       last_commit = CASE WHEN ${isInForceAgain} THEN $3 ELSE last_commit END,
       last_message = CASE WHEN ${isInForceAgain} THEN NULL ELSE last_message END,
@@ -220,8 +221,9 @@ export async function claimSource(db: Queryable, teamId: string, factoryUid: str
   return source ? { source, claim } : null;
 }
 
-/** The end of a sync, in the form in which it is stored. */
+/** The end of a sync, in the form in which it is stored. `foundAt`: the clone URL at which the repository was read. */
 export interface Finished {
+  readonly foundAt?: URL | undefined;
   readonly outcome: StoredOutcome;
   readonly commit?: string | undefined;
   readonly message?: string | undefined;
@@ -232,16 +234,21 @@ export interface Finished {
 export async function finishSync(
   tx: Queryable,
   { source, claim }: ClaimedSource,
-  { outcome, commit, message, errors }: Finished,
+  { outcome, commit, message, errors, foundAt }: Finished,
 ): Promise<boolean> {
   const faults = errors === undefined ? null : JSON.stringify(errors);
-  const values = [source.factory_uid, claim, outcome, commit ?? null, message ?? null, faults];
+  const place = foundAt === undefined ? null : placeOf(foundAt);
+  const values = [source.factory_uid, claim, outcome, commit ?? null, message ?? null, faults, place];
   return (await tx.query(finish, values)).length > 0;
 }
 
 /** Ends a claim after a look that found a commit that needs no sync. */
-export async function finishLook(db: Queryable, { source, claim }: ClaimedSource, commit: string): Promise<void> {
-  await db.query(finishUnchanged, [source.factory_uid, claim, commit]);
+export async function finishLook(
+  db: Queryable,
+  { source, claim }: ClaimedSource,
+  { commit, foundAt }: { readonly commit: string; readonly foundAt: URL },
+): Promise<void> {
+  await db.query(finishUnchanged, [source.factory_uid, claim, commit, placeOf(foundAt)]);
 }
 
 /** Ends a claim so that another process syncs. */

@@ -133,23 +133,24 @@ async function attempt(
     return toSync({ outcome: 'superseded', message: 'The service is stopping. Sync again.' }, false);
   }
   if (read.kind === 'known') {
-    await finishLook(db, claimed, read.commit);
+    await finishLook(db, claimed, read);
     return toSync({ outcome: 'applied', commit: read.commit }, false);
   }
   if (read.kind !== 'files') return await finish(db, claimed, finishedOfRead(read));
-  const { commit, files } = read;
+  const { commit, files, foundAt } = read;
   const from: FromCommit = {
     commit,
     // Reads the role again, because it may have changed while the repository was read.
     keep: async (tx) =>
-      (await readSetter(tx, source)) !== null && (await finishSync(tx, claimed, { outcome: 'applied', commit })),
+      (await readSetter(tx, source)) !== null &&
+      (await finishSync(tx, claimed, { outcome: 'applied', commit, foundAt })),
   };
   const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
   // The claim of a person who lost the rights meanwhile is still there, and would keep other sources of the team waiting.
   if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
     return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
   if (outcome.kind === 'faulty')
-    return await finish(db, claimed, { outcome: 'faulty', commit, errors: toSyncFaults(outcome.faults) });
+    return await finish(db, claimed, { outcome: 'faulty', commit, foundAt, errors: toSyncFaults(outcome.faults) });
   return toAnswer(outcome, commit, false);
 }
 
@@ -167,7 +168,7 @@ async function finish(db: Queryable, claimed: ClaimedSource, finished: Finished)
 function finishedOfRead(read: Exclude<SourceRead, { kind: 'files' | 'known' }> | SourceRead): Finished {
   switch (read.kind) {
     case 'faulty':
-      return { outcome: 'faulty', commit: read.commit, errors: read.errors };
+      return { outcome: 'faulty', commit: read.commit, foundAt: read.foundAt, errors: read.errors };
     case 'unreadable':
       return { outcome: 'unreadable', message: read.message };
     case 'files':

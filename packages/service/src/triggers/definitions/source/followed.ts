@@ -1,0 +1,45 @@
+/** The branches that sources of factories follow. No run pushes to them, because what is there is applied as the person who set the source. */
+import type { Repository } from '@runyard/contract/environments';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
+
+/** A repository as a push names it, and the URL at which the code host has it after redirects; null: it was not asked. */
+export interface PushedRepository {
+  readonly repository: Repository;
+  readonly foundAt: URL | null;
+}
+
+const withoutSuffix = (name: string): string => name.replace(/\/+$/, '').replace(/(\.git)+$/, '');
+
+/** Returns a form in which two URLs are equal if they are the same repository of a code host: hosts can ignore case, `.git` and a slash at the end. */
+export const placeOf = (url: URL): string => withoutSuffix(`${url.host}${url.pathname}`.toLowerCase());
+
+const readAny = defineStatement({
+  name: 'read_whether_a_branch_is_followed',
+  text: 'SELECT EXISTS (SELECT FROM factory_sources) AS found',
+  row: { found: boolean },
+});
+
+/** Sources of all teams: teams can reach the same repository. */
+const readBranches = defineStatement({
+  name: 'read_followed_branches',
+  text: `
+    SELECT DISTINCT branch FROM factory_sources
+    WHERE regexp_replace(lower(owner || '/' || repo), '(\\.git)+$', '') = $1 OR found_at = $2`,
+  row: { branch: nullable(text()) },
+});
+
+/** Returns whether any factory follows a branch. */
+export async function isAnyBranchFollowed(db: Queryable): Promise<boolean> {
+  return (await db.query(readAny))[0]?.found ?? false;
+}
+
+/** Returns the branches of a repository that factories follow; null in the list: its default branch. */
+export async function readFollowedBranches(
+  db: Queryable,
+  { repository: { owner, repo }, foundAt }: PushedRepository,
+): Promise<readonly (string | null)[]> {
+  const name = withoutSuffix(`${owner}/${repo}`.toLowerCase());
+  const rows = await db.query(readBranches, [name, foundAt === null ? null : placeOf(foundAt)]);
+  return rows.map(({ branch }) => branch);
+}
