@@ -6,7 +6,7 @@
  */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})|"__proto__"/i;
 
-/** Returns the value as JSON that the service can store: NUL and lone surrogates become U+FFFD, the name `__proto__` becomes `[__proto__]`. */
+/** Returns the value as JSON of its `storable` form. */
 export function storableJson(value: unknown): string {
   const json = JSON.stringify(value);
   return unstorable.test(json) ? JSON.stringify(storable(JSON.parse(json))) : json;
@@ -18,7 +18,11 @@ function storableText(text: string): string {
 
 const storableName = (name: string): string => (name === '__proto__' ? '[__proto__]' : storableText(name));
 
-function storable(value: unknown): unknown {
+/**
+ * Returns the JSON value as the service can store it: NUL and lone surrogates in texts and names become U+FFFD, the name `__proto__`
+ * becomes `[__proto__]`.
+ */
+export function storable(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value);
   if (Array.isArray(value)) return value.map(storable);
   if (typeof value !== 'object' || value === null) return value;

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { maxWorkerConnections } from '@runyard/contract/limits';
+import { storable } from '@runyard/contract/storable-json';
 import { workerName } from '@runyard/contract/worker-name';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
@@ -182,9 +183,13 @@ function serve(
   log.info({ worker: workerId, hosted: teamId === null }, 'worker connected');
 }
 
+/**
+ * Reads a message. Characters that PostgreSQL cannot hold are replaced in all texts: a worker of another kind passes on the output of its
+ * programs as it came, and does not repeat a message that failed.
+ */
 function parse(text: string): WorkerMessage | null {
   try {
-    const parsed = WorkerMessage.safeParse(JSON.parse(text));
+    const parsed = WorkerMessage.safeParse(storable(JSON.parse(text)));
     return parsed.success ? parsed.data : null;
   } catch {
     return null;

@@ -1,8 +1,8 @@
 /** Cleans the values that an agent sends, before the service stores or logs them. */
 import { type ByteMask, createByteMask } from '@runyard/contract/redaction/mask-bytes';
 import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
+import { storable } from '@runyard/contract/storable-json';
 import type { Vault } from '../../platform/secrets/vault.ts';
-import { storable } from './storable.ts';
 
 /** The service's own secrets, which must never reach the store, and the vault that decrypts those of runs. */
 export interface ServiceSecrets {

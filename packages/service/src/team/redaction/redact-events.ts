@@ -1,8 +1,8 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Redactor } from '@runyard/contract/redaction/redactor';
+import { storable } from '@runyard/contract/storable-json';
 import type { HeldTexts } from './held-texts.ts';
 import { redactLine, releaseLine } from './redact-line.ts';
-import { storable } from './storable.ts';
 import { isLineStream } from './transcript-line.ts';
 
 /** More streams than any agent has open at once. The held texts of further streams are released. */
