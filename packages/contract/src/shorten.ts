@@ -34,3 +34,23 @@ export function* partsOf(text: string, size: number): Generator<string> {
     start = end;
   }
 }
+
+/** Joins the halves of a character that two pieces of a text have split. */
+export function joinHalves() {
+  let half = '';
+  return {
+    /** Returns the piece after the half that ended the piece before, and without a half at its own end. */
+    push(piece: string): string {
+      const text = half + piece;
+      const end = isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+      half = text.slice(end);
+      return text.slice(0, end);
+    },
+    /** Returns the half that waits for the next piece, as U+FFFD: the text has ended. */
+    end(): string {
+      const rest = half.toWellFormed();
+      half = '';
+      return rest;
+    },
+  };
+}

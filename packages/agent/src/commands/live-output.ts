@@ -1,3 +1,4 @@
+import { joinHalves } from '@runyard/contract/shorten';
 import type { OutputWindow } from './output-window.ts';
 
 /**
@@ -7,14 +8,15 @@ import type { OutputWindow } from './output-window.ts';
 export function liveOutput(window: OutputWindow, emit: (text: string) => void) {
   // Joins the halves of a character that the end of the head split.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const halves = joinHalves();
   const say = (text: string) => {
     if (text !== '') emit(text);
   };
+  const push = (text: string) => say(decoder.decode(window.push(Buffer.from(text)), { stream: true }));
   return {
-    push(text: string): void {
-      say(decoder.decode(window.push(Buffer.from(text)), { stream: true }));
-    },
+    push: (text: string): void => push(halves.push(text)),
     end(): void {
+      push(halves.end());
       say(window.truncated ? window.markAndTail() : decoder.decode(window.afterHead()));
     },
   };

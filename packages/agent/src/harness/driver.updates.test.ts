@@ -79,6 +79,20 @@ describe('the driver', () => {
     expect(Math.max(...of('transcript').map((event) => event.line.length))).toBeLessThan(10_000);
   });
 
+  test('joins the halves of an emoji that come in two chunks of one message', async () => {
+    const { run, of } = drive('emoji-in-two-chunks');
+    expect((await run()).kind).toBe('succeeded');
+    const messages = Map.groupBy(of('text'), (event) => event.message_id).values();
+    expect([...messages].map((pieces) => pieces.map((event) => event.text).join(''))).toEqual([
+      'start \u{1F600} end \ufffd',
+      '\ufffd of another message',
+      'last \ufffd',
+    ]);
+    const output = of('action_output').map((event) => event.text);
+    expect(output.join('')).toBe('out \u{1F600}\ufffd');
+    expect(of('notice').map((event) => event.data)).toContainEqual({ text: 'so \u{1F600}' });
+  });
+
   test('does not split an emoji between two pieces of a text', async () => {
     const { run, of, text } = drive('emoji-at-64k');
     expect((await run()).kind).toBe('succeeded');

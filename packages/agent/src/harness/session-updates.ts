@@ -1,5 +1,5 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import { lastPart, partsOf } from '@runyard/contract/shorten';
+import { joinHalves, lastPart, partsOf } from '@runyard/contract/shorten';
 import { maxTextChunk } from '../acp/limits.ts';
 import { asObject, asString, blockText, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';
@@ -27,6 +27,9 @@ export function sessionUpdates(options: NormaliserOptions) {
   });
   let messageId: string | undefined;
   let harnessMessageId: string | undefined;
+  /** Of the message, and of the thought: a harness may send each half of an emoji in a chunk of its own. */
+  const halves = joinHalves();
+  const thoughtHalves = joinHalves();
   let thought = '';
   let usage: JsonObject | undefined;
   let lastText = '';
@@ -34,31 +37,47 @@ export function sessionUpdates(options: NormaliserOptions) {
   const notice = (name: string, data: unknown) =>
     emit({ type: 'notice', step_id: stepId(), name, data: boundedData(data, 8 * 1024) });
 
-  function flushThought(): void {
+  function emitThought(): void {
     if (thought.trim() !== '') notice('thought', { text: thought.toWellFormed() });
     thought = '';
   }
 
+  function endThought(): void {
+    thought += thoughtHalves.end();
+    emitThought();
+  }
+
+  function endMessage(): void {
+    say(halves.end());
+    messageId = undefined;
+  }
+
   /** Ends the current message, because an update without text came. */
   function interruptText(): void {
-    flushThought();
-    messageId = undefined;
+    endThought();
+    endMessage();
+  }
+
+  function say(text: string): void {
+    if (messageId === undefined) return;
+    lastText = lastPart(lastText + text, 16 * 1024);
+    for (const part of partsOf(text, maxTextChunk)) {
+      emit({ type: 'text', step_id: stepId(), message_id: messageId, role: 'assistant', text: part });
+    }
   }
 
   function text(update: JsonObject): void {
     const text = blockText(update.content);
     if (text === undefined || text === '') return;
     const theirs = asString(update.messageId);
-    flushThought();
-    if (messageId === undefined || (theirs !== undefined && theirs !== harnessMessageId)) {
+    endThought();
+    if (theirs !== undefined && theirs !== harnessMessageId) endMessage();
+    if (messageId === undefined) {
       messageId = newId();
       lastText = '';
     }
     harnessMessageId = theirs;
-    lastText = lastPart(lastText + text, 16 * 1024);
-    for (const part of partsOf(text, maxTextChunk)) {
-      emit({ type: 'text', step_id: stepId(), message_id: messageId, role: 'assistant', text: part });
-    }
+    say(halves.push(text));
   }
 
   function update(value: unknown): void {
@@ -70,8 +89,8 @@ export function sessionUpdates(options: NormaliserOptions) {
         text(update);
         return;
       case 'agent_thought_chunk':
-        thought += blockText(update.content) ?? '';
-        if (thought.length >= thoughtChars) flushThought();
+        thought += thoughtHalves.push(blockText(update.content) ?? '');
+        if (thought.length >= thoughtChars) emitThought();
         return;
       case 'tool_call':
       case 'tool_call_update':

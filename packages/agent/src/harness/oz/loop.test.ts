@@ -46,6 +46,14 @@ describe('the loop', () => {
     expect(texts.join('')).toBe('abcdefghijklmnopqrstuvwxyz');
   });
 
+  test('joins the halves of an emoji that come in two events of the provider', async () => {
+    models.script([{ text: ['start \ud83d', '\ude00 end'] }]);
+    const { turn, texts } = engine();
+    expect((await turn('Hi.')).verdict).toMatchObject({ success: true });
+    expect(texts.every((text) => text.isWellFormed())).toBe(true);
+    expect(texts.join('')).toBe('start \u{1F600} end');
+  });
+
   test('stops a model call at once when it is cancelled', async () => {
     models.script([{ text: ['a', 'b', 'c', 'd', 'e'] }]);
     models.misbehave({ kind: 'hold', afterPieces: 4 });

@@ -1,3 +1,4 @@
+import { joinHalves } from '@runyard/contract/shorten';
 import { type ModelMessage, streamText, type ToolResultPart, type ToolSet } from 'ai';
 import { newId } from '../../new-id.ts';
 import type { ModelAccess } from './providers.ts';
@@ -51,7 +52,16 @@ export async function modelStep(
     // The default prints to the console; the error comes with the stream too.
     onError: () => {},
   });
-  const messageIds = new Map<string, string>();
+  const messages = new Map<string, { readonly id: string; readonly halves: ReturnType<typeof joinHalves> }>();
+  const thoughtHalves = joinHalves();
+  const say = async (text: string, messageId: string) => {
+    if (text === '') return;
+    partial.text += text;
+    await voice.say(text, messageId);
+  };
+  const think = async (text: string) => {
+    if (text !== '') await voice.think(text);
+  };
   const calls: StepCall[] = [];
   let finishReason = 'other';
   let finished = false;
@@ -59,14 +69,21 @@ export async function modelStep(
     switch (part.type) {
       case 'text-delta': {
         if (part.text === '') break;
-        const messageId = messageIds.get(part.id) ?? newId();
-        messageIds.set(part.id, messageId);
-        partial.text += part.text;
-        await voice.say(part.text, messageId);
+        const message = messages.get(part.id) ?? { id: newId(), halves: joinHalves() };
+        messages.set(part.id, message);
+        await say(message.halves.push(part.text), message.id);
+        break;
+      }
+      case 'text-end': {
+        const message = messages.get(part.id);
+        if (message) await say(message.halves.end(), message.id);
         break;
       }
       case 'reasoning-delta':
-        if (part.text !== '') await voice.think(part.text);
+        await think(thoughtHalves.push(part.text));
+        break;
+      case 'reasoning-end':
+        await think(thoughtHalves.end());
         break;
       case 'tool-call':
         calls.push({
