@@ -24,6 +24,8 @@ export interface AgentLink {
   readonly closed: AbortSignal;
   /** False as soon as the process has ended, even before `exited` has the end of its output. */
   isAlive(): boolean;
+  /** The first lines of its output that were no messages. Absent: the harness is not a process of its own. */
+  readonly strayLines?: readonly string[];
   /** Resolves when the harness has exited; never rejects. */
   readonly exited: Promise<HarnessExit>;
   /** Records the processes that run before a turn. Absent: the harness is not a process of its own. */

@@ -13,7 +13,7 @@ export interface ChildLinkOptions extends ChildHarnessOptions {
 /** Starts an ACP agent as a child process and connects the protocol's SDK to it. */
 export function startChildLink(options: ChildLinkOptions): AgentLink {
   const { marker, events } = options;
-  const { readable, writable, isAlive, exited, kill } = startChildHarness({
+  const { readable, writable, isAlive, strayLines, exited, kill } = startChildHarness({
     ...options,
     events: { ...events, update: (update, sessionId) => events.update(withDiffTexts(update), sessionId) },
   });
@@ -39,6 +39,7 @@ export function startChildLink(options: ChildLinkOptions): AgentLink {
     cancel: (params) => void connection.agent.notify('session/cancel', params).catch(() => {}),
     closed: connection.signal,
     isAlive,
+    strayLines,
     exited,
     beginTurn: () => {
       before = new Set(list());

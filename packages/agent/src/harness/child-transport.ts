@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import type { AnyMessage } from '@agentclientprotocol/sdk';
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart, shorten } from '@runyard/contract/shorten';
 import type { HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import { maxTranscriptLine } from '../acp/limits.ts';
 import { asObject } from '../acp/tool-output.ts';
 import { type Line, lineSplitter } from '../commands/json-lines.ts';
 import { outputWindow, withoutNul } from '../commands/output-window.ts';
 import { killMarked, signalGroup } from '../commands/processes.ts';
+import { readMessageLine } from './message-line.ts';
 
 /** ACP messages to and from a child process. */
 export interface ChildTransport {
@@ -14,6 +15,8 @@ export interface ChildTransport {
   readable: ReadableStream<AnyMessage>;
   writable: WritableStream<AnyMessage>;
   isAlive(): boolean;
+  /** The first lines that were no messages, each cut to 200 characters. */
+  strayLines: readonly string[];
   exited: Promise<HarnessExit>;
   kill(): Promise<void>;
 }
@@ -32,6 +35,9 @@ export interface ChildHarnessOptions {
 /** Bytes that are kept of a line that is too long. */
 const keptOfCutLine = 4 * 1024;
 
+const maxStrayLines = 3;
+const maxStrayChars = 200;
+
 /** Starts an ACP agent as a child process that speaks on stdio. */
 export function startChildHarness(options: ChildHarnessOptions): ChildTransport {
   const { events, maxLineBytes = 8 * 1024 * 1024, graceMs = 300 } = options;
@@ -42,6 +48,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   });
+  const strayLines: string[] = [];
   const stderr = outputWindow(0, 8 * 1024);
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
   // The harness has exited, and its exit says more than the broken pipe.
@@ -92,14 +99,16 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
 
   async function handle(line: Line, controller: ReadableStreamDefaultController<AnyMessage>): Promise<void> {
     await events.ready();
-    const text = line.text.endsWith('\r') ? line.text.slice(0, -1) : line.text;
-    if (text.trim() === '') return;
-    const message = line.cutFrom === undefined ? parseMessage(text) : undefined;
-    if (message === undefined) {
+    if (line.text.trim() === '') return;
+    const read = line.cutFrom === undefined ? readMessageLine(line.text) : undefined;
+    if (read === undefined) {
+      const text = line.text.endsWith('\r') ? line.text.slice(0, -1) : line.text;
       const bytes = line.cutFrom ?? (text.length > maxTranscriptLine ? Buffer.byteLength(text) : undefined);
       events.line(bytes === undefined ? JSON.stringify({ raw: text }) : cutLine(text, bytes));
+      if (strayLines.length < maxStrayLines) strayLines.push(shorten(text, maxStrayChars));
       return;
     }
+    const { message, text } = read;
     events.line(text.length <= maxTranscriptLine ? text : cutLine(text, Buffer.byteLength(text)));
     // Not dispatched by the SDK: it handles notifications asynchronously, so that the answer to session/prompt could overtake the last
     // text of the turn, and it drops updates that its schemas do not know.
@@ -127,6 +136,7 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
   return {
     readable,
     writable,
+    strayLines,
     isAlive: () => child.pid !== undefined && child.exitCode === null && child.signalCode === null,
     exited,
     kill: () => {
@@ -151,15 +161,4 @@ export function startChildHarness(options: ChildHarnessOptions): ChildTransport 
 /** Returns the line of the transcript for a line that is too long. */
 function cutLine(text: string, bytes: number): string {
   return JSON.stringify({ raw: firstPart(text, keptOfCutLine), cut_from_bytes: bytes });
-}
-
-/** Returns the message of a line; undefined if the line is no JSON-RPC object, because some agents print other text. */
-function parseMessage(text: string): AnyMessage | undefined {
-  if (!text.startsWith('{')) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && 'jsonrpc' in value ? (value as AnyMessage) : undefined;
-  } catch {
-    return undefined;
-  }
 }

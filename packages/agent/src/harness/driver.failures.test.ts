@@ -33,6 +33,15 @@ describe('the driver', () => {
     });
   });
 
+  test('quotes the first lines of a harness that prints other text before its messages', async () => {
+    expect(await drive('glued', { startTimeoutMs: 2_000 }).run()).toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining(
+        'Its standard output began with text that is no message: "\\u001b[1mready\\u001b[0m {',
+      ),
+    });
+  });
+
   test('reports the error of a harness that wants a login', async () => {
     expect(await drive('wants-login').run()).toMatchObject({
       kind: 'failed',

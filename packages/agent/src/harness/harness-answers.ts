@@ -15,7 +15,17 @@ export type HarnessAnswers = <T>(method: string, request: Promise<T>, timeoutMs?
 /** The time in which the exit of a harness is expected after its connection has closed. */
 const exitAfterCloseMs = 1_000;
 
-export function harnessAnswers(harness: string, link: Pick<AgentLink, 'exited' | 'closed'>): HarnessAnswers {
+export function harnessAnswers(
+  harness: string,
+  link: Pick<AgentLink, 'exited' | 'closed' | 'strayLines'>,
+): HarnessAnswers {
+  /** Quoted as JSON, so that escape sequences are visible and harmless. */
+  const strays = () => {
+    const lines = link.strayLines ?? [];
+    return lines.length === 0
+      ? ''
+      : ` Its standard output began with text that is no message: ${lines.map((line) => JSON.stringify(line)).join(', ')}.`;
+  };
   return async (method, request, timeoutMs) => {
     let timer: NodeJS.Timeout | undefined;
     const exited = link.exited.then(({ description, stderrTail }) => {
@@ -23,14 +33,12 @@ export function harnessAnswers(harness: string, link: Pick<AgentLink, 'exited' |
         stderrTail.trim() === ''
           ? ' It printed nothing to standard error.'
           : ` End of its standard error:\n${stderrTail.trimEnd()}`;
-      throw new HarnessFailure(`The harness ${harness} ${description} before it answered ${method}.${end}`);
+      throw new HarnessFailure(`The harness ${harness} ${description} before it answered ${method}.${strays()}${end}`);
     });
     const silent = new Promise<never>((_, reject) => {
       if (timeoutMs === undefined) return;
-      const failure = new HarnessFailure(
-        `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`,
-      );
-      timer = setTimeout(() => reject(failure), timeoutMs);
+      const text = `The harness ${harness} was started but did not answer ${method} within ${Math.round(timeoutMs / 1000)} s. Check that its command speaks the Agent Client Protocol on standard input and output.`;
+      timer = setTimeout(() => reject(new HarnessFailure(text + strays())), timeoutMs);
     });
     // A closing pipe rejects requests a moment before the exit is known, and the exit says more.
     const answered = request.catch(async (error: unknown) => {
