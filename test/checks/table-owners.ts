@@ -40,6 +40,7 @@ const rooms = (columns: readonly string[], ...names: string[]) =>
 
 /** Every table of the service. A test compares the names with the migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
+  acceptances: { owner: 'access' },
   agent_identities: { owner: 'access' },
   api_keys: { owner: 'access' },
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
@@ -51,6 +52,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   automations: { owner: 'automations' },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts' },
+  // Triggers on the tables of the contents write it.
+  content_revisions: { owner: 'access' },
   conversation_events: { owner: 'conversations' },
   environment_guests: { owner: 'environments' },
   environment_visitors: { owner: 'environments' },

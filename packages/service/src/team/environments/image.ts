@@ -9,5 +9,5 @@ export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_i
   return read.ok ? null : `the docker_image of the environment: ${read.problem}`;
 }
 
-/** SQL: the container image of the environment `e`; null: it has none. */
-export const imageOf = (e: string): string => `nullif(btrim(${e}.config->>'docker_image'), '')`;
+/** SQL: the container image in the configuration of an environment; null: it has none. `config` is SQL. */
+export const imageOf = (config: string): string => `nullif(btrim(${config}->>'docker_image'), '')`;

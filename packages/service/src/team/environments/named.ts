@@ -1,7 +1,7 @@
 /** The environments that requests name. */
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, json, nullable, text } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
 import { type EnvironmentContext, guestUid } from './environments.ts';
 import { visitByLink } from './link.ts';
 import { guestOf } from './may-use.ts';
@@ -14,14 +14,14 @@ const readConfigs = defineStatement({
 
 const readNamed = defineStatement({
   name: 'read_named_environment',
-  text: `SELECT team_id <> $1 AS is_guest, CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
-  row: { is_guest: boolean, config: nullable(json<EnvironmentConfig>()) },
+  text: `SELECT team_id <> $1 AS is_guest, revision, CASE WHEN team_id = $1 OR uid IN (${guestOf('$3')}) THEN config END AS config FROM environments WHERE uid = $2`,
+  row: { is_guest: boolean, revision: integer, config: nullable(json<EnvironmentConfig>()) },
 });
 
 /** The access of a request to the environment that it names. `config`: the configuration, if the caller may use it. */
 export type NamedEnvironment =
   /** `isGuest`: it belongs to another team, which admits the caller. */
-  | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig }
+  | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig; readonly revision: number }
   | { readonly kind: 'other_team' }
   | { readonly kind: 'unknown' };
 
@@ -41,7 +41,7 @@ export async function findNamedEnvironment(
   if (!found) return { kind: 'unknown' };
   return found.config === null
     ? { kind: 'other_team' }
-    : { kind: 'own', isGuest: found.is_guest, config: found.config };
+    : { kind: 'own', isGuest: found.is_guest, config: found.config, revision: found.revision };
 }
 
 /** Reads the configurations of environments of the team, by uid. */

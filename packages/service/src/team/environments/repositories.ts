@@ -1,12 +1,13 @@
 import type { Repository } from '@runyard/contract/environments';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, json, nullable } from '../../platform/store/database/statement.ts';
+import { configOfRun } from './config-of-run.ts';
 import { mayUse } from './may-use.ts';
 
 const readOfExecution = defineStatement({
   name: 'read_repositories_of_execution',
   text: `
-    SELECT env.config->'github_repos' AS repositories
+    SELECT ${configOfRun('env', 'r')}->'github_repos' AS repositories
     FROM executions e JOIN runs r ON r.id = e.run_id
     JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
     WHERE e.id = $1`,
@@ -16,17 +17,21 @@ const readOfExecution = defineStatement({
 const readProtected = defineStatement({
   name: 'read_protected_branches_of_execution',
   text: `
-    SELECT env.config->'protected_branches' AS protected_branches
+    SELECT ${configOfRun('env', 'r')}->'protected_branches' AS protected_branches, env.config->'protected_branches' AS present
     FROM executions e JOIN runs r ON r.id = e.run_id
     JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
     WHERE e.id = $1`,
-  row: { protected_branches: nullable(json<string[]>()) },
+  row: { protected_branches: nullable(json<string[]>()), present: nullable(json<string[]>()) },
 });
 
-/** Returns the patterns of the branches that the run of an execution cannot push to; `HEAD` is the default branch. */
+/**
+ * Returns the patterns of the branches that the run of an execution cannot push to; `HEAD` is the default branch. A branch that the
+ * environment protects since the run was created is among them.
+ */
 export async function readProtectedBranches(db: Queryable, executionId: string): Promise<readonly string[]> {
   const [row] = await db.query(readProtected, [executionId]);
-  return row === undefined ? ['*'] : (row.protected_branches ?? ['HEAD']);
+  if (row === undefined) return ['*'];
+  return [...new Set([row.protected_branches, row.present].flatMap((patterns) => patterns ?? ['HEAD']))];
 }
 
 /** Returns the repositories that the run of an execution may reach: the repositories of its environment. */

@@ -14,7 +14,7 @@ import { storedFiles } from '@runyard/contract/factory-files/stored-files';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
-import { defineFactory, lockFactory, readFactory } from '../factories/factories.ts';
+import { defineFactory, lockFactory, readFactory, reviseDefinition } from '../factories/factories.ts';
 import { lockPartsOfFactory } from '../factories/lock-parts.ts';
 import { applyAutomations, checkAutomations } from './apply-automations.ts';
 import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
@@ -178,6 +178,7 @@ async function applyWithin(
     applied_by_uid: by.creator.uid,
     commit_id: from?.commit ?? null,
   });
+  await reviseDefinition(tx, factoryUid, by);
   return { kind: 'applied', response: { ...answer, version: next } };
 }
 

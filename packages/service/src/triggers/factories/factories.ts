@@ -11,6 +11,7 @@ import type { Database, Queryable } from '../../platform/store/database/database
 import {
   boolean,
   defineStatement,
+  integer,
   json,
   nullable,
   type RowOf,
@@ -145,6 +146,24 @@ export async function lockFactory(tx: Queryable, teamId: string, uid: string): P
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
 }
 
+const revise = defineStatement({
+  name: 'revise_definition_of_factory',
+  text: 'UPDATE factories f SET revision = revise_definition(f, $2, $3) WHERE f.uid = $1 RETURNING f.revision',
+  row: { revision: integer },
+});
+
+/**
+ * Writes a revision of what runs get from a factory, which the caller has locked: its defaults, agents and skills. Nothing is written if
+ * they are unchanged.
+ */
+export async function reviseDefinition(
+  tx: Queryable,
+  factoryUid: string,
+  { creator }: Pick<Author, 'creator'>,
+): Promise<void> {
+  await tx.query(revise, [factoryUid, creator.kind, creator.uid]);
+}
+
 /** Creates a factory with a foreman. `too_many`: the team has the largest number allowed. `taken`: the team has one with this alias. */
 export async function createFactory(
   tx: Queryable,
@@ -167,6 +186,7 @@ export async function createFactory(
   ]);
   if (!made) throw new Error('the factory was not inserted');
   await replaceFactoryAgents(tx, made.uid, [newForeman]);
+  await reviseDefinition(tx, made.uid, by);
   const { name, repositories } = made;
   const subject = { type: 'factory', uid: made.uid, name };
   await recordChange(tx, by, { action: 'factory.create', subject, after: { name, alias: made.alias, repositories } });

@@ -1,6 +1,7 @@
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 
 /** Used where the run has no environment, or the environment sets no time. */
@@ -9,7 +10,7 @@ export const defaultRetentionMinutes = 10;
 const readRetention = defineStatement({
   name: 'read_failure_retention',
   text: `
-    SELECT env.config->'failure_session_retention_minutes' AS minutes
+    SELECT ${configOfRun('env', 'r')}->'failure_session_retention_minutes' AS minutes
     FROM runs r JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
   row: { minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()) },
 });

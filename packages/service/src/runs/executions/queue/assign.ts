@@ -12,6 +12,7 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { holdsSlot } from './holds-slot.ts';
@@ -106,8 +107,8 @@ const assignStatement = defineStatement({
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved, execution
     )
     SELECT moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
-      (SELECT e.config->'limits' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS limits,
-      (SELECT e.config->'network' FROM environments e WHERE e.uid = moved.config->>'environment_id') AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
+      (SELECT ${configOfRun('e', 'moved')}->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
+      (SELECT ${configOfRun('e', 'moved')}->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network, (SELECT image FROM execution) AS image, moved.created_at, moved.updated_at, pg_notify('${runChannel}', moved.id::text)
     FROM team LEFT JOIN moved ON true`,
   // No `id`: a team has queued executions, but another assigner took the turn. The other columns are null only then.
   row: {

@@ -1,15 +1,16 @@
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { imageOf } from '../../../team/environments/image.ts';
 
 /**
  * Returns the SQL of a common table expression that queues the first execution of each new run. `relation` names a
- * relation of the runs with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id` and
- * `ancestor_ids` (a JSON array) and `config`. A run has the image of its runner, or keeps that which its environment has now.
+ * relation of the runs with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`,
+ * `environment_revision`, `ancestor_ids` (a JSON array) and `config`. A run has the image of its runner, or that of its environment.
  */
 export const queueFirstExecutions = (relation: string): string => `
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, image)
   SELECT r.execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), jsonb_array_length(r.ancestor_ids),
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
-      (SELECT ${imageOf('n')} FROM environments n WHERE n.uid = r.environment_id))
+      (SELECT ${imageOf(configOfRun('n', 'r'))} FROM environments n WHERE n.uid = r.environment_id))
   FROM ${relation} r`;
 
 /** Returns the SQL of a query that returns, as `pool`, each pool in which `queueFirstExecutions` queues an execution. */

@@ -14,6 +14,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
@@ -26,7 +27,7 @@ const readTask = defineStatement({
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
-      env.uid AS environment_uid, env.config AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
+      CASE WHEN ${configOfRun('env', 'r')} IS NOT NULL THEN env.uid END AS environment_uid, ${configOfRun('env', 'r')} AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
       CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
       own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
@@ -57,7 +58,7 @@ const readTask = defineStatement({
     parent_title: nullable(text()),
     /** As the request named it. */
     environment_id: nullable(text()),
-    /** NULL: the run has no environment, or it was deleted. */
+    /** NULL: the run has no environment, or it or its revision was deleted. */
     environment_uid: nullable(text()),
     /** With the setup commands of the run's runner. NULL: the run has neither environment nor such commands. */
     environment_config: nullable(json<EnvironmentConfig>()),

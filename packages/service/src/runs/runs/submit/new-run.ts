@@ -25,6 +25,8 @@ export interface NewRun {
   readonly unpricedId?: string;
   readonly harness: string;
   readonly environmentId?: string;
+  /** Revision of the environment that the run executes, also if the environment changes while the run waits. */
+  readonly environmentRevision?: number;
   readonly skillSpec?: string;
   /** Self-hosted worker that must run it; absent: the hosted pool. */
   readonly workerHost?: string;

@@ -115,6 +115,8 @@ const nameOfSkill = (spec: string | undefined): string | undefined =>
 interface EnvironmentParts {
   readonly repositories: readonly Repository[];
   readonly secrets: readonly SecretReference[];
+  /** Absent: the run has no environment. */
+  readonly revision?: number;
 }
 
 /** Finds the environment that a request names as the executor of the run, and adds its faults. */
@@ -135,6 +137,7 @@ async function findEnvironment(
     repositories: environment.config.github_repos ?? [],
     // A guest gets no secrets by the names in an environment of another team.
     secrets: environment.isGuest ? [] : (environment.config.secrets ?? []),
+    revision: environment.revision,
   };
 }
 
@@ -212,6 +215,7 @@ export async function checkRunRequest(
     ...(checkedModels.unpricedId === undefined ? {} : { unpricedId: checkedModels.unpricedId }),
     harness: harness.harness,
     ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
+    ...(environment.revision === undefined ? {} : { environmentRevision: environment.revision }),
     ...(skillSpec === undefined ? {} : { skillSpec }),
     ...(workerHost === undefined ? {} : { workerHost }),
     source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',

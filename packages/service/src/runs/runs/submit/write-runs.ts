@@ -30,15 +30,15 @@ const defineInsert = (name: string, more: string) =>
     WITH input AS (
       SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
-        environment_id text, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
+        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
         executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
         schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
     ), run AS (
-      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
-        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
+      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
+        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
         schedule_cron, metadata, conversation_id, current_execution_id)
-      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, skill_spec, worker_host,
-        source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
+      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
+        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
         ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
         execution_id
       FROM input
@@ -70,6 +70,7 @@ const toRow = (run: NewRun) => ({
   model_id: run.modelId,
   harness: run.harness,
   environment_id: run.environmentId,
+  environment_revision: run.environmentRevision,
   skill_spec: run.skillSpec,
   worker_host: run.workerHost,
   source: run.source,

@@ -59,8 +59,9 @@ const lockOne = defineStatement({
 const insert = defineStatement({
   name: 'insert_agent_identity',
   text: `
-    INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${columns}`,
+    INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled, editor_kind,
+      editor_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
   row: identityRow,
 });
 
@@ -68,7 +69,7 @@ const update = defineStatement({
   name: 'update_agent_identity',
   text: `
     UPDATE agent_identities SET name = $3, description = $4, base_model = $5, environment_id = $6, skills = $7, secrets = $8,
-      on_behalf_of_enabled = $9, updated_at = clock_timestamp()
+      on_behalf_of_enabled = $9, editor_kind = $10, editor_uid = $11, updated_at = clock_timestamp()
     WHERE team_id = $1 AND uid = $2 RETURNING ${columns}`,
   row: identityRow,
 });
@@ -158,7 +159,7 @@ export async function createIdentity(
   request: CreateAgentIdentityRequest,
   check: CheckDefaults,
 ): Promise<IdentityOutcome> {
-  const { teamId, role } = principal;
+  const { teamId, role, creator } = principal;
   if (request.on_behalf_of_enabled && !isAtLeast(role, 'owner')) return { kind: 'owner_needed' };
   const defaults: Defaults = {
     base_model: textOrNone(request.base_model),
@@ -179,6 +180,8 @@ export async function createIdentity(
     defaults.skills,
     defaults.secrets,
     request.on_behalf_of_enabled,
+    creator.kind,
+    creator.uid,
   ]);
   if (!row) throw new Error('the identity was not inserted');
   const subject = { type: 'agent_identity', uid: row.uid, name: row.name };
@@ -198,7 +201,7 @@ export async function updateIdentity(
   request: UpdateAgentIdentityRequest,
   check: CheckDefaults,
 ): Promise<IdentityOutcome> {
-  const { teamId, role } = principal;
+  const { teamId, role, creator } = principal;
   return await db.transaction(async (tx): Promise<IdentityOutcome> => {
     const [before] = await tx.query(lockOne, [teamId, uid]);
     if (!before) return { kind: 'not_found' };
@@ -224,6 +227,8 @@ export async function updateIdentity(
       defaults.skills,
       defaults.secrets,
       onBehalfOfEnabled,
+      creator.kind,
+      creator.uid,
     ]);
     if (!row) throw new Error('the identity was not updated');
     // Only owners create keys that act for users. Administrators may have created the keys that the identity has.

@@ -1,0 +1,61 @@
+/** A run executes the revisions of its contents that it was prepared with, also if they change while it waits. */
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { afterEach, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const { db } = service.deps;
+await db.query('UPDATE teams SET max_concurrent_executions = 10000');
+const colleague = await newPerson(service, await teamUidOf(service), 'member');
+
+afterEach(() => db.query(`UPDATE executions SET phase = 'ended' WHERE phase = 'queued'`));
+
+const environment = async (config: object, key = service.key) =>
+  (await service.request<{ uid: string }>('POST', '/agent/environments', { key, body: { config } })).body.uid;
+const change = (uid: string, config: object, key = colleague.key) =>
+  service.request('PUT', `/agent/environments/${uid}`, { key, body: { config } });
+const taskOf = async (runId: string) => {
+  const { runToken } = await service.claimRun(runId);
+  const path = '/harness-support/resolve-prompt';
+  return (await service.request<AgentTask>('POST', path, { key: runToken, body: {} })).body;
+};
+const revisions = (uid: string) =>
+  db.query<{ revision: number; author_uid: string }>(
+    'SELECT revision, author_uid FROM content_revisions WHERE uid = $1 ORDER BY revision',
+    [uid],
+  );
+
+test('a run that waits executes the environment that it was created with', async () => {
+  const uid = await environment({
+    name: 'E',
+    setup_commands: ['echo first'],
+    network: { allowed_hosts: ['a.example'] },
+  });
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
+  const changed = { name: 'E', setup_commands: ['echo second'], docker_image: 'node:24' };
+  expect((await change(uid, changed)).status).toBe(200);
+  const assignment = await service.claimRun(runId);
+  expect(assignment).toMatchObject({ network: { allowed_hosts: ['a.example'] }, image: null });
+  const path = '/harness-support/resolve-prompt';
+  const { body } = await service.request<AgentTask>('POST', path, { key: assignment.runToken, body: {} });
+  expect(body.environment?.config.setup_commands).toEqual(['echo first']);
+  const later = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
+  const [next] = await db.query<{ image: string }>('SELECT image FROM executions WHERE run_id = $1', [later]);
+  expect(next?.image).toBe('node:24');
+});
+
+test('a write makes a revision with its author, unless it changes nothing', async () => {
+  const uid = await environment({ name: 'E' });
+  await change(uid, { name: 'E' });
+  expect(await revisions(uid)).toHaveLength(1);
+  await change(uid, { name: 'F' });
+  expect(await revisions(uid)).toMatchObject([{ revision: 1 }, { revision: 2, author_uid: colleague.uid }]);
+});
+
+test('a run whose environment was deleted does not execute an earlier revision of it', async () => {
+  const uid = await environment({ name: 'E', setup_commands: ['echo first'] });
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
+  await service.request('DELETE', `/agent/environments/${uid}`);
+  expect((await taskOf(runId)).environment).toBeUndefined();
+});
