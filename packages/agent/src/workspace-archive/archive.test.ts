@@ -51,6 +51,26 @@ const unpack = (bytes: Buffer, folders: readonly ArchivedFolder[]) =>
   unpackFolders(Readable.from([bytes]), folders, { sha256: sha256(bytes), env, signal: never });
 
 describe('an archive', () => {
+  test('leaves out the lock files of git, whose processes have ended', async () => {
+    const from = newFolders();
+    const git = (cwd: string, ...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd, encoding: 'utf8' });
+    const repository = join(from.workspace, 'deep/repo');
+    mkdirSync(repository, { recursive: true });
+    git(repository, 'init', '--quiet', '-b', 'main');
+    writeFileSync(join(repository, 'index.lock'), 'a file of the user');
+    git(repository, 'add', '.');
+    git(repository, 'commit', '--quiet', '-m', 'one');
+    for (const lock of ['index', 'HEAD', 'config', 'packed-refs', 'refs/heads/main'])
+      writeFileSync(join(repository, `.git/${lock}.lock`), '');
+    const to = newFolders();
+    await unpack(await pack(from.folders), to.folders);
+    const restored = join(to.workspace, 'deep/repo');
+    git(restored, 'commit', '--quiet', '--allow-empty', '-m', 'two');
+    git(restored, 'config', 'a.b', 'c');
+    expect(readdirSync(restored)).toContain('index.lock');
+  });
+
   test('restores files, modes, times, links, hidden and odd names of workspace and home', async () => {
     const from = newFolders();
     mkdirSync(join(from.workspace, 'deep/er'), { recursive: true });

@@ -45,11 +45,28 @@ export async function unpackFolders(
   if (hash.digest('hex') !== options.sha256) throw new Error('the archive is not the one that was kept');
 }
 
+/**
+ * Lock files of git. No process of the archived sandbox is left that could hold one, and git refuses to work while they are there. No ref
+ * has such a name (git-check-ref-format).
+ */
+const locks = ['index', 'HEAD', 'config', 'packed-refs', 'shallow', 'refs/*', 'logs/*', 'worktrees/*', 'modules/*'].map(
+  (name) => `--exclude=.git/${name}.lock`,
+);
+
 /** Unpacks a tar stream into a folder. Tar refuses names with `..`, cuts a leading `/`, and makes links last. */
 async function untar(tar: AsyncIterable<Buffer>, folder: string, { env }: UnpackOptions): Promise<void> {
   const child = spawn(
     'tar',
-    ['--extract', '--file=-', '--no-same-owner', '--preserve-permissions', '--warning=none', `--directory=${folder}`],
+    [
+      '--extract',
+      '--file=-',
+      '--no-same-owner',
+      '--preserve-permissions',
+      '--warning=none',
+      '--wildcards',
+      ...locks,
+      `--directory=${folder}`,
+    ],
     { env: { PATH: env.PATH, LANG: 'C.UTF-8' }, stdio: ['pipe', 'ignore', 'pipe'] },
   );
   const closed = once(child, 'close') as Promise<[number | null]>;
