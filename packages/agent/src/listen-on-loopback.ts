@@ -1,10 +1,21 @@
 import type { Server } from 'node:net';
 
-/** Listens on a free port of 127.0.0.1 and returns the port. The server does not keep the process alive. Rejects if no port is free. */
-export async function listenOnLoopback(server: Server): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
+/**
+ * Listens on a port of 127.0.0.1 and returns the port: `preferred` if it is free, else any free one. The server does not keep the process
+ * alive. Rejects if no port is free.
+ */
+export async function listenOnLoopback(server: Server, preferred = 0): Promise<number> {
+  const listen = (port: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  await listen(preferred).catch((error: NodeJS.ErrnoException) => {
+    if (preferred === 0 || error.code !== 'EADDRINUSE') throw error;
+    return listen(0);
   });
   server.unref();
   const address = server.address();

@@ -165,6 +165,7 @@ export async function openRunParts(options: RunPartsOptions) {
     socket,
     egress,
     network,
+    proxyVariables: egress?.variables ?? {},
     env,
     addToEnv,
     marker,

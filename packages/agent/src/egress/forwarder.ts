@@ -15,6 +15,12 @@ export interface EgressForwarder {
 }
 
 /**
+ * The port of the proxy in a sandbox with a network of its own. It is always the same, because programs of a setup write the address into
+ * files, which later runs get.
+ */
+const proxyPort = 23_128;
+
+/**
  * Listens on loopback and forwards every byte to the proxy on a Unix socket, because programs know only proxies with a port. The proxy
  * does all checks.
  */
@@ -36,7 +42,7 @@ export async function startEgressForwarder(proxySocket: string): Promise<EgressF
       one.pipe(other);
     }
   });
-  const port = await listenOnLoopback(server);
+  const port = await listenOnLoopback(server, proxyPort);
   return {
     variables: proxyVariables(`http://127.0.0.1:${port}`),
     close() {

@@ -6,6 +6,8 @@ import { newId } from '../new-id.ts';
 type StepKind = Extract<AgentEvent, { type: 'setup_step_started' }>['kind'];
 
 export interface StepResult {
+  /** Replaces the name of the step at its end, where the end says more. */
+  name?: string;
   exit_code?: number;
   output_tail?: string;
   error?: string;
@@ -26,7 +28,9 @@ export function setupSteps(emit: (event: AgentEventBody) => void): SetupSteps {
       result.error ??= error instanceof Error ? error.message : String(error);
       throw error;
     } finally {
-      emit({ type: 'setup_step_finished', ...step, duration_ms: Math.round(monotonicMs() - started), ...result });
+      const duration_ms = Math.round(monotonicMs() - started);
+      const name = result.name === undefined ? step.name : shorten(result.name, 500);
+      emit({ type: 'setup_step_finished', ...step, duration_ms, ...result, name });
     }
   };
 }

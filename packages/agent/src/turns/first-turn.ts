@@ -37,6 +37,7 @@ export async function runFirstTurn(
     ownFolders,
     env,
     network,
+    proxyVariables: options.proxyVariables,
     variables: secrets.variablesOf(task),
     step,
     signal: stop.signal,

@@ -29,6 +29,8 @@ export interface TurnsOptions {
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly network: NetworkAccess;
+  /** Variables of `env` that name the proxy to the allowed hosts; empty: there is none. */
+  readonly proxyVariables: Readonly<Record<string, string>>;
   /** Adds variables to `env`, for everything that starts later. */
   readonly addToEnv: (variables: Readonly<Record<string, string>>) => void;
   /** Updated as the turns go on. */

@@ -15,6 +15,8 @@ export interface PrepareOptions {
   ownFolders: boolean;
   env: Readonly<Record<string, string | undefined>>;
   network: NetworkAccess;
+  /** Variables of `env` that name the proxy to the allowed hosts. */
+  proxyVariables: Readonly<Record<string, string>>;
   /** Secrets for the setup commands. The clone of repositories does not get them. */
   variables: Readonly<Record<string, string>>;
   step: SetupSteps;
@@ -95,6 +97,7 @@ async function setUp({
   ownFolders,
   env,
   network,
+  proxyVariables,
   variables,
   step,
   signal,
@@ -103,7 +106,7 @@ async function setUp({
   if (task.repositories.length === 0 && commands.length === 0) return;
   const { workerCache } = await import('./worker-cache.ts');
   const cache = ownFolders ? workerCache(client.connection) : undefined;
-  const prepared = cache && (await openPrepared({ task, cache, workspace, env, step, signal }));
+  const prepared = cache && (await openPrepared({ task, cache, workspace, env, proxyVariables, step, signal }));
   if (await prepared?.restore()) return;
   let areExpected = true;
   if (task.repositories.length > 0) {

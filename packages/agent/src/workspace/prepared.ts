@@ -13,6 +13,8 @@ export interface PreparedOptions {
   readonly cache: WorkerCache;
   readonly workspace: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Variables of `env` that the agent set for the allowed hosts of the environment. */
+  readonly proxyVariables: Readonly<Record<string, string>>;
   readonly step: SetupSteps;
   readonly signal: AbortSignal;
 }
@@ -25,6 +27,10 @@ export interface PreparedWorkspace {
   keep(hasExpectedCommits: boolean): Promise<void>;
 }
 
+/** Caches that programs make in /tmp and make again: of Node's compiler, of v8-compile-cache, tsx and jiti, of Java, locks of uv. */
+const cacheInTemporary = /^(?:node-compile-cache|v8-compile-cache-\d+|tsx-\d+|jiti|hsperfdata_\w+|uv-[0-9a-f]+\.lock)$/;
+const maxNamedFiles = 3;
+
 /** Variables of every sandbox, besides those that no environment or secret can set. */
 const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_']);
 
@@ -34,20 +40,24 @@ const ofSandbox = new Set(['PATH', 'USER', 'LANG', 'TERM', 'PWD', 'SHLVL', '_'])
  * variable of unknown origin, which may be a secret of this run.
  */
 export async function preparedWorkspace(options: PreparedOptions): Promise<PreparedWorkspace | undefined> {
-  const { task, cache, workspace, env, step, signal } = options;
+  const { task, cache, workspace, env, proxyVariables, step, signal } = options;
   const name = task.prepared_workspace?.name;
   // All of the home: package managers keep what they installed in the folders that the archive of a run leaves out.
   const folders = archivedFolders(workspace, env.HOME).map(({ path }) => ({ path, excluded: [] }));
   if (name === undefined || folders.length !== 2 || task.attachments.length > 0) return undefined;
-  if (hasUnknownVariable(task, env)) return undefined;
+  if (hasUnknownVariable(task, env, proxyVariables)) return undefined;
   for (const { path } of folders) if ((await readdir(path)).length > 0) return undefined;
   const temporaryFiles = await readdir(tmpdir());
 
   const reasonAgainst = async (hasExpectedCommits: boolean): Promise<string | undefined> => {
     if (!hasExpectedCommits) return 'a repository changed while it was cloned';
     if (isAnyMarked(`RUNYARD_AGENT_SOCKET=${env.RUNYARD_AGENT_SOCKET}`)) return 'a process of the setup still runs';
-    const added = (await readdir(tmpdir())).filter((each) => !temporaryFiles.includes(each));
-    return added.length > 0 ? 'the setup left files in /tmp, which are not kept' : undefined;
+    const added = (await readdir(tmpdir())).filter(
+      (each) => !temporaryFiles.includes(each) && !cacheInTemporary.test(each),
+    );
+    if (added.length === 0) return undefined;
+    const named = added.slice(0, maxNamedFiles).join(', ') + (added.length > maxNamedFiles ? ', …' : '');
+    return `the setup left files in /tmp, which cannot be kept: ${named}`;
   };
 
   return {
@@ -82,15 +92,24 @@ export async function preparedWorkspace(options: PreparedOptions): Promise<Prepa
           if (await cache.put(name, archive, signal)) return;
         }
         signal.throwIfAborted();
-        result.output_tail = `Not kept: ${against ?? 'the worker has no room for it (RUNYARD_WORKER_CACHE_MB)'}.\n`;
+        result.name = `not kept for later runs: ${against ?? 'the worker has no room for it (RUNYARD_WORKER_CACHE_MB)'}`;
       });
     },
   };
 }
 
-function hasUnknownVariable({ environment }: AgentTask, env: Readonly<Record<string, string | undefined>>): boolean {
+function hasUnknownVariable(
+  { environment }: AgentTask,
+  env: Readonly<Record<string, string | undefined>>,
+  ofAgent: Readonly<Record<string, string>>,
+): boolean {
   const own = environment?.config.variables ?? {};
   return Object.entries(env).some(
-    ([name, value]) => value !== undefined && isVariableName(name) && !ofSandbox.has(name) && own[name] !== value,
+    ([name, value]) =>
+      value !== undefined &&
+      isVariableName(name) &&
+      !ofSandbox.has(name) &&
+      own[name] !== value &&
+      ofAgent[name] !== value,
   );
 }

@@ -1,0 +1,71 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { rehearsalTask } from '@runyard/contract/rehearsal-task';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { testFolder } from '../../test/agent.ts';
+import type { StepResult } from '../reporting/setup-steps.ts';
+import { preparedWorkspace } from './prepared.ts';
+
+let top: string;
+beforeEach(() => {
+  top = testFolder();
+  for (const name of ['w', 'h', 'tmp']) mkdirSync(join(top, name));
+  vi.stubEnv('TMPDIR', join(top, 'tmp'));
+});
+afterEach(() => void vi.unstubAllEnvs());
+
+const task: AgentTask = { ...rehearsalTask, attachments: [], prepared_workspace: { name: 'n' } };
+const proxyVariables = { HTTPS_PROXY: 'http://127.0.0.1:1', no_proxy: 'localhost' };
+
+async function prepare(more: Record<string, string> = {}) {
+  const names: string[] = [];
+  let isKept = false;
+  const prepared = await preparedWorkspace({
+    task,
+    cache: {
+      get: async () => undefined,
+      put: async (_name, content) => {
+        for await (const _ of content);
+        isKept = true;
+        return true;
+      },
+    },
+    workspace: join(top, 'w'),
+    env: { PATH: process.env.PATH, HOME: join(top, 'h'), RUNYARD_AGENT_SOCKET: top, ...more },
+    proxyVariables,
+    step: async (_kind, name, work) => {
+      const result: StepResult = {};
+      const value = await work(result);
+      names.push(result.name ?? name);
+      return value;
+    },
+    signal: new AbortController().signal,
+  });
+  return { prepared, names, isKept: () => isKept };
+}
+
+test('keeps a workspace in an environment with a network, whose proxy the agent names', async () => {
+  const { prepared, names, isKept } = await prepare(proxyVariables);
+  mkdirSync(join(top, 'tmp/node-compile-cache'));
+  await prepared?.keep(true);
+  expect(names).toEqual(['kept for later runs in this environment']);
+  expect(isKept()).toBe(true);
+});
+
+test.each([{ HTTPS_PROXY: 'http://user:secret@proxy' }, { TOKEN: 'x' }])(
+  'reuses no setup that had the variable of unknown origin %j',
+  async (variables) => {
+    expect((await prepare({ ...proxyVariables, ...variables })).prepared).toBeUndefined();
+  },
+);
+
+test('says in the name of the step why nothing was kept', async () => {
+  const { prepared, names, isKept } = await prepare();
+  for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(top, 'tmp', name), '');
+  await prepared?.keep(true);
+  expect(names).toEqual([
+    expect.stringMatching(/^not kept for later runs: the setup left files in \/tmp, .*: [a-d], [a-d], [a-d], …$/),
+  ]);
+  expect(isKept()).toBe(false);
+});
