@@ -107,6 +107,17 @@ describe('git in the sandbox', () => {
     expect(git.requests.some(({ url }) => url.includes('other'))).toBe(false);
   });
 
+  test('says that a repository has no default branch, or no commit at all', async () => {
+    git = await startFakeGitHost();
+    await git.replace('acme', 'hello', { branch: 'develop', files: { README: 'hello\n' } });
+    await start({ ...sh('ls hello'), repositories }, { prepare });
+    await ended();
+    expect(of('setup_step_finished')[0]).toMatchObject({
+      exit_code: 0,
+      name: 'acme/hello: no files, because its default branch main does not exist. Set the default branch at the code host. Branches: develop',
+    });
+  });
+
   test('runs nothing of a hostile repository while it is cloned', async () => {
     git = await startFakeGitHost();
     await git.commit(

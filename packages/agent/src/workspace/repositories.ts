@@ -87,6 +87,10 @@ async function clone(
       result.exit_code = 0;
       return await finish(target, mirrored.commit, mirror, options);
     }
+    const nameEmpty = async (commit: string | undefined): Promise<string | undefined> => {
+      if (commit === undefined) result.name = `${owner}/${repo}: ${await whyEmpty(target, env, signal)}`;
+      return commit;
+    };
     if (mirrored.kind === 'unusable')
       result.output_tail = lastPart(
         `The copy of an earlier run on this worker was not used: ${mirrored.reason}\n`,
@@ -112,7 +116,7 @@ async function clone(
       });
       signal.throwIfAborted();
       result.exit_code = cloned.exitCode;
-      if (cloned.exitCode === 0) return await finish(target, undefined, mirror, options);
+      if (cloned.exitCode === 0) return await nameEmpty(await finish(target, undefined, mirror, options));
       const output = lastPart(cloned.output, maxSetupOutputBytes);
       if (attempt < tries && temporaryFailure.test(output)) {
         await rm(target, { recursive: true, force: true });
@@ -164,4 +168,21 @@ async function finish(
   const commit = /^[0-9a-f]{40}\n$/.test(head.output) ? head.output.trim() : undefined;
   if (mirror && commit !== undefined && commit !== mirrored) await keepMirror(target, commit, mirror);
   return commit;
+}
+
+const maxNamedBranches = 5;
+
+/** Returns why a clone has no commit: the repository has no branches, or its HEAD names a branch that does not exist. */
+async function whyEmpty(target: string, env: CloneOptions['env'], signal: AbortSignal): Promise<string> {
+  const git = async (...args: string[]): Promise<string> => {
+    const { output, exitCode } = await runCommand({ argv: ['git', ...harmless, ...args], cwd: target, env, signal });
+    return exitCode === 0 ? output.trim() : '';
+  };
+  const listed = await git('ls-remote', '--heads', 'origin');
+  const branches = [...listed.matchAll(/\trefs\/heads\/(.+)/g)].map(([, name = '']) => name);
+  if (branches.length === 0) return 'the repository is empty, so there are no files';
+  const named = branches.slice(0, maxNamedBranches).join(', ') + (branches.length > maxNamedBranches ? ', …' : '');
+  const head = (await git('symbolic-ref', 'HEAD')).replace(/^refs\/heads\//, '');
+  const missing = head === '' || branches.includes(head) ? '' : ` ${head}`;
+  return `no files, because its default branch${missing} does not exist. Set the default branch at the code host. Branches: ${named}`;
 }
