@@ -76,6 +76,23 @@ describe('the workspace', () => {
     expect(fake.workspaces).toEqual([]);
   });
 
+  test('is saved again if an attachment came since, although the turn changed no file', async () => {
+    const { bytes, workspace } = await archived();
+    const path = '/api/v1/harness-support/files/1';
+    const attachments = [{ file_name: 'data.txt', mime_type: 'text/plain', size_bytes: 3, path }];
+    await start(
+      { ...sh('true'), ...keeps, workspace, attachments },
+      {
+        prepare: (fake) => {
+          fake.files.set(place, bytes);
+          fake.files.set(path, Buffer.from('new'));
+        },
+      },
+    );
+    await ended();
+    expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
+  });
+
   test.each([
     ['broken', (bytes: Buffer) => bytes.subarray(0, bytes.length - 9)],
     ['another one', () => Buffer.from('no archive at all')],

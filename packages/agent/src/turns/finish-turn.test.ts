@@ -53,7 +53,7 @@ async function open(
     onNotSaved: () => {},
     signal: new AbortController().signal,
   });
-  await saver.begin({ max_workspace_bytes: maxBytes }, restored);
+  await saver.begin({ max_workspace_bytes: maxBytes }, { restored, isSaved: restored });
   const client = {
     async finishTask(body: FinishTask) {
       calls.push({ path: 'finish-task', seqs: seqs(body.events), workspace: body.workspace });

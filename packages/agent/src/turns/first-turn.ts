@@ -56,7 +56,8 @@ export async function runFirstTurn(
     for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
-  await saver.begin(task, restored);
+  // An archive of before has no files that came since: they would be gone in the next execution.
+  await saver.begin(task, { restored, isSaved: restored && attachments.length === 0 });
   await options.beginCheckpoints(task);
   const { driver } = await (early ?? harness.start(restored ? task : withNothingDone(task)));
   // The turn reports the same failure.

@@ -10,8 +10,14 @@ export interface DeferredSaverOptions extends Omit<SaverOptions, 'folders' | 'ma
 
 /** Saves the workspace after turns. Its code is loaded at the end of the first turn, so that it does not slow the start. */
 export interface DeferredSaver {
-  /** The workspace is prepared, and can be saved from now on. */
-  begin(task: Pick<AgentTask, 'max_workspace_bytes'>, restored: boolean): Promise<void>;
+  /**
+   * The workspace is prepared, and can be saved from now on. `restored`: it is that of an earlier execution. `isSaved`: the archive of that
+   * execution has all of its files.
+   */
+  begin(
+    task: Pick<AgentTask, 'max_workspace_bytes'>,
+    of: { readonly restored: boolean; readonly isSaved: boolean },
+  ): Promise<void>;
   /** Returns true if the folders that would be saved are empty, and no earlier state of them was saved. */
   isEmpty(): boolean;
   /** Records that the service knows that the folders were empty after this turn. */
@@ -38,7 +44,7 @@ export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
     noteEmpty(turn) {
       emptyTurn = turn;
     },
-    async begin({ max_workspace_bytes: maxBytes = 0 }, restored) {
+    async begin({ max_workspace_bytes: maxBytes = 0 }, { restored, isSaved }) {
       const { workspace, ownFolders, env } = options;
       if (!ownFolders && maxBytes > 0) options.onNotSaved(foreignFolders);
       const folders = ownFolders ? archivedFolders(workspace, env.HOME) : undefined;
@@ -53,7 +59,7 @@ export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
         loaded ??= load();
         return loaded;
       };
-      if (restored) await (await saver()).markSaved();
+      if (isSaved) await (await saver()).markSaved();
     },
     async save(turn) {
       if (turn === emptyTurn && isEmpty()) return;
