@@ -143,6 +143,11 @@ const TaskLoss = z
     description: 'Present if the machine of the run was lost in the middle of the turn that this execution resumes',
   });
 
+const TaskAuthor = z
+  .object({ name: z.string().describe('Name'), email: z.string().describe('Address') })
+  .meta({ id: 'TaskAuthor', description: 'The executor of the run, as the author of its commits' });
+export type TaskAuthor = z.infer<typeof TaskAuthor>;
+
 /** `POST /harness-support/resolve-prompt` `{}` → the task of the agent. */
 export const AgentTask = z
   .object({
@@ -178,6 +183,7 @@ export const AgentTask = z
     attachments: z.array(TaskAttachment).describe("All files that came with this run's prompts so far"),
     harness: TaskHarness,
     environment: TaskEnvironment.optional(),
+    author: TaskAuthor.optional().describe('Author of commits that git names nobody else for; absent: git has none'),
     child_runs: TaskChildRuns.optional(),
     parent_run: TaskParentRun.optional(),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),

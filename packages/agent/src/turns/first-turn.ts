@@ -5,6 +5,7 @@ import type { HarnessOutcome } from '../acp/outcome.ts';
 import { harnessProfile } from '../harness/profile.ts';
 import { firstMessage, promptContent } from '../harness/prompt.ts';
 import { setupSteps } from '../reporting/setup-steps.ts';
+import { nameGitAuthor } from '../workspace/git-author.ts';
 import { prepareWorkspace, setupCommands } from '../workspace/prepare.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
@@ -23,6 +24,8 @@ export async function runFirstTurn(
   const { name, modelId, capabilities } = harnessProfile(task);
   const step = setupSteps(reporter.emit);
   options.addToEnv(variablesOf(task));
+  if (task.author !== undefined && env.GIT_CONFIG_SYSTEM === undefined && env.RUNYARD_AGENT_SOCKET !== undefined)
+    options.addToEnv(nameGitAuthor(task.author, env.RUNYARD_AGENT_SOCKET));
   if (task.repositories.length > 0) {
     const { startGitProxy } = await import('../workspace/git-proxy.ts');
     const { connection } = client;

@@ -64,6 +64,19 @@ test.each([
   },
 );
 
+test('names the executor of the run as the author of its commits', async () => {
+  await service.deps.db.query("UPDATE users SET display_name = 'Ada', email = 'ada@example.com'");
+  const ofPerson = await service.startExecution();
+  expect((await resolve(ofPerson.runToken)).body).toMatchObject({ author: { name: 'Ada', email: 'ada@example.com' } });
+  await service.deps.db.query(
+    "UPDATE runs SET executor_kind = 'service_account', executor_uid = 'robot' WHERE id = $1",
+    [ofPerson.runId],
+  );
+  expect((await resolve(ofPerson.runToken)).body).toMatchObject({
+    author: { name: 'robot', email: 'robot@noreply.127.0.0.1' },
+  });
+});
+
 test('needs no environment for a run that continues with its saved workspace', async () => {
   const uid = await newEnvironment();
   const execution = await service.startExecution({ config: { environment_id: uid } });

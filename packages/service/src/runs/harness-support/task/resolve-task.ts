@@ -23,6 +23,7 @@ import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
+import { readAuthor } from './author-of-task.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
 import { findRefused } from './find-refused.ts';
 import { grantSecrets } from './grant-secrets.ts';
@@ -104,7 +105,11 @@ export async function resolveTask(
   }
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
-  const { workspace, ...restorable } = await workspaceToRestore(db, session.runId, row);
+  const executor = { kind: row.executor_kind, uid: row.executor_uid };
+  const [author, { workspace, ...restorable }] = await Promise.all([
+    readAuthor(db, session.teamId, executor, deps.baseUrl()),
+    workspaceToRestore(db, session.runId, row),
+  ]);
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
   // A restored workspace has the files of the turn that is continued or resumed.
   const isRestored = row.continues !== null || isSetUp;
@@ -187,6 +192,7 @@ export async function resolveTask(
           },
         }
       : {}),
+    author,
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
     repositories: repositories.map(({ owner, repo }) => ({
