@@ -74,6 +74,29 @@ test('rejects folders that import each other, through other folders and dynamic 
   );
 });
 
+test('accepts a domain.ts and routes that import folders of their room, which import files beside them', async () => {
+  await writeSources({
+    'service/src/service.ts': "import { runsDomain } from './runs/runs/domain.ts';\n",
+    'service/src/runs/runs/domain.ts': "import { runRoutes } from './run-routes.ts';\n",
+    'service/src/runs/runs/run-routes.ts': "import { list } from './list/list.ts';\n",
+    'service/src/runs/runs/list/list.ts': "import { limit } from '../limit.ts';\n",
+    'service/src/runs/runs/limit.ts': '',
+  });
+  expect(findImportFaults(root)).toEqual([]);
+});
+
+test('rejects an import of the routes of a room by another file of the room or of a floor above', async () => {
+  await writeSources({
+    'service/src/runs/runs/routes.ts': '',
+    'service/src/runs/runs/list/list.ts': "import '../routes.ts';\n",
+    'service/src/edges/http/app.ts': "import '../../runs/runs/routes.ts';\n",
+  });
+  expect(findImportFaults(root).map((fault) => fault.split(' imports ')[0])).toEqual([
+    'packages/service/src/edges/http/app.ts',
+    'packages/service/src/runs/runs/list/list.ts',
+  ]);
+});
+
 test('rejects a folder of the service that is on no floor', async () => {
   await writeSources({
     'service/src/runs/helpers/all.ts': "import '../../platform/store/database.ts';\n",

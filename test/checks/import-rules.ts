@@ -48,7 +48,13 @@ export const serviceFloors: readonly Floor[] = [
   },
   {
     name: 'platform',
-    rooms: [['idempotency', 'uploads'], ['bodies', 'domain.ts', 'operator-files', 'secrets'], ['store'], ['fault.ts']],
+    rooms: [
+      ['idempotency', 'uploads'],
+      ['bodies', 'domain.ts', 'operator-files', 'secrets'],
+      ['serving'],
+      ['store'],
+      ['fault.ts'],
+    ],
   },
 ];
 
@@ -70,10 +76,27 @@ const roomOf = (file: string): string => file.slice(servicePrefix.length).split(
 /** Returns the name of the room of a file of the service. */
 export const roomNameOf = (file: string): string => path.basename(roomOf(file));
 
-/** The folder in which cycles are searched for; a file directly in `src` counts for itself. */
+/** Returns whether a file of the service makes its room known to the service: `domain.ts`, `routes.ts` or `…-routes.ts` of a room. */
+const isEntry = (file: string): boolean =>
+  /^packages\/service\/src\/\w+\/[\w-]+\/(?:domain|(?:[\w-]+-)?routes)\.ts$/.test(file);
+
+/** Returns whether an entry may be imported by this file: by `service.ts`, or by another entry of the room. */
+const mayImportEntry = (from: string, entry: string): boolean =>
+  from === `${servicePrefix}service.ts` || (isEntry(from) && roomOf(from) === roomOf(entry));
+
+function entryFault({ from, to }: Import): string | undefined {
+  if (!isEntry(to) || mayImportEntry(from, to)) return undefined;
+  return `${from} imports ${to}: only service.ts and the domain.ts of a room import its domain.ts and its routes`;
+}
+
+/**
+ * The folder in which cycles are searched for. A file directly in `src` counts for itself, and so does a room of one file, and an entry
+ * of a room: it is above the folders of the room.
+ */
 function folderOf(file: string): string {
   const folder = path.dirname(file);
-  return folder.endsWith('/src') ? file : folder;
+  const isAlone = file.startsWith(servicePrefix) && roomOf(file) === file.slice(servicePrefix.length);
+  return folder.endsWith('/src') || isAlone || isEntry(file) ? file : folder;
 }
 
 function packageFault({ from, to }: Import): string | undefined {
@@ -94,7 +117,7 @@ function floorFault({ from, to }: Import): string | undefined {
 /** Every import that breaks a rule, and every cycle between folders, as sentences. */
 export function findImportFaults(root: string): string[] {
   const imports = readImports(root, readSourceFiles(root));
-  const faults = imports.flatMap((each) => packageFault(each) ?? floorFault(each) ?? []);
+  const faults = imports.flatMap((each) => packageFault(each) ?? floorFault(each) ?? entryFault(each) ?? []);
   const edges = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
     const [a, b] = [folderOf(from), folderOf(to)];

@@ -3,22 +3,19 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { gatewayDomain } from './edges/gateway/domain/domain.ts';
+import { gatewayDomain } from './edges/gateway/domain.ts';
 import { registerChildRunRoutes } from './edges/http/agent/child-runs.ts';
 import { registerHarnessArtifactRoutes } from './edges/http/agent/harness-artifacts.ts';
 import { registerHarnessSnapshotRoutes } from './edges/http/agent/harness-snapshots.ts';
 import { registerHarnessSupport } from './edges/http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './edges/http/agent/harness-workspace.ts';
-import { registerPullRequestRoutes } from './edges/http/agent/pull-requests.ts';
 import { registerRunMessageRoutes } from './edges/http/agent/run-messages.ts';
 import { registerAgentIdentityRoutes } from './edges/http/api/agent-identities.ts';
 import { registerAgentRoutes } from './edges/http/api/agents.ts';
 import { registerArtifactRoutes } from './edges/http/api/artifacts.ts';
-import { registerAuditRoutes } from './edges/http/api/audit.ts';
 import { registerAutomationRoutes } from './edges/http/api/automations.ts';
 import { registerBlobRoutes } from './edges/http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './edges/http/api/browser-sessions.ts';
-import { registerBudgetRoutes } from './edges/http/api/budgets.ts';
 import { registerCodeHostRoutes } from './edges/http/api/code-hosts.ts';
 import { registerConversationRoutes } from './edges/http/api/conversations.ts';
 import { registerDeleteRunRoute } from './edges/http/api/delete-run.ts';
@@ -30,7 +27,6 @@ import { registerFactoryDefinitionRoutes } from './edges/http/api/factory-defini
 import { registerFactoryRunRoutes } from './edges/http/api/factory-runs.ts';
 import { registerFactorySourceRoutes } from './edges/http/api/factory-sources.ts';
 import { registerHandoffRoutes } from './edges/http/api/handoff.ts';
-import { registerKeyRoutes } from './edges/http/api/keys.ts';
 import { registerLiveRoutes } from './edges/http/api/live.ts';
 import { registerMcpServerRoutes } from './edges/http/api/mcp-servers.ts';
 import { registerModelSettingsRoutes } from './edges/http/api/model-settings.ts';
@@ -40,8 +36,6 @@ import { registerScheduleRoutes } from './edges/http/api/schedules.ts';
 import { registerSecretRoutes } from './edges/http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './edges/http/api/service-info.ts';
 import { registerSimulationRoutes } from './edges/http/api/simulations.ts';
-import { registerTeamInvitationRoutes } from './edges/http/api/team-invitations.ts';
-import { registerTeamRoutes } from './edges/http/api/teams.ts';
 import { registerWebhookRoutes } from './edges/http/api/webhooks.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
 import { registerIngress } from './edges/http/ingress/webhooks.ts';
@@ -62,18 +56,19 @@ import type { Domain, Loop } from './platform/domain.ts';
 import { idempotencyDomain } from './platform/idempotency/domain.ts';
 import { uploadsDomain } from './platform/uploads/domain.ts';
 import { conversationsDomain } from './runs/conversations/domain.ts';
-import { executionsDomain } from './runs/executions/domain/domain.ts';
+import { executionsDomain } from './runs/executions/domain.ts';
 import { filesDomain } from './runs/files/domain.ts';
 import { repositoriesDomain } from './runs/repositories/domain.ts';
 import { runsDomain } from './runs/runs/domain.ts';
 import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
-import { accessDomain } from './team/access/domain/domain.ts';
+import { accessDomain } from './team/access/domain.ts';
 import { codeHostsDomain } from './team/code-hosts/domain.ts';
 import { mcpDomain } from './team/mcp/domain.ts';
 import { skillsDomain } from './team/skills/domain.ts';
 import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.ts';
+import { usageDomain } from './team/usage/domain.ts';
 import { automationsDomain } from './triggers/automations/domain.ts';
-import { definitionsDomain } from './triggers/definitions/source/domain.ts';
+import { definitionsDomain } from './triggers/definitions/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 
@@ -89,7 +84,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
   /** Pairs a domain with its routes, which are in `edges/http/` because domains do not import it. */
   const served = (domain: Domain, ...routes: readonly Register[]): Domain => ({
     ...domain,
-    routes: async (app) => {
+    endpoints: async (app) => {
       for (const register of routes) await register(app, deps);
     },
   });
@@ -98,17 +93,9 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     idempotencyDomain,
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerModelSettingsRoutes, registerPages),
-    served(
-      accessDomain(deps),
-      registerKeyRoutes,
-      registerBrowserSessionRoutes,
-      registerTeamRoutes,
-      registerTeamInvitationRoutes,
-      registerAgentIdentityRoutes,
-      registerAuditRoutes,
-    ),
+    served(accessDomain(deps), registerBrowserSessionRoutes, registerAgentIdentityRoutes),
     served(storedSecretsDomain(deps), registerSecretRoutes),
-    served({ name: 'usage' }, registerBudgetRoutes),
+    usageDomain(deps),
     served(codeHostsDomain(deps), registerCodeHostRoutes),
     served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
     served(mcpDomain(deps), registerMcpServerRoutes),
@@ -129,7 +116,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerHarnessWorkspaceRoutes,
       registerHarnessSnapshotRoutes,
     ),
-    served(repositoriesDomain(deps.executionDeps), registerPullRequestRoutes),
+    repositoriesDomain(deps),
     served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
     served({ name: 'harness support' }, registerHarnessSupport),
     served(liveDomain, registerLiveRoutes),

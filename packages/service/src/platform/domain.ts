@@ -1,12 +1,15 @@
 /** The parts that a domain of the service registers. `service.ts` lists the domains; a new domain changes no other list. */
 import type { FastifyInstance } from 'fastify';
+import type { ServedRoute } from './serving/served-route.ts';
 import type { Database, Queryable, Statement } from './store/database/database.ts';
 
 /** A domain, with its parts of the work that the service does for all domains. Creating one opens nothing. */
 export interface Domain {
   readonly name: string;
-  /** Registers the endpoints. Called once, before `open`. */
-  routes?(app: FastifyInstance): Promise<void>;
+  /** Returns the routes, which `edges/http` mounts. Called once, before `open`. */
+  routes?(): readonly ServedRoute[];
+  /** Registers endpoints that need request and reply themselves. Only edges have some. Called once, before `open`. */
+  endpoints?(app: FastifyInstance): Promise<void>;
   /** Does the work that must come before the first request. Called once, before the service listens. */
   open?(): Promise<void>;
   /** The columns that name blobs. */

@@ -7,6 +7,7 @@ import { makeAuthorizer } from './server/authorize.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
 import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
+import { mountRoutes } from './server/mount-routes.ts';
 
 /** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
 export async function buildApp(
@@ -21,7 +22,12 @@ export async function buildApp(
     app,
     domains.flatMap(({ readiness }) => readiness ?? []),
   );
-  for (const domain of domains) await domain.routes?.(app);
+  mountRoutes(
+    app,
+    db,
+    domains.flatMap((domain) => domain.routes?.() ?? []),
+  );
+  for (const domain of domains) await domain.endpoints?.(app);
   return app;
 }
 

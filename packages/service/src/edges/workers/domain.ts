@@ -27,7 +27,7 @@ export function workersDomain(
   let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
   return {
     name: 'workers',
-    routes: async (app: FastifyInstance) => {
+    endpoints: async (app: FastifyInstance) => {
       const hub = openHub(deps, { serviceInstanceId, sidecarImage });
       const closeSockets = serveWorkerSockets(app.server, { hub, log: deps.log, authenticate, keyWatch });
       opened = { hub, closeSockets };

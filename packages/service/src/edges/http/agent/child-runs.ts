@@ -4,6 +4,7 @@ import type { ChildRun, ChildRunResponse } from '@runyard/contract/child-runs';
 import { maxRunsInTree } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { cancelRun } from '../../../runs/executions/cancel/cancel.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import { waitForRuns } from '../../../runs/executions/wait-for-runs.ts';
@@ -14,7 +15,6 @@ import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
 import { readChildren } from '../../../runs/runs/tree/read-children.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, type Refusal, refuse } from '../server/problem.ts';
 import { refusedSubmission } from '../server/refused-submission.ts';
 import { waitingSignals } from '../server/waiting.ts';
 

@@ -5,7 +5,9 @@ import { maxArtifactBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { reportArtifact } from '../../../runs/files/artifacts/report.ts';
 import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
@@ -14,8 +16,6 @@ import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
-import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
-import { answerOnce } from '../server/repeatable.ts';
 import { artifactUploadTarget, refuseSignature } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 

@@ -1,12 +1,12 @@
 /** Routes with which a sandbox uploads the snapshot that its run hands off. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { beginHandoff } from '../../../runs/files/handoffs/begin.ts';
 import { putHandoffFile } from '../../../runs/files/handoffs/put-file.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
 import { refuseSignature, snapshotUploadTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 

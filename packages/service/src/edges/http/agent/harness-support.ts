@@ -2,6 +2,8 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
+import { tooBusy } from '../../../platform/bodies/too-busy.ts';
+import { notFound } from '../../../platform/serving/refusal.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { applyAgentEvents } from '../../../runs/harness-support/events/apply-agent-events.ts';
 import { finishTask, finishTaskWithEvents } from '../../../runs/harness-support/finish/finish-task.ts';
@@ -14,8 +16,7 @@ import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
-import { tooBusy } from '../server/json-bodies.ts';
-import { notFound, supersededAttempt } from '../server/problem.ts';
+import { supersededAttempt } from '../server/problem.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
 /** Error codes of runs whose task cannot be built. */

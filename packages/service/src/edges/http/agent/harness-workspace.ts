@@ -1,6 +1,7 @@
 /** Routes with which a sandbox leaves its workspace to the next sandbox of its run. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
 import { admitCheckpoint } from '../../../runs/executions/workspace/checkpoints.ts';
@@ -10,7 +11,6 @@ import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
-import { notFound, type Refusal, refuse } from '../server/problem.ts';
 
 /** Registers the workspace that is kept between the executions of a run. */
 export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: ServiceDeps): void {

@@ -1,15 +1,15 @@
 import { maxMessagesOfRun, maxMessagesPerMinute, maxWaitingFollowups } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { type MessageOutcome, sendMessage } from '../../../runs/runs/tree/messages.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, type Refusal, refuse } from '../server/problem.ts';
 import { refusedByPolicy, refusedChild } from '../server/refused-submission.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
 

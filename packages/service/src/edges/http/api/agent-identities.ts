@@ -4,7 +4,9 @@ import { maxIdentities } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { Fault } from '../../../platform/fault.ts';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   type CheckDefaults,
@@ -25,8 +27,6 @@ import { parseSkillSpec } from '../../../team/skills/spec.ts';
 import { findMissingSecrets } from '../../../team/stored-secrets/missing-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 function refuseIdentity(refusal: IdentityRefusal): Refusal {
   switch (refusal.kind) {

@@ -1,9 +1,9 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { invalid, refuse } from '../../../platform/serving/refusal.ts';
 import { listAgents } from '../../../team/skills/list-agents.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, refuse } from '../server/problem.ts';
 
 /** Registers the list of agents, which are skills of repositories. */
 export function registerAgentRoutes(app: FastifyInstance, deps: ServiceDeps): void {

@@ -2,6 +2,7 @@ import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifa
 import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { deleteArtifact } from '../../../runs/files/artifacts/delete.ts';
 import { findRunByExternalReference } from '../../../runs/files/artifacts/external-reference.ts';
 import { findArtifact, type StoredArtifact } from '../../../runs/files/artifacts/read.ts';
@@ -9,7 +10,6 @@ import { shareArtifact } from '../../../runs/files/artifacts/share.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { addRoute, redirect } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, Refusal, refuse } from '../server/problem.ts';
 import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 

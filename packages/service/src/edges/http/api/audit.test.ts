@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { accessDomain } from '../../../team/access/domain/domain.ts';
+import { accessDomain } from '../../../team/access/domain.ts';
 
 const service = await openTestService();
 const { db } = service.deps;

@@ -5,7 +5,9 @@ import { parsePayloadFilter } from '@runyard/contract/payload-filter/parse';
 import type { PayloadFilter } from '@runyard/contract/payload-filter/plan';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { AutomationRow } from '../../../triggers/automations/automation-row.ts';
 import {
   type AutomationFailure,
@@ -22,9 +24,7 @@ import { parsePayload } from '../../../triggers/webhooks/ingest/parse-payload.ts
 import { readPayloadOfDelivery } from '../../../triggers/webhooks/log/deliveries.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
 import { refusedSubmission } from '../server/refused-submission.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 const noAutomation = () => notFound('automation');
 

@@ -2,13 +2,13 @@
 import { Readable } from 'node:stream';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../../platform/serving/refusal.ts';
 import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../../runs/conversations/transcript.ts';
 import { findArtifact } from '../../../runs/files/artifacts/read.ts';
 import { findHandoffFile } from '../../../runs/files/handoffs/read.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
-import { notFound } from '../server/problem.ts';
 import { type BlobKind, blobTarget, refuseSignature } from '../server/signed-targets.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */

@@ -1,13 +1,9 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import {
-  createBrowserSession,
-  createSignInCode,
-  endBrowserSession,
-} from '../../../team/access/keys/browser-sessions.ts';
+import { refuse } from '../../../platform/serving/refusal.ts';
+import { createBrowserSession } from '../../../team/access/keys/browser-sessions.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refuse } from '../server/problem.ts';
 
 /**
  * Returns whether a page of this service sent the request. Browsers send `Origin` with every POST, and a page cannot set it
@@ -20,20 +16,13 @@ function isFromOwnPage({ headers }: FastifyRequest, baseUrl: string): boolean {
   return origin !== null && (origin.origin === URL.parse(baseUrl)?.origin || origin.host === headers.host);
 }
 
-/** Registers the one-time codes of sign-in links, and the browser sessions that the codes open. */
+/** Registers the browser sessions that the codes of sign-in links open. */
 export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl }: ServiceDeps): void {
-  addRoute(app, routes.createSignInCode, async ({ principal }) => await createSignInCode(db, principal));
-
   addRoute(app, routes.createBrowserSession, async ({ body, request }) => {
     if (!isFromOwnPage(request, baseUrl()))
       return refuse('not_authorized', { detail: 'Only the pages of this service can sign in a browser.' });
     const session = await createBrowserSession(db, body.code);
     const detail = 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
     return session ?? refuse('not_authorized', { detail });
-  });
-
-  addRoute(app, routes.endBrowserSession, async ({ principal }) => {
-    if (await endBrowserSession(db, principal)) return { success: true as const };
-    return refuse('resource_not_found', { detail: 'The key is not that of a browser session.' });
   });
 }

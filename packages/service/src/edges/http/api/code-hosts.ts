@@ -2,7 +2,9 @@ import type { CodeHostCredential } from '@runyard/contract/code-hosts';
 import { maxCodeHostCredentials } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { readAppKey } from '../../../team/code-hosts/app-token.ts';
 import {
@@ -13,8 +15,6 @@ import {
 import { onlyHost } from '../../../team/code-hosts/url.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 const refusals = {
   taken: 'There is a credential for this host and owner already; delete it first.',

@@ -4,6 +4,8 @@ import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
+import { tooBusy } from '../../../platform/bodies/too-busy.ts';
+import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { conversationJson } from '../../../runs/conversations/as-json.ts';
 import {
@@ -20,8 +22,6 @@ import type { Principal } from '../../../team/access/keys/principal.ts';
 import { addRoute, redirect } from '../server/add-route.ts';
 import { atPace } from '../server/client-pace.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { tooBusy } from '../server/json-bodies.ts';
-import { notFound, type Refusal, refuse } from '../server/problem.ts';
 import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 

@@ -1,9 +1,9 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { deleteRun } from '../../../runs/runs/delete/delete.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
 
 /** Registers the deletion of ended runs. */
 export function registerDeleteRunRoute(app: FastifyInstance, deps: ServiceDeps): void {

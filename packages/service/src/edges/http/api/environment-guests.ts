@@ -3,13 +3,13 @@ import { maxEnvironmentGuests } from '@runyard/contract/limits';
 import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
 import { admitGuest, listGuests, removeGuest } from '../../../team/environments/guests.ts';
 import { setLinkSharing } from '../../../team/environments/link.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, type Refusal, refuse } from '../server/problem.ts';
 
 /** Registers list, admit and remove of the guests of an environment, and its sharing by link. */
 export function registerEnvironmentGuestRoutes(app: FastifyInstance, deps: ServiceDeps): void {

@@ -2,7 +2,9 @@ import type { Environment, EnvironmentConfig } from '@runyard/contract/environme
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
@@ -17,9 +19,7 @@ import {
 import { checkEnvironmentSecrets } from '../../../team/stored-secrets/environment-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
 import { refusedByPolicy } from '../server/refused-submission.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
 export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, contentPolicy }: ServiceDeps): void {

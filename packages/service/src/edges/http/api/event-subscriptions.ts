@@ -3,7 +3,9 @@ import { maxSubscriptions } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { Fault } from '../../../platform/fault.ts';
+import { answerOnce, idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { checkUrl } from '../../../runs/subscriptions/check-url.ts';
 import { enqueuePing, listDeliveries, redeliver } from '../../../runs/subscriptions/deliveries.ts';
@@ -20,8 +22,6 @@ import {
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
-import { answerOnce, idempotencyConflict } from '../server/repeatable.ts';
 
 const noSubscription = () => notFound('event subscription');
 

@@ -2,12 +2,12 @@ import type { Factory } from '@runyard/contract/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { createFactory, deleteFactory, listFactories, readFactory } from '../../../triggers/factories/factories.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 /** Registers list, create, read and delete of factories. */
 export function registerFactoryRoutes(app: FastifyInstance, { db, signing }: ServiceDeps): void {

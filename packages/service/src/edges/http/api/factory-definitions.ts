@@ -1,11 +1,11 @@
 import { factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { applyDefinition } from '../../../triggers/definitions/apply.ts';
 import { readFactoryDefinition } from '../../../triggers/definitions/read.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound, refuse } from '../server/problem.ts';
 
 /** Registers the definitions of factories, and the schemas of their files. */
 export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: ServiceDeps): void {

@@ -1,9 +1,9 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../../platform/serving/refusal.ts';
 import { dispatchFactory } from '../../../triggers/factory-runs/dispatch.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound } from '../server/problem.ts';
 import { refusedSubmission } from '../server/refused-submission.ts';
 import { sourceOf } from './run-source.ts';
 

@@ -1,11 +1,11 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { invalid, notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { removeFactorySource, setSource } from '../../../triggers/definitions/source/set.ts';
 import { showSource } from '../../../triggers/definitions/source/show.ts';
 import { planSyncOfStored, syncNow } from '../../../triggers/definitions/source/sync.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
 
 /** Never aborts: a sync that was requested continues when its client has disconnected. */
 const neverAborted = new AbortController().signal;

@@ -1,10 +1,10 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../../platform/serving/refusal.ts';
 import { readLatestHandoff } from '../../../runs/files/handoffs/read.ts';
 import { isVisibleRun } from '../../../runs/runs/read/visible.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { notFound } from '../server/problem.ts';
 import { blobTarget } from '../server/signed-targets.ts';
 import { signUrl } from '../server/signed-urls.ts';
 

@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { KeyInTeam } from '../../../team/access/keys/watch.ts';
 import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
@@ -10,7 +11,6 @@ import { openLive } from '../../live/live.ts';
 import { afterRow, findRunPlace, parseRunPosition } from '../../live/run-events.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
 
 /** The readers of a restarted service do not all connect in the same moment. */
 const retryMs = { from: 500, to: 1_500 };

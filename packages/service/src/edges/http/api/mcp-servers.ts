@@ -4,7 +4,9 @@ import type { McpServer } from '@runyard/contract/mcp-servers';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { Fault } from '../../../platform/fault.ts';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { checkUrl } from '../../../runs/subscriptions/check-url.ts';
 import {
@@ -16,8 +18,6 @@ import {
 } from '../../../team/mcp/servers.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 const noServer = () => notFound('MCP server');
 

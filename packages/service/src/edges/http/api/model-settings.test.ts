@@ -7,7 +7,7 @@ import { openTestService } from '../../../../test/service.ts';
 import { beginOutage } from '../../../team/models/outages.ts';
 import { forgetModelChoices } from '../../../team/models/team-models.ts';
 import { fireDueSchedules } from '../../../triggers/schedules/fire.ts';
-import { probeOutages } from '../../gateway/domain/domain.ts';
+import { probeOutages } from '../../gateway/domain.ts';
 
 const fake = await startFakeModels();
 afterAll(() => fake.close());

@@ -3,10 +3,10 @@ import type { TeamModelSettings } from '@runyard/contract/models';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import type { Fault } from '../../../platform/fault.ts';
+import { invalid } from '../../../platform/serving/refusal.ts';
 import { changeTeamModels, readTeamModels, type TeamModels } from '../../../team/models/team-models.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid } from '../server/problem.ts';
 
 const toSettings = ({ defaultId, fallbackIds, disabledIds, updatedAt }: TeamModels): TeamModelSettings => ({
   ...(defaultId === null ? {} : { default_model_id: defaultId }),

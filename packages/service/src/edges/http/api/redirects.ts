@@ -1,10 +1,10 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
+import { refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { findConversationRedirect, findSessionRedirect } from '../../../runs/runs/read/redirects.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refuse } from '../server/problem.ts';
 
 /** Registers the redirects for links of sessions and conversations. They need no key, because request and answer contain only ids. */
 export function registerRedirectRoutes(app: FastifyInstance, { db }: ServiceDeps): void {

@@ -1,6 +1,7 @@
 import { routes } from '@runyard/contract/routes';
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { FastifyInstance } from 'fastify';
+import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { cancelRun } from '../../../runs/executions/cancel/cancel.ts';
 import { interruptRun } from '../../../runs/executions/cancel/interrupt.ts';
 import { readTimeline } from '../../../runs/executions/timeline/timeline.ts';
@@ -12,7 +13,6 @@ import { type SingleSubmission, submitRun } from '../../../runs/runs/submit/subm
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal, refuse } from '../server/problem.ts';
 import { refusedSubmission } from '../server/refused-submission.ts';
 import { sourceOf } from './run-source.ts';
 import { sendFollowup } from './send-followup.ts';

@@ -2,7 +2,9 @@ import { maxSchedules } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { CreateScheduledAgentRequest, ScheduledAgentItem } from '@runyard/contract/schedules';
 import type { FastifyInstance } from 'fastify';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { ownerOf } from '../../../team/access/ownership.ts';
@@ -22,9 +24,7 @@ import {
 import { startByHand } from '../../../triggers/schedules/start-by-hand.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
 import { refusedByPolicy, refusedSubmission } from '../server/refused-submission.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 const noSchedule = () => notFound('schedule');
 

@@ -3,12 +3,12 @@ import { maxSecrets } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { SecretScope } from '@runyard/contract/secrets';
 import type { FastifyInstance } from 'fastify';
+import { invalid, notFound, refuse } from '../../../platform/serving/refusal.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { deleteSecret, listSecrets, putSecret } from '../../../team/stored-secrets/stored-secrets.ts';
 import { faultOfWebhookSecret } from '../../../triggers/webhooks/secrets/team-secret.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, refuse } from '../server/problem.ts';
 
 /** Registers list, set and delete of secrets. */
 export function registerSecretRoutes(app: FastifyInstance, { db, vault }: ServiceDeps): void {

@@ -1,11 +1,11 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { routes } from '@runyard/contract/routes';
+import { idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
+import { invalid, notFound, type Refusal } from '../../../platform/serving/refusal.ts';
 import { sendFollowup as sendToRun } from '../../../runs/runs/follow-ups/send.ts';
 import type { Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, type Refusal } from '../server/problem.ts';
 import { refusedByPolicy } from '../server/refused-submission.ts';
-import { idempotencyConflict } from '../server/repeatable.ts';
 
 /** Answers `POST /agent/runs/{runId}/followups`. */
 export async function sendFollowup(

@@ -2,6 +2,7 @@ import { maxWebhookBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { SimulateDeliveryRequest, SimulatedStart } from '@runyard/contract/simulations';
 import type { FastifyInstance } from 'fastify';
+import { invalid, notFound, Refusal } from '../../../platform/serving/refusal.ts';
 import { type AutomationRow, webhooksOf } from '../../../triggers/automations/automation-row.ts';
 import { readAutomation } from '../../../triggers/automations/automations.ts';
 import { readFedBy } from '../../../triggers/automations/fed.ts';
@@ -12,7 +13,6 @@ import { readPayloadOfDelivery, type StoredPayload } from '../../../triggers/web
 import { listWebhooks, type StoredWebhook } from '../../../triggers/webhooks/webhooks.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { invalid, notFound, Refusal } from '../server/problem.ts';
 
 /** Used as the id of a delivery that is not sent. */
 const noDeliveryId = '00000000-0000-0000-0000-000000000000';

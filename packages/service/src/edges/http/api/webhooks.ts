@@ -10,7 +10,9 @@ import type {
 } from '@runyard/contract/webhooks';
 import type { FastifyInstance } from 'fastify';
 import type { Fault } from '../../../platform/fault.ts';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
+import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { readFactory } from '../../../triggers/factories/factories.ts';
@@ -32,8 +34,6 @@ import {
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendContent } from '../server/download.ts';
-import { invalid, notFound, Refusal, refuse } from '../server/problem.ts';
-import { answerOnce } from '../server/repeatable.ts';
 
 const noWebhook = () => notFound('webhook');
 const noDelivery = () => notFound('delivery');

@@ -4,14 +4,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyLimits, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../../platform/bodies/read-body.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { tooBusy } from '../../../platform/bodies/too-busy.ts';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
 import { makeDeliveryWriter } from '../../../triggers/webhooks/ingest/delivery-writer.ts';
 import { makeGate } from '../../../triggers/webhooks/ingest/gate.ts';
 import { type IngestOutcome, ingest } from '../../../triggers/webhooks/ingest/ingest.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { tooBusy } from '../server/json-bodies.ts';
-import { type Refusal, refuse } from '../server/problem.ts';
 import { listUnprovedSenders } from './unproved.ts';
 
 const kb = 1024;

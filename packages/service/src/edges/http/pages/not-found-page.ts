@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { notFound } from '../server/problem.ts';
+import { notFound } from '../../../platform/serving/refusal.ts';
 import { html, htmlPage } from './html.ts';
 import { sendPage } from './send-page.ts';
 

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Fault } from '../../../platform/fault.ts';
 import { isClientAttempt, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import { invalid, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { nameChecker } from '../member-names/check-names.ts';
@@ -14,7 +15,6 @@ import type { Authorizer } from './authorize.ts';
 import type { WatchDelivery } from './delivery.ts';
 import { sendStream } from './download.ts';
 import { maxValuesOfReport, maxValuesOfRequest } from './json-body.ts';
-import { invalid, Refusal, refuse } from './problem.ts';
 import { queryDecoder } from './query.ts';
 import { repeatableRequest } from './repeatable.ts';
 

@@ -1,13 +1,15 @@
 /** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
 import type { Allow, AllowKeys } from '@runyard/contract/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
-import type { Principal, RequestOrigin } from '../../../team/access/keys/principal.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
 import { checkBodyPermission, checkPermission, type Permission } from '../../../team/access/permission.ts';
 import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/rate-limits.ts';
-import { type Refusal, refuse, stoppingAttempt } from './problem.ts';
+import { stoppingAttempt } from './problem.ts';
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {

@@ -1,7 +1,7 @@
 /** Bodies of any type, which are streamed to the store. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { tooBusy } from './json-bodies.ts';
-import { type Refusal, refuse } from './problem.ts';
+import { tooBusy } from '../../../platform/bodies/too-busy.ts';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 
 /** Registers routes in a scope that parses no body; their handlers read it with `bytesOf`. */
 export function withByteBodies(app: FastifyInstance, register: (scope: FastifyInstance) => void): void {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
+import { refuse } from '../../../platform/serving/refusal.ts';
 import type { Blob, BlobStore, ByteRange } from '../../../platform/store/blobs/blobs.ts';
-import { refuse } from './problem.ts';
 
 /** RFC 6266: an ASCII name for old clients, and the whole name in UTF-8 (RFC 8187). */
 function contentDisposition(fileName: string): string {

@@ -1,17 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
-import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import { tooBusy } from '../../../platform/bodies/too-busy.ts';
+import { refuse } from '../../../platform/serving/refusal.ts';
 import type { Authorizer } from './authorize.ts';
 import { parseJsonBody, refuseCoding } from './json-body.ts';
-import { type Refusal, refuse } from './problem.ts';
-
-/** Returns a 429 refusal: the caller, or the service as a whole, has reached its limit of simultaneous work. */
-export const tooBusy = (detail: string): Refusal =>
-  refuse('resource_unavailable', {
-    detail: `${detail} Send this request again in ${busyRetrySeconds} s.`,
-    headers: { 'retry-after': String(busyRetrySeconds) },
-  });
 
 /** Makes JSON the only type of body that the app accepts. A body holds room in `bodies` until its request is answered. */
 export function parseJsonBodies(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { Refusal } from '../../../platform/serving/refusal.ts';
 import { parseJsonBody } from './json-body.ts';
-import { Refusal } from './problem.ts';
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text));
 

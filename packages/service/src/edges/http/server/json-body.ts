@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { scanJson } from '../../../platform/bodies/scan-json.ts';
 import type { Fault } from '../../../platform/fault.ts';
-import { invalid, refuse } from './problem.ts';
+import { invalid, refuse } from '../../../platform/serving/refusal.ts';
 
 const maxDepth = 100;
 const maxFaults = 20;

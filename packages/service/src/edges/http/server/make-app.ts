@@ -6,6 +6,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { refuse } from '../../../platform/serving/refusal.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull } from './add-route.ts';
@@ -15,7 +16,7 @@ import { watchDeliveries } from './delivery.ts';
 import type { ServiceDeps } from './deps.ts';
 import { parseJsonBodies } from './json-bodies.ts';
 import { collectMethods } from './methods.ts';
-import { refusalOf, refuse, sendRefusal, unavailable } from './problem.ts';
+import { refusalOf, sendRefusal, unavailable } from './problem.ts';
 import { refuseByHeaders } from './refuse-by-headers.ts';
 import { logRequests } from './request-log.ts';
 import { requestId, traceOf } from './trace.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Refusal, refuse } from './problem.ts';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { withoutQuery } from './shown-path.ts';
 
 /** Knows which methods each path has. */

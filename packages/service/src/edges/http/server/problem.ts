@@ -1,45 +1,15 @@
 /** The one place that turns refusals and exceptions into `application/problem+json`. */
 import { errorCatalogue } from '@runyard/contract/error-catalogue';
-import { type ErrorCode, errorSlug, type Problem } from '@runyard/contract/errors';
+import { errorSlug, type Problem } from '@runyard/contract/errors';
 import { maxChangesPerDay } from '@runyard/contract/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Fault } from '../../../platform/fault.ts';
+import { Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { sqlState } from '../../../platform/store/database/connections.ts';
 import { StoreUnavailable, type UnavailableReason } from '../../../platform/store/database/unavailable.ts';
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
 import { shownPath } from './shown-path.ts';
 import { traceOf } from './trace.ts';
-
-export interface RefusalOptions {
-  readonly detail?: string;
-  /** Present if the catalogue's status does not fit: 405, 413, 415. */
-  readonly status?: number;
-  readonly errors?: readonly Fault[];
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** An expected outcome that is an error to the client: handlers return it, hooks and parsers throw it. */
-export class Refusal extends Error {
-  readonly code: ErrorCode;
-  readonly options: RefusalOptions;
-  constructor(code: ErrorCode, options: RefusalOptions) {
-    super(options.detail ?? errorCatalogue[code].title);
-    this.code = code;
-    this.options = options;
-    // Fastify reads this member of an error that a hook or a parser throws.
-    Object.defineProperty(this, 'statusCode', { value: options.status ?? errorCatalogue[code].status });
-  }
-}
-
-/** Makes a refusal with the status of the code, or `options.status`. */
-export function refuse(code: ErrorCode, options: RefusalOptions = {}): Refusal {
-  return new Refusal(code, options);
-}
-
-/** Returns a 404 refusal that does not reveal whether the thing exists in another team. */
-export const notFound = (what: string): Refusal =>
-  refuse('resource_not_found', { detail: `There is no such ${what}, or it belongs to another team.` });
 
 /** 401 for a run token whose execution has ended, or was assigned again with another token. */
 export const supersededAttempt = (): Refusal =>
@@ -55,13 +25,6 @@ const tooManyChanges = (): Refusal =>
 /** 409 for actions that an agent may only do until its execution is stopping. */
 export const stoppingAttempt = (): Refusal =>
   refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
-
-/** 400 with its wrong members; the detail repeats the first. */
-export function invalid(errors: readonly Fault[]): Refusal {
-  const [first] = errors;
-  const detail = first && (first.path ? `${first.path}: ${first.message}` : first.message);
-  return refuse('invalid_request', { errors: errors.slice(0, 50), ...(detail ? { detail } : {}) });
-}
 
 /** Returns the body of the answer. `path` is that of the request, without its query. */
 export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {

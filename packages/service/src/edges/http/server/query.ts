@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { invalid } from './problem.ts';
+import { invalid } from '../../../platform/serving/refusal.ts';
 
 type Kind = 'number' | 'boolean' | 'array' | 'record' | 'other';
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { refuse } from './problem.ts';
+import { refuse } from '../../../platform/serving/refusal.ts';
 
 /** Throws the refusal of a request whose headers no endpoint accepts: RFC 9112 3.2 (Host), RFC 9110 10.1.1 (Expect). */
 export function refuseByHeaders({ raw }: FastifyRequest): void {

@@ -1,9 +1,9 @@
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
+import { idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
+import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { SubmitRefusal } from '../../../runs/runs/submit/submit.ts';
 import type { ChildRefusal } from '../../../runs/runs/tree/admit-child.ts';
 import type { PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
-import { invalid, notFound, type Refusal, refuse } from './problem.ts';
-import { idempotencyConflict } from './repeatable.ts';
 
 /** Returns the refusal of a submission that created no run. */
 export function refusedSubmission(outcome: SubmitRefusal): Refusal {

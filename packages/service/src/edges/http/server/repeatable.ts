@@ -3,9 +3,9 @@ import { IdempotencyKey } from '@runyard/contract/primitives';
 import type { Route } from '@runyard/contract/route';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ClientAttempt } from '../../../platform/idempotency/client-answers.ts';
-import type { Attempt, KeyedRequest, RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import type { KeyedRequest, RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import { invalid } from '../../../platform/serving/refusal.ts';
 import type { Caller } from './authorize.ts';
-import { invalid, type Refusal, refuse } from './problem.ts';
 
 /** Identifies a caller between its requests: a key of the team, or the execution of a run token. */
 function callerKey({ principal, session }: Caller): Pick<KeyedRequest, 'teamId' | 'principal'> | undefined {
@@ -60,23 +60,4 @@ export function repeatableRequest(
     throw invalid(parsed.error.issues.map(({ message }) => ({ path: 'Idempotency-Key', message })));
   }
   return { ...who, key: parsed.data, requestHash: hashOf(route.once, input.params ?? {}, input.body ?? {}) };
-}
-
-/** 409 for a key that was used with another body. */
-export const idempotencyConflict = (): Refusal =>
-  refuse('conflict', { detail: 'The Idempotency-Key was used with another request; take a new key.' });
-
-/** Converts the outcome of work that was done once: its answer, or the reason why there is none. */
-export function answerOnce<T, F>(
-  outcome: Attempt<T, F> | { readonly kind: 'conflict' },
-  refuseFailure: (failure: F) => Refusal,
-): T | Refusal {
-  switch (outcome.kind) {
-    case 'done':
-      return outcome.response;
-    case 'failed':
-      return refuseFailure(outcome.failure);
-    case 'conflict':
-      return idempotencyConflict();
-  }
 }

@@ -1,6 +1,7 @@
 /** The objects that signed URLs open. */
+
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { ServiceDeps } from './deps.ts';
-import { type Refusal, refuse } from './problem.ts';
 import { checkSignedUrl, type SignedTarget } from './signed-urls.ts';
 
 /** Kinds of objects that can be downloaded. */

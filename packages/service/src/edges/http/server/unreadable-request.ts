@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { http } from '@runyard/contract/node-http';
-import { problemOf, refuse } from './problem.ts';
+import { refuse } from '../../../platform/serving/refusal.ts';
+import { problemOf } from './problem.ts';
 import { startTrace } from './trace.ts';
 
 /** Statuses by `code` of the errors of Node's HTTP parser; all other codes: 400. */

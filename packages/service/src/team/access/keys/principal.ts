@@ -1,4 +1,5 @@
 import type { PrincipalKind, Role } from '@runyard/contract/access';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 
 /** The owner of an API key. */
 export interface Principal {
@@ -18,12 +19,4 @@ export interface Principal {
   readonly isOperator: boolean;
   /** The request in which the principal acts; null: none. */
   readonly from: RequestOrigin | null;
-}
-
-/** Where a request came from. */
-export interface RequestOrigin {
-  /** IP address of the client. */
-  readonly address: string;
-  readonly userAgent: string | null;
-  readonly requestId: string;
 }

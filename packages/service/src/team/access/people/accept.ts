@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Role } from '@runyard/contract/access';
 import { maxMembers } from '@runyard/contract/limits';
 import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/teams';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -15,7 +16,7 @@ import {
 import { recordChange } from '../audit/record.ts';
 import { insertPersonalKey } from '../key-management/manage.ts';
 import { keysChannel } from '../keys/channel.ts';
-import type { Principal, RequestOrigin } from '../keys/principal.ts';
+import type { Principal } from '../keys/principal.ts';
 import { hashKey } from '../keys/raw-key.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';

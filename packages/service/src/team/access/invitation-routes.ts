@@ -1,11 +1,10 @@
 import { maxMembers, maxTeamsOfPerson } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance } from 'fastify';
-import { type AcceptRefusal, acceptAsNewPerson, joinTeam } from '../../../team/access/people/accept.ts';
-import { addRoute } from '../server/add-route.ts';
-import { originOf } from '../server/authorize.ts';
-import type { ServiceDeps } from '../server/deps.ts';
-import { type Refusal, refuse } from '../server/problem.ts';
+import { type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { type AcceptRefusal, acceptAsNewPerson, joinTeam } from './people/accept.ts';
+import { serve } from './serve.ts';
 
 function refuseAccept(reason: AcceptRefusal): Refusal {
   switch (reason) {
@@ -22,15 +21,15 @@ function refuseAccept(reason: AcceptRefusal): Refusal {
   }
 }
 
-/** Registers the two ways to accept an invitation. */
-export function registerTeamInvitationRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
-  addRoute(app, routes.acceptTeamInvitation, async ({ body, request }) => {
-    const outcome = await acceptAsNewPerson(db, body, originOf(request));
+/** The two ways to accept an invitation. */
+export const invitationRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+  serve(routes.acceptTeamInvitation, async ({ body, from }) => {
+    const outcome = await acceptAsNewPerson(db, body, from);
     return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;
-  });
+  }),
 
-  addRoute(app, routes.joinTeam, async ({ principal, body }) => {
+  serve(routes.joinTeam, async ({ principal, body }) => {
     const outcome = await joinTeam(db, principal, body.key);
     return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;
-  });
-}
+  }),
+];

@@ -1,6 +1,6 @@
-import type { Domain } from '../../../platform/domain.ts';
-import { dueSources } from './records.ts';
-import { type SyncDeps, syncDueSources } from './sync.ts';
+import type { Domain } from '../../platform/domain.ts';
+import { dueSources } from './source/records.ts';
+import { type SyncDeps, syncDueSources } from './source/sync.ts';
 
 export const definitionsDomain = (deps: SyncDeps): Domain => ({
   name: 'definitions of factories',

@@ -1,35 +1,35 @@
 import { systemNames } from '@runyard/contract/names/resolver';
 import type { Settings } from '@runyard/contract/settings';
-import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
-import type { Domain } from '../../../platform/domain.ts';
-import type { Vault } from '../../../platform/secrets/vault.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
-import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
-import { endOverBudget } from '../../../runs/executions/reconcile/over-budget.ts';
-import { authenticateWorkingRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
-import { beginPush, endPush } from '../../../runs/repositories/pushes/record.ts';
-import { type RunModels, readRunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
-import { switchModel } from '../../../runs/runs/model-in-use/switch-model.ts';
-import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
-import { readProtectedBranches, readRepositories } from '../../../team/environments/repositories.ts';
-import { readServerOfExecution } from '../../../team/mcp/of-run.ts';
-import { isUnpriced } from '../../../team/models/is-unpriced.ts';
-import type { Models } from '../../../team/models/models.ts';
-import { beginOutage, claimOutageProbes, dueProbes, endOutage } from '../../../team/models/outages.ts';
-import type { ProviderName } from '../../../team/models/providers.ts';
-import { admitToBudgets } from '../../../team/usage/budget/admit.ts';
-import { oldRequests, recordLostRequests } from '../../../team/usage/budget/lost-requests.ts';
-import { hasCostLimit } from '../../../team/usage/budget/read-budgets.ts';
-import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
-import { makeUsageRecorder } from '../../../team/usage/record-with-retries.ts';
-import { isAnyBranchFollowed, readFollowedBranches } from '../../../triggers/definitions/source/followed.ts';
-import { registerGitGateway } from '../git/git.ts';
-import { openModelHealth } from '../health/health.ts';
-import { probeProvider } from '../health/probe.ts';
-import { registerMcpGateway } from '../mcp/mcp.ts';
-import type { AdmitModelRequest } from '../models/admission.ts';
-import { type GatewayLog, registerGateway } from '../models/gateway.ts';
-import type { ModelRouting } from '../models/route-request.ts';
+import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
+import type { Domain } from '../../platform/domain.ts';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { endOverBudget } from '../../runs/executions/reconcile/over-budget.ts';
+import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
+import { beginPush, endPush } from '../../runs/repositories/pushes/record.ts';
+import { type RunModels, readRunModels } from '../../runs/runs/model-in-use/read-run-models.ts';
+import { switchModel } from '../../runs/runs/model-in-use/switch-model.ts';
+import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
+import { readProtectedBranches, readRepositories } from '../../team/environments/repositories.ts';
+import { readServerOfExecution } from '../../team/mcp/of-run.ts';
+import { isUnpriced } from '../../team/models/is-unpriced.ts';
+import type { Models } from '../../team/models/models.ts';
+import { beginOutage, claimOutageProbes, dueProbes, endOutage } from '../../team/models/outages.ts';
+import type { ProviderName } from '../../team/models/providers.ts';
+import { admitToBudgets } from '../../team/usage/budget/admit.ts';
+import { oldRequests, recordLostRequests } from '../../team/usage/budget/lost-requests.ts';
+import { hasCostLimit } from '../../team/usage/budget/read-budgets.ts';
+import type { RunTokenHolder } from '../../team/usage/model-usage.ts';
+import { makeUsageRecorder } from '../../team/usage/record-with-retries.ts';
+import { isAnyBranchFollowed, readFollowedBranches } from '../../triggers/definitions/source/followed.ts';
+import { registerGitGateway } from './git/git.ts';
+import { openModelHealth } from './health/health.ts';
+import { probeProvider } from './health/probe.ts';
+import { registerMcpGateway } from './mcp/mcp.ts';
+import type { AdmitModelRequest } from './models/admission.ts';
+import { type GatewayLog, registerGateway } from './models/gateway.ts';
+import type { ModelRouting } from './models/route-request.ts';
 
 interface GatewayDomainDeps {
   readonly db: Database;
@@ -78,7 +78,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
   const recorder = makeUsageRecorder(db, log);
   return {
     name: 'gateway',
-    routes: async (app) => {
+    endpoints: async (app) => {
       const { models, settings, bodies } = deps;
       const authenticateRunToken = (token: string) => authenticateWorkingRunToken(db, token);
       await registerGateway(app, {

@@ -1,0 +1,56 @@
+/** Mounts the routes that domains list as data. */
+import type { Route } from '@runyard/contract/route';
+import type { FastifyInstance } from 'fastify';
+import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
+import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
+import { once } from '../../../platform/idempotency/once.ts';
+import { Refusal } from '../../../platform/serving/refusal.ts';
+import type { Redirect, ServedRoute } from '../../../platform/serving/served-route.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { addRoute, type Call, redirect } from './add-route.ts';
+import { answerWithKey } from './answer-with-key.ts';
+import { originOf } from './authorize.ts';
+import { waitingSignals } from './waiting.ts';
+
+/** Registers the routes of a domain. */
+export function mountRoutes(app: FastifyInstance, db: Database, served: readonly ServedRoute[]): void {
+  const waitingOf = waitingSignals(app);
+
+  /** Returns the call without request and reply, of which domains know nothing. */
+  const callOf = ({ request, reply, ...call }: Call<Route>) => ({
+    ...call,
+    from: originOf(request),
+    setHeader: (name: string, value: string) => void reply.header(name, value),
+    closed: () => closedSignal(reply.raw),
+    waiting: () => waitingOf(request),
+  });
+
+  for (const each of served) {
+    const answer = 'once' in each ? answerOf(db, each) : each.handle;
+    addRoute(app, each.route, async (call) => {
+      const result = await answer(callOf(call) as never, call as never);
+      if (result instanceof Refusal || each.route.answer.schema) return result as never;
+      return redirect(call.reply, (result as Redirect).location);
+    });
+  }
+}
+
+/** Returns the handler of a route that declares `once`: its work happens once for each request, repetitions get the recorded result. */
+function answerOf(db: Database, { once: steps }: Extract<ServedRoute, { once: unknown }>) {
+  return async (call: never, http: Call<Route>): Promise<unknown> => {
+    const refused = await steps.check?.(call);
+    if (refused) return refused;
+    const { keySealedFor } = steps;
+    const result =
+      keySealedFor === undefined
+        ? answerOnce(
+            await once<unknown, Refusal>(db, http.once, async (tx) => {
+              const made = await steps.work(tx, call);
+              return made instanceof Refusal ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
+            }),
+            (failure) => failure,
+          )
+        : await answerWithKey(db, http, keySealedFor, (tx) => steps.work(tx, call));
+    return result instanceof Refusal || !steps.answer ? result : await steps.answer(result as never, call);
+  };
+}

@@ -1,0 +1,35 @@
+import type { Settings } from '@runyard/contract/settings';
+import type { Domain } from '../../platform/domain.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { deleteOldChanges } from './audit/delete-old.ts';
+import { auditRoutes } from './audit-routes.ts';
+import { invitationRoutes } from './invitation-routes.ts';
+import { keyRoutes } from './key-routes.ts';
+import { teamRoutes } from './team-routes.ts';
+
+interface AccessDeps {
+  readonly db: Database;
+  readonly signing: Signer;
+  readonly settings: Pick<Settings, 'RUNYARD_RETENTION_AUDIT_DAYS'>;
+}
+
+/** Teams, people, keys, agent identities and the audit log. */
+export function accessDomain(deps: AccessDeps): Domain {
+  return {
+    name: 'access',
+    routes: () => [...keyRoutes(deps), ...teamRoutes(deps), ...invitationRoutes(deps), ...auditRoutes(deps)],
+    retention: {
+      rows: [
+        { table: 'audit_days', isOver: `day < (now() AT TIME ZONE 'UTC')::date - 1` },
+        { table: 'team_invitations', isOver: 'expires_at < now()' },
+      ],
+      nightly: [
+        {
+          name: 'audit_entries_deleted',
+          run: async (db) => await deleteOldChanges(db, deps.settings.RUNYARD_RETENTION_AUDIT_DAYS),
+        },
+      ],
+    },
+  };
+}

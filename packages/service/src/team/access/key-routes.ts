@@ -1,0 +1,47 @@
+import { maxKeys } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import { createKey, deleteKey, type KeyRefusal, listKeys } from './key-management/manage.ts';
+import { createSignInCode, endBrowserSession } from './keys/browser-sessions.ts';
+import { serve, serveOnce } from './serve.ts';
+
+function refuseKey(reason: KeyRefusal): Refusal {
+  switch (reason) {
+    case 'too_many':
+      return refuse('conflict', { detail: `A team has at most ${maxKeys} API keys; delete one.` });
+    case 'no_such_identity': {
+      const message = 'there is no such agent identity in the team. List them with GET /agent/identities';
+      return invalid([{ path: 'agent_uid', message }]);
+    }
+    case 'owner_needed':
+      return refuse('not_authorized', { detail: 'agent_uid: the identity acts for users; only owners make its keys.' });
+  }
+}
+
+/** List, create and delete of API keys; the one-time codes of sign-in links, and the end of the browser sessions that they open. */
+export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+  serve(routes.listKeys, async ({ principal }) => ({ keys: await listKeys(db, principal) })),
+
+  serveOnce(routes.createKey, {
+    keySealedFor: 'create key',
+    work: async (tx, { principal, body }) => {
+      const made = await createKey(tx, principal, body);
+      return typeof made === 'string' ? refuseKey(made) : made;
+    },
+  }),
+
+  serve(routes.deleteKey, async ({ principal, params }) => {
+    const wasThere = isUuid(params.uid) && (await deleteKey(db, principal, params.uid));
+    return wasThere ? { success: true as const } : notFound('key');
+  }),
+
+  serve(routes.createSignInCode, async ({ principal }) => await createSignInCode(db, principal)),
+
+  serve(routes.endBrowserSession, async ({ principal }) => {
+    if (await endBrowserSession(db, principal)) return { success: true as const };
+    return refuse('resource_not_found', { detail: 'The key is not that of a browser session.' });
+  }),
+];

@@ -1,0 +1,91 @@
+import { maxInvitations, maxTeamsOfPerson } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import { createInvitation, listInvitations, withdrawInvitation } from './people/invitations.ts';
+import { changeRole, listMembers, type MemberRefusal, removeMember } from './people/members.ts';
+import { createTeam, listTeams, renameTeam } from './people/own-teams.ts';
+import { serve, serveOnce } from './serve.ts';
+import { isUid } from './teams/uid.ts';
+
+const aboveOwn = (): Refusal =>
+  refuse('not_authorized', {
+    detail: 'role: you cannot change a person whose role is above yours, or give a role above yours.',
+  });
+
+function refuseMember(reason: MemberRefusal): Refusal {
+  switch (reason) {
+    case 'not_found':
+      return notFound('person in the team');
+    case 'above_own':
+      return aboveOwn();
+    case 'last_owner':
+      return refuse('conflict', { detail: 'It is the last owner of the team. Make another person an owner first.' });
+    case 'operator':
+      return refuse('conflict', { detail: "The operator's key of this service belongs to the person in this team." });
+  }
+}
+
+function refuseInvitation(reason: 'above_own' | 'too_many'): Refusal {
+  if (reason === 'above_own') return aboveOwn();
+  return refuse('conflict', { detail: `A team has at most ${maxInvitations} invitations that wait; withdraw one.` });
+}
+
+/** Teams, their people and their invitations. Below `/teams/{teamUid}` the caller acts in that team, or gets 404. */
+export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+  serve(routes.listTeams, async ({ principal }) => ({ teams: await listTeams(db, principal) })),
+
+  serveOnce(routes.createTeam, {
+    work: async (tx, { principal, body }) => {
+      const made = await createTeam(tx, principal, body.name);
+      if (made !== 'too_many') return made;
+      return refuse('conflict', { detail: `A person is in at most ${maxTeamsOfPerson} teams; leave one.` });
+    },
+  }),
+
+  serve(routes.updateTeam, async ({ principal, params, body }) =>
+    params.teamUid === principal.teamUid ? await renameTeam(db, principal, body.name) : notFound('team'),
+  ),
+
+  serve(routes.listTeamMembers, async ({ principal, params }) =>
+    params.teamUid === principal.teamUid ? { members: await listMembers(db, principal.teamId) } : notFound('team'),
+  ),
+
+  serve(routes.updateTeamMember, async ({ principal, params, body }) => {
+    if (params.teamUid !== principal.teamUid) return notFound('team');
+    if (!isUid(params.userUid)) return refuseMember('not_found');
+    const outcome = await changeRole(db, principal, params.userUid, body.role);
+    return typeof outcome === 'string' ? refuseMember(outcome) : outcome;
+  }),
+
+  serve(routes.removeTeamMember, async ({ principal, params }) => {
+    if (params.teamUid !== principal.teamUid) return notFound('team');
+    if (!isUid(params.userUid)) return refuseMember('not_found');
+    const outcome = await removeMember(db, principal, params.userUid);
+    return outcome === 'removed' ? { success: true as const } : refuseMember(outcome);
+  }),
+
+  serve(routes.listTeamInvitations, async ({ principal, params }) =>
+    params.teamUid === principal.teamUid
+      ? { invitations: await listInvitations(db, principal.teamId) }
+      : notFound('team'),
+  ),
+
+  serveOnce(routes.createTeamInvitation, {
+    keySealedFor: 'invite',
+    check: async ({ principal, params }) => (params.teamUid === principal.teamUid ? null : notFound('team')),
+    work: async (tx, { principal, body }) => {
+      const made = await createInvitation(tx, principal, body);
+      return typeof made === 'string' ? refuseInvitation(made) : made;
+    },
+  }),
+
+  serve(routes.deleteTeamInvitation, async ({ principal, params }) => {
+    if (params.teamUid !== principal.teamUid) return notFound('team');
+    const { invitationId } = params;
+    const wasThere = isUuid(invitationId) && (await withdrawInvitation(db, principal, invitationId));
+    return wasThere ? { success: true as const } : notFound('invitation');
+  }),
+];
