@@ -20,6 +20,8 @@ export interface CommandOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** Called with the head of the output while it comes, and with the rest of `CommandResult.output` at its end. */
   onOutput?: (text: string) => void;
+  /** Called with all of the output while it comes. */
+  onText?: (text: string) => void;
   /** Called after each chunk. A promise pauses the output of the command until it resolves. */
   backpressure?: () => Promise<void> | undefined;
   signal?: AbortSignal | undefined;
@@ -155,10 +157,14 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
     const stdout = child.stdout as Socket | null;
     let exit: { exitCode: number; signal: string | undefined } | { error: Error } | undefined;
     let lastByteAt = 0;
+    const push = (text: string) => {
+      live.push(text);
+      options.onText?.(text);
+    };
     const onData = (chunk: Buffer) => {
       lastByteAt = monotonicMs();
       bytes += chunk.length;
-      live.push(withoutNul(decoder.decode(chunk, { stream: true })));
+      push(withoutNul(decoder.decode(chunk, { stream: true })));
       const room = options.backpressure?.();
       if (room === undefined) return;
       stdout?.pause();
@@ -166,7 +172,7 @@ function exitAndOutput(child: ChildProcess, window: OutputWindow, options: Comma
     };
     const finish = () => {
       if (exit === undefined) return;
-      live.push(decoder.decode());
+      push(decoder.decode());
       live.end();
       stdout?.off('data', onData).off('close', finish);
       // Keeps reading and drops the output, so that a background server does not exit because of a broken pipe.

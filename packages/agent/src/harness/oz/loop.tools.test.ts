@@ -114,6 +114,17 @@ describe('the loop', () => {
     ]);
   });
 
+  test('shows the model the output of a command as a terminal does, and people all of it', async () => {
+    const command = 'for i in $(seq 1 300); do printf "\\r\\033[2K\\033[32mDownloading %d%%\\033[0m" $i; done';
+    models.script([{ toolCalls: [{ name: 'shell', input: { command } }] }, { text: ['done'] }]);
+    const { turn, spoken } = engine();
+    expect((await turn('Go.')).verdict.success).toBe(true);
+    const asked = JSON.stringify(models.requests.at(-1)?.body);
+    expect(asked).toContain('Downloading 300%');
+    expect(asked).not.toContain('Downloading 299%');
+    expect(JSON.stringify(spoken)).toContain('Downloading 299%');
+  });
+
   test('bounds the output of a command in the context', async () => {
     models.script([
       { toolCalls: [{ name: 'shell', input: { command: 'head -c 5000000 /dev/zero | tr "\\0" x' } }] },

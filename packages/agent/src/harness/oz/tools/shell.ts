@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cutText } from '../../../commands/output-window.ts';
 import { runCommand } from '../../../commands/run-command.ts';
+import { terminalScreen } from '../../../commands/terminal-screen.ts';
 import { defineTool, maxResultBytes } from './tool.ts';
 
 const Input = z.object({
@@ -18,12 +19,14 @@ export const shellTool = defineTool({
   schema: Input,
   title: ({ command }) => command,
   run: async ({ command, timeout_seconds = 600 }, context) => {
+    const screen = terminalScreen();
     const result = await runCommand({
       argv: ['sh', '-c', command],
       cwd: context.workspace,
       env: context.env,
       signal: context.signal,
       onOutput: context.onOutput,
+      onText: screen.push,
       backpressure: context.backpressure,
       timeoutMs: timeout_seconds * 1000,
     });
@@ -33,7 +36,9 @@ export const shellTool = defineTool({
         : result.exitCode === 0
           ? ''
           : `\n[exit code ${result.exitCode}]`;
-    const { text } = cutText(result.output, maxResultBytes, result.leftOut);
+    // Not the redraws of progress bars, which people see in the transcript.
+    const shown = result.outcome === 'not_started' ? { text: result.output, leftOut: result.leftOut } : screen.end();
+    const { text } = cutText(shown.text, maxResultBytes, shown.leftOut);
     return {
       text: text + end || '[no output]',
       failed: result.exitCode !== 0 || result.outcome !== 'exited',

@@ -1,0 +1,207 @@
+import { type LeftOut, type OutputWindow, outputWindow } from './output-window.ts';
+
+/** What a terminal shows of an output, for a reader that would read every redraw of a progress bar. */
+export interface TerminalScreen {
+  /** Takes the next part of the output. */
+  push(text: string): void;
+  /** Returns head and tail of what is shown, and how much is left out between them. No more may be pushed. */
+  end(): { readonly text: string; readonly leftOut: LeftOut };
+}
+
+/** Lines above the last one that the cursor can reach. Lines above them do not change any more. */
+const reachableLines = 100;
+/** Characters of a line that the cursor can reach. A terminal breaks lines much earlier. */
+const reachableColumns = 4_096;
+/** A longer control sequence is no sequence. */
+const maxSequence = 4_096;
+
+/** The parts of an output: plain text, control sequences (ECMA-48 5.4), terminal strings (5.6), other escapes, control characters. */
+const parts = new RegExp(
+  [
+    '[^\\u0000-\\u001f\\u007f]+',
+    '\\u001b\\[(?<parameters>[0-?]*)[ -/]*(?<command>[@-~])',
+    '\\u001b[\\]P^_X][^\\u0007\\u001b]*(?:\\u0007|\\u001b\\\\)',
+    '\\u001b[ -/]*[0-OQ-WYZ\\\\`-~]',
+    '[\\u0000-\\u001f\\u007f]',
+  ].join('|'),
+  'y',
+);
+/** Matches the beginning of a sequence whose rest comes later. */
+const openSequence = new RegExp(
+  ['\\[[0-?]*[ -/]*', '[\\]P^_X][^\\u0007\\u001b]*\\u001b?', '[ -/]*'].map((rest) => `^\\u001b${rest}$`).join('|'),
+);
+
+/** A line of the screen. `length`: its characters. */
+interface Row {
+  text: string;
+  length: number;
+}
+
+const charactersOf = (text: string): number => {
+  let count = text.length;
+  for (let at = 0; at < text.length; at += 1) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) count -= 1;
+  return count;
+};
+
+/**
+ * Makes a screen without a width that shows an output as a terminal does: carriage return, backspace and cursor movements overwrite, and
+ * colours and titles are not text. Takes constant memory for output of any size.
+ */
+export function terminalScreen(window: OutputWindow = outputWindow()): TerminalScreen {
+  let rows: Row[] = [{ text: '', length: 0 }];
+  let row = 0;
+  let column = 0;
+  let held = '';
+
+  const current = (): Row => {
+    while (rows.length <= row) rows.push({ text: '', length: 0 });
+    return rows[row] as Row;
+  };
+
+  /** Replaces `count` characters of the line at the cursor by `text`. */
+  function replace(line: Row, count: number, text: string): void {
+    const cells = Array.from(line.text);
+    const before = cells.slice(0, column).join('') + ' '.repeat(Math.max(0, column - cells.length));
+    // A terminal does not show spaces at the end of a line.
+    line.text = (before + text + cells.slice(column + count).join('')).trimEnd();
+    line.length = charactersOf(line.text);
+  }
+
+  function print(text: string): void {
+    const line = current();
+    const length = charactersOf(text);
+    if (column === line.length) {
+      line.text += text;
+      line.length += length;
+    } else {
+      replace(line, length, text);
+    }
+    column += length;
+    if (line.length <= reachableColumns) return;
+    if (row < rows.length - 1) {
+      line.text = Array.from(line.text).slice(0, reachableColumns).join('');
+      line.length = reachableColumns;
+      column = reachableColumns;
+      return;
+    }
+    // The beginning of a line of any length is out of reach.
+    settle(rows.length - 1);
+    window.push(Buffer.from(line.text));
+    rows = [{ text: '', length: 0 }];
+    row = 0;
+    column = 0;
+  }
+
+  /** Takes the first lines off the screen. */
+  function settle(count: number): void {
+    if (count <= 0) return;
+    const lines = rows.splice(0, count).map(({ text }) => `${text}\n`);
+    window.push(Buffer.from(lines.join('')));
+    row = Math.max(0, row - count);
+  }
+
+  function nextLine(): void {
+    row += 1;
+    column = 0;
+    current();
+    if (rows.length > 2 * reachableLines) settle(rows.length - reachableLines);
+  }
+
+  function erase(from: number, to: number): void {
+    const line = current();
+    const cells = Array.from(line.text).map((cell, index) => (index >= from && index < to ? ' ' : cell));
+    line.text = cells.join('').trimEnd();
+    line.length = charactersOf(line.text);
+  }
+
+  function control(parameters: string, command: string): void {
+    const [first = 0, second = 0] = parameters
+      .split(';')
+      .map((each) => Math.min(Number.parseInt(each, 10) || 0, 9_999));
+    const count = Math.max(first, 1);
+    switch (command) {
+      case 'A':
+      case 'F':
+        row = Math.max(0, row - count);
+        break;
+      case 'B':
+      case 'E':
+        row = Math.min(rows.length - 1, row + count);
+        break;
+      case 'C':
+        column = Math.min(column + count, reachableColumns);
+        break;
+      case 'D':
+        column = Math.max(0, column - count);
+        break;
+      case 'G':
+        column = Math.min(count - 1, reachableColumns);
+        break;
+      case 'H':
+      case 'f':
+        row = Math.min(rows.length - 1, count - 1);
+        column = Math.min(Math.max(second, 1) - 1, reachableColumns);
+        break;
+      case 'J':
+        if (first === 0) {
+          erase(column, Number.POSITIVE_INFINITY);
+          rows.length = row + 1;
+        } else if (first === 2 || first === 3) {
+          rows = [{ text: '', length: 0 }];
+          row = 0;
+          column = 0;
+        }
+        break;
+      case 'K':
+        erase(first === 0 ? column : 0, first === 1 ? column + 1 : Number.POSITIVE_INFINITY);
+        break;
+      case 'P':
+        replace(current(), count, '');
+        break;
+    }
+    if (command === 'E' || command === 'F') column = 0;
+  }
+
+  function character(found: string): void {
+    if (found === '\n' || found === '\v' || found === '\f') nextLine();
+    else if (found === '\r') column = 0;
+    else if (found === '\b') column = Math.max(0, column - 1);
+    else if (found === '\t') {
+      if (column === current().length) print(found);
+      else column += 8 - (column % 8);
+    }
+  }
+
+  function show(text: string): void {
+    for (let at = 0; at < text.length; at = parts.lastIndex) {
+      parts.lastIndex = at;
+      const match = parts.exec(text);
+      if (match === null) {
+        parts.lastIndex = at + 1;
+        continue;
+      }
+      const [found] = match;
+      const { parameters = '', command } = match.groups ?? {};
+      if (command !== undefined) control(parameters, command);
+      else if (found.length === 1 && found < ' ') character(found);
+      else if (found[0] !== '\u001b' && found !== '\u007f') print(found);
+    }
+  }
+
+  return {
+    push(text) {
+      const whole = held + text;
+      const last = whole.endsWith('\u001b') ? whole.length - 1 : whole.length;
+      const escapes = [whole.lastIndexOf('\u001b', last - 1), last];
+      const open = escapes.find((at) => at >= 0 && openSequence.test(whole.slice(at))) ?? whole.length;
+      const isHeld = open < whole.length && whole.length - open <= maxSequence;
+      held = isHeld ? whole.slice(open) : '';
+      show(isHeld ? whole.slice(0, open) : whole);
+    },
+    end() {
+      show(held);
+      window.push(Buffer.from(rows.map(({ text }) => text).join('\n')));
+      return { text: window.text(), leftOut: window.leftOut };
+    },
+  };
+}
