@@ -1,12 +1,16 @@
 import type { SignatureScheme } from './scheme.ts';
 
-/** https://docs.gitlab.com/user/project/integrations/webhooks/#delivery-headers: the secret token itself. */
+/**
+ * https://docs.gitlab.com/user/project/integrations/webhooks/#delivery-headers: the secret token itself. `Idempotency-Key` is the same when a
+ * delivery is sent again. The UUID of the event is not, and several events can share it (recursion_detection/uuid.rb of GitLab), so it counts
+ * only for GitLab before 17.4, which sends no key.
+ */
 export const gitlab: SignatureScheme = {
-  headers: [{ signature: 'x-gitlab-token', id: 'x-gitlab-event-uuid' }],
+  headers: [{ signature: 'x-gitlab-token', id: 'idempotency-key', olderId: 'x-gitlab-event-uuid' }],
   algorithm: 'plain',
   encoding: 'hex',
   prefix: '',
   signed: [],
   key: 'text',
-  otherHeaders: ['x-gitlab-event', 'x-gitlab-webhook-uuid', 'x-gitlab-instance', 'idempotency-key'],
+  otherHeaders: ['x-gitlab-event', 'x-gitlab-webhook-uuid', 'x-gitlab-instance'],
 };

@@ -30,6 +30,8 @@ export interface SchemeHeaders {
   readonly timestamp?: string;
   /** The provider's own id of the delivery. */
   readonly id?: string;
+  /** Its id in senders that do not know the first header. */
+  readonly olderId?: string;
 }
 
 /** interface.md, "Limits": signature age. */

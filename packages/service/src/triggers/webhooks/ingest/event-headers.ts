@@ -23,7 +23,7 @@ export function eventHeadersOf(
     'x-warp-delivery-id',
     deliveryIdHeader,
     of?.eventHeader,
-    ...(of?.headers ?? []).map(({ id }) => id),
+    ...(of?.headers ?? []).flatMap(({ id, olderId }) => [id, olderId]),
     ...(of?.otherHeaders ?? []),
   ];
   const found: Record<string, string> = {};

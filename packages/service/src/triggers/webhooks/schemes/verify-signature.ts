@@ -24,7 +24,8 @@ const headersIn = ({ headers: sets }: SignatureScheme, headers: IncomingHttpHead
 
 /** Returns the provider's own id of a delivery, from the set of headers whose signature was verified. */
 export function providerId(scheme: SignatureScheme, headers: IncomingHttpHeaders): string | undefined {
-  return headerOf(headers, headersIn(scheme, headers)?.id);
+  const names = headersIn(scheme, headers);
+  return headerOf(headers, names?.id) || headerOf(headers, names?.olderId);
 }
 
 /**
