@@ -10,6 +10,8 @@ export type GithubFilterKey =
   | 'authors'
   | 'assignees'
   | 'mentioned'
+  | 'writers'
+  | 'associations'
   | 'reviewers'
   | 'reviewer_teams'
   | 'review_states'
@@ -19,7 +21,7 @@ export type GithubFilterKey =
 
 const issue = ['repos', 'labels', 'assignees', 'authors'] as const;
 const pullRequest = ['repos', 'base_branches', 'pr_numbers', 'paths', 'assignees', 'authors', 'labels'] as const;
-const mention = ['repos', 'mentioned', 'labels'] as const;
+const mention = ['repos', 'mentioned', 'writers', 'associations', 'labels'] as const;
 const assignment = ['repos', 'assignees', 'labels'] as const;
 
 /** Events, each with the members that its filter may have. */
@@ -39,7 +41,7 @@ export const githubEvents = {
   pull_request_assigned: assignment,
   pull_request_mentioned: mention,
   pull_request_review_requested: ['repos', 'reviewers', 'reviewer_teams'],
-  pull_request_review_submitted: ['repos', 'mentioned', 'labels', 'review_states'],
+  pull_request_review_submitted: ['repos', 'mentioned', 'writers', 'associations', 'labels', 'review_states'],
   check_suite_completed: ['repos', 'conclusions', 'branches', 'labels', 'authors'],
   workflow_run_completed: ['repos', 'conclusions', 'branches', 'workflows', 'labels', 'authors'],
   check_run_rerequested: ['repos'],

@@ -30,6 +30,8 @@ export function matchGithubTrigger(
   steps: Steps = { left: maxSteps },
 ): GithubMatch {
   const found = events.find(({ event }) => event === trigger.event);
+  if (found?.untrusted !== undefined)
+    return { would_trigger: false, checks: [{ check: 'event', passed: false, reason: found.untrusted }] };
   const names = events.map(({ event }) => event).join(', ') || 'no event that automations can name';
   const event: GithubCheck = { check: 'event', passed: found !== undefined, reason: `the delivery is ${names}` };
   if (found === undefined) return { would_trigger: false, checks: [event] };
@@ -47,8 +49,13 @@ function checksOf(key: GithubFilterKey, matcher: Matcher, { facts }: ReadGithubE
     const values = matcher[check];
     if (values === undefined) return [];
     // If the fact is unknown, neither operator passes: a run that should not start is worse than a missing one.
-    if (given === undefined)
-      return [{ check, path: key, passed: false, reason: "GitHub's payload of this event does not say it" }];
+    if (given === undefined) {
+      const reason =
+        key === 'branches'
+          ? 'it is of a tag, or of no branch of this repository'
+          : "GitHub's payload of this event does not say it";
+      return [{ check, path: key, passed: false, reason }];
+    }
     const isListed = holdsOne(key, given, values, steps);
     const stopped = steps.left < 0;
     const reason = stopped

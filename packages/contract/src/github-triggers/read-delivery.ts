@@ -9,6 +9,8 @@ export type GithubFacts = { readonly [K in GithubFilterKey]?: readonly (string |
 export interface ReadGithubEvent {
   readonly event: GithubEvent;
   readonly facts: GithubFacts;
+  /** Why the event starts nothing, whatever the filter says. Absent: it may. */
+  readonly untrusted?: string;
 }
 
 /** Values of one fact that are compared, such as the paths of a push. */
@@ -42,37 +44,35 @@ export function readGithubDelivery(name: string, payload: unknown): ReadGithubEv
     case 'push':
       return at(payload, 'deleted') === true ? [] : one('push', pushFacts(payload));
     case 'issues': {
-      const facts = issueFacts(at(payload, 'issue'));
-      const mention = action === 'opened' ? mentioned(payload, at(payload, 'issue', 'body')) : [];
+      const facts = eventFacts(payload, issueFacts(at(payload, 'issue')));
+      const mention = action === 'opened' ? mentionFacts(payload, 'issue') : undefined;
       return [
         ...one(own(issueEvents, action), facts),
-        ...(mention.length > 0 ? one('issue_mentioned', { ...facts, mentioned: mention }) : []),
+        ...(mention ? one('issue_mentioned', { ...facts, ...mention }) : []),
       ];
     }
     case 'issue_comment': {
-      const mention = action === 'created' ? mentioned(payload, at(payload, 'comment', 'body')) : [];
+      const mention = action === 'created' ? mentionFacts(payload, 'comment') : undefined;
       const isPullRequest = at(payload, 'issue', 'pull_request') != null;
       const event = isPullRequest ? 'pull_request_mentioned' : 'issue_mentioned';
-      return mention.length > 0 ? one(event, { ...issueFacts(at(payload, 'issue')), mentioned: mention }) : [];
+      return mention ? one(event, { ...issueFacts(at(payload, 'issue')), ...mention }) : [];
     }
     case 'pull_request': {
-      const facts = pullRequestFacts(payload);
-      const mention = action === 'opened' ? mentioned(payload, at(payload, 'pull_request', 'body')) : [];
+      const facts = eventFacts(payload, pullRequestFacts(payload));
+      const mention = action === 'opened' ? mentionFacts(payload, 'pull_request') : undefined;
       return [
         ...one(pullRequestEvent(action, payload), facts),
-        ...(mention.length > 0 ? one('pull_request_mentioned', { ...facts, mentioned: mention }) : []),
+        ...(mention ? one('pull_request_mentioned', { ...facts, ...mention }) : []),
       ];
     }
     case 'pull_request_review': {
       const review_states = texts([at(payload, 'review', 'state')]);
-      const mention = mentioned(payload, at(payload, 'review', 'body'));
-      const facts = { ...pullRequestFacts(payload), review_states, mentioned: mention };
+      const facts = { ...pullRequestFacts(payload), review_states, ...textFacts(payload, 'review') };
       return action === 'submitted' ? one('pull_request_review_submitted', facts) : [];
     }
     case 'pull_request_review_comment': {
-      const mention = action === 'created' ? mentioned(payload, at(payload, 'comment', 'body')) : [];
-      const facts = { ...pullRequestFacts(payload), mentioned: mention };
-      return mention.length > 0 ? one('pull_request_mentioned', facts) : [];
+      const mention = action === 'created' ? mentionFacts(payload, 'comment') : undefined;
+      return mention ? one('pull_request_mentioned', { ...pullRequestFacts(payload), ...mention }) : [];
     }
     case 'check_suite':
       if (action === 'rerequested') return one('check_suite_rerequested', {});
@@ -82,7 +82,9 @@ export function readGithubDelivery(name: string, payload: unknown): ReadGithubEv
     case 'workflow_run': {
       const workflows = texts([at(payload, 'workflow', 'name') ?? at(payload, 'workflow_run', 'name')]);
       const facts = { ...checkFacts(at(payload, 'workflow_run')), workflows };
-      return action === 'completed' ? one('workflow_run_completed', facts) : [];
+      const untrusted = faultOfWorkflowRun(payload);
+      const events = action === 'completed' ? one('workflow_run_completed', facts) : [];
+      return events.map((event) => ({ ...event, ...(untrusted === undefined ? {} : { untrusted }) }));
     }
     default:
       return [];
@@ -98,7 +100,10 @@ function pushFacts(payload: unknown): GithubFacts {
   const paths = list(at(payload, 'commits')).flatMap((commit) =>
     ['added', 'modified', 'removed'].flatMap((kind) => list(at(commit, kind))),
   );
-  return { branches: texts([at(payload, 'ref')]), paths: texts([...new Set(paths)]) };
+  const ref = text(at(payload, 'ref'));
+  // A tag is of no branch, so that a filter on branches never matches it, not even one that only excludes some.
+  const branches = ref.startsWith('refs/tags/') ? {} : { branches: texts([ref]) };
+  return { ...branches, paths: texts([...new Set(paths)]) };
 }
 
 const issueFacts = (issue: unknown): GithubFacts => ({
@@ -119,14 +124,57 @@ function pullRequestFacts(payload: unknown): GithubFacts {
   };
 }
 
-const checkFacts = (check: unknown): GithubFacts => ({
-  conclusions: texts([at(check, 'conclusion')]),
-  branches: texts([at(check, 'head_branch')]),
-});
+/** A check suite of a fork has no branch. */
+function checkFacts(check: unknown): GithubFacts {
+  const branches = texts([at(check, 'head_branch')]);
+  return { conclusions: texts([at(check, 'conclusion')]), ...(branches.length > 0 ? { branches } : {}) };
+}
 
-/** Mentions of bots do not count, because two bots could answer each other forever. */
-const mentioned = (payload: unknown, body: unknown): string[] =>
-  at(payload, 'sender', 'type') === 'Bot' ? [] : mentionsIn(text(body));
+/**
+ * Replaces what an issue or pull request has now by what the event is about: the label that was added, and the person to whom it was
+ * assigned. Six labels that are added at once come as six deliveries, and each of them lists all six.
+ */
+function eventFacts(payload: unknown, state: GithubFacts): GithubFacts {
+  switch (text(at(payload, 'action'))) {
+    case 'labeled':
+      return { ...state, labels: texts([at(payload, 'label', 'name')]) };
+    case 'assigned':
+      return { ...state, assignees: texts([at(payload, 'assignee', 'login')]) };
+    default:
+      return state;
+  }
+}
+
+/** The members of a delivery that have a text of a person. */
+type Written = 'issue' | 'comment' | 'pull_request' | 'review';
+
+/** Returns who wrote the new text and whom it mentions. Mentions of bots do not count, because two bots could answer each other forever. */
+function textFacts(payload: unknown, member: Written) {
+  const writer = text(at(payload, member, 'user', 'login'));
+  const isBot = at(payload, 'sender', 'type') === 'Bot';
+  return {
+    mentioned: isBot ? [] : mentionsIn(text(at(payload, member, 'body')), writer),
+    writers: texts([at(payload, member, 'user', 'login')]),
+    associations: texts([at(payload, member, 'author_association')]),
+  };
+}
+
+/** Returns the facts of a new text that mentions somebody; undefined: it mentions nobody. */
+function mentionFacts(payload: unknown, member: Written) {
+  const facts = textFacts(payload, member);
+  return facts.mentioned.length > 0 ? facts : undefined;
+}
+
+/**
+ * Returns why a workflow run starts nothing: it ran for the code of another repository, whose owner names its branches. Undefined: it ran
+ * for a branch of this repository.
+ */
+function faultOfWorkflowRun(payload: unknown): string | undefined {
+  const head = text(at(payload, 'workflow_run', 'head_repository', 'full_name'));
+  const name = text(at(payload, 'repository', 'full_name'));
+  if (head !== '' && head.toLowerCase() === name.toLowerCase()) return undefined;
+  return `the workflow ran for ${head === '' ? 'a repository that GitHub does not name' : `the repository ${head}`}, not for ${name}: the names of its branches are not to be trusted`;
+}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const texts = (values: readonly unknown[]): string[] =>

@@ -76,13 +76,25 @@ const ScheduleTrigger = strictObject(
 
 const githubMatchers = {
   repos: repositoryMatcher.describe('Repositories, as owner/name'),
-  branches: textMatcher.describe('Pushed branch, or branch of the checked commit; `refs/heads/` may be left out'),
+  branches: textMatcher.describe(
+    'Pushed branch, or branch of the checked commit; `refs/heads/` may be left out. No push of a tag matches',
+  ),
   base_branches: textMatcher.describe('Branch that the pull request goes into; `refs/heads/` may be left out'),
   paths: textMatcher.describe('Changed files: a path, or a pattern with `*`, `**` and `?`'),
-  labels: nameMatcher.describe('Labels of the issue or pull request'),
+  labels: nameMatcher.describe(
+    'Label that was added, of the events `…_labeled`; of all others, the labels of the issue or pull request',
+  ),
   authors: nameMatcher.describe('Login of the person who opened the issue or pull request'),
-  assignees: nameMatcher.describe('Login of the person to whom the issue or pull request is assigned'),
-  mentioned: nameMatcher.describe('Logins, or teams as org/team, that the new text mentions with @'),
+  assignees: nameMatcher.describe(
+    'Login of the person to whom it was assigned, of the events `…_assigned`; of all others, of everybody to whom it is assigned',
+  ),
+  mentioned: nameMatcher.describe(
+    'Logins, or teams as org/team, that the new text mentions with @. Code, quoted lines and the own name of the writer do not count',
+  ),
+  writers: nameMatcher.describe('Login of the person who wrote the new text'),
+  associations: nameMatcher.describe(
+    'What the writer of the new text is to the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, FIRST_TIME_CONTRIBUTOR, FIRST_TIMER, MANNEQUIN or NONE',
+  ),
   reviewers: nameMatcher.describe('Login of the person who is asked for a review'),
   reviewer_teams: nameMatcher.describe('Slug of the team that is asked for a review'),
   review_states: nameMatcher.describe('State of the review: approved, changes_requested or commented'),
