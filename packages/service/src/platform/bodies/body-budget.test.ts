@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type BodyLimits, makeBodyBudget, type Place } from './body-budget.ts';
 
 const kb = 1024;
@@ -90,4 +90,47 @@ test('gives a large body its turn while small requests of others keep coming', a
   first.release();
   held(await large);
   held(await later);
+});
+
+describe('a room with shares', () => {
+  const shared = { total: 1000 * kb, share: 100 * kb, common: 600 * kb, perTeam: 700 * kb, keyless: 50 * kb };
+  const make = () => makeBodyBudget({ ...limits, large: { ...shared, perExecution: 200 * kb } });
+  const enter = (budget: ReturnType<typeof make>, teamId: string | undefined, bytes: number) =>
+    now(budget.enter({ teamId }, bytes, staying));
+
+  test('leaves each team its share, whatever others hold or wait for', async () => {
+    const budget = make();
+    held(await enter(budget, 'greedy', 700 * kb));
+    expect(await enter(budget, 'greedy', 20 * kb)).toBeUndefined();
+    // Another team waits for the common room, at the head of the queue.
+    expect(await enter(budget, 'large', 300 * kb)).toBeUndefined();
+    for (const team of ['a', 'b', 'c']) held(await enter(budget, team, 100 * kb));
+    expect(await enter(budget, 'a', 20 * kb)).toBeUndefined();
+  });
+
+  test('gives senders without a key little, which they share, and takes nothing from teams for them', async () => {
+    const budget = make();
+    held(await enter(budget, undefined, 30 * kb));
+    expect(await enter(budget, undefined, 30 * kb)).toBeUndefined();
+    held(await enter(budget, 'team', 700 * kb));
+    held(await enter(budget, 'other', 100 * kb));
+  });
+
+  test('gives the common room back in the order of arrival', async () => {
+    const budget = make();
+    const first = held(await enter(budget, 'a', 700 * kb));
+    const large = budget.enter({ teamId: 'b' }, 650 * kb, staying);
+    const later = budget.enter({ teamId: 'c' }, 150 * kb, staying);
+    expect([await now(large), await now(later)]).toEqual([undefined, undefined]);
+    first.release();
+    held(await large).release();
+    held(await later);
+  });
+
+  test('does not let a request delay others that only waits for its own team', async () => {
+    const budget = make();
+    held(await enter(budget, 'a', 400 * kb));
+    expect(await enter(budget, 'a', 500 * kb)).toBeUndefined();
+    held(await enter(budget, 'b', 300 * kb));
+  });
 });

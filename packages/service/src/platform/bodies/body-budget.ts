@@ -1,8 +1,10 @@
 /** Bounds the memory of request bodies while they arrive and are handled: for a run token, for a team, and in total. */
+import { type Held, holders } from './holders.ts';
 
 /** The owner of a body. */
 export interface BodyOwner {
-  readonly teamId: string;
+  /** Undefined: a sender without a key. All of these count as one team with little room. */
+  readonly teamId: string | undefined;
   /** Set for a run token; absent for an API key of the team. */
   readonly executionId?: string | undefined;
 }
@@ -10,7 +12,13 @@ export interface BodyOwner {
 /** Bytes that bodies may hold. A body larger than a bound is accepted while no other body counts against it. */
 export interface BodyRoom {
   readonly total: number;
+  /** Bytes of a team that no other team can take. The bytes beyond it share `common`. Default: 0. */
+  readonly share?: number;
+  /** Default: `total`. The rest of `total` is for shares: so many teams find theirs at the same time. */
+  readonly common?: number;
   readonly perTeam: number;
+  /** For all senders without a key together. Default: `perTeam`. */
+  readonly keyless?: number;
   readonly perExecution: number;
 }
 
@@ -30,11 +38,11 @@ export interface BodyLimits {
 const kb = 1024;
 const mb = 1024 * kb;
 
-/** The largest body (a run with its attachments) has 64 MB, the largest of a run token 16 MB. */
+/** The largest body (a run with its attachments) has 64 MB, the largest of a run token 16 MB. Sixteen teams find their share at once. */
 export const defaultBodyLimits: BodyLimits = {
   smallBytes: 64 * kb,
-  small: { total: 16 * mb, perTeam: 12 * mb, perExecution: mb },
-  large: { total: 96 * mb, perTeam: 64 * mb, perExecution: 20 * mb },
+  small: { total: 16 * mb, share: 256 * kb, common: 12 * mb, perTeam: 8 * mb, keyless: 256 * kb, perExecution: mb },
+  large: { total: 96 * mb, share: 2 * mb, common: 64 * mb, perTeam: 40 * mb, keyless: 2 * mb, perExecution: 20 * mb },
   requestsPerExecution: 32,
   waiting: 128,
   waitMs: 20_000,
@@ -61,29 +69,6 @@ export interface BodyBudget {
 /** Memory that each request costs besides its body. */
 const minBytes = kb;
 
-interface Held {
-  bytes: number;
-  requests: number;
-  waiting: number;
-}
-
-/** The room that each owner of one kind (team, execution) holds. Owners without room are removed. */
-function holders() {
-  const held = new Map<string, Held>();
-  const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };
-  return {
-    of: (id: string): Readonly<Held> => held.get(id) ?? none,
-    change: (id: string, by: Partial<Held>): void => {
-      const now = held.get(id) ?? { ...none };
-      now.bytes += by.bytes ?? 0;
-      now.requests += by.requests ?? 0;
-      now.waiting += by.waiting ?? 0;
-      if (now.requests === 0 && now.waiting === 0) held.delete(id);
-      else held.set(id, now);
-    },
-  };
-}
-
 /** Makes a budget. Each service process has one for bodies and one for conversations that are read. */
 export function makeBodyBudget(limits: BodyLimits = defaultBodyLimits): BodyBudget {
   const small = makeRoom(limits, limits.small);
@@ -102,19 +87,35 @@ interface Waiting {
 }
 
 function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
+  const { share = 0, common = room.total, keyless = room.perTeam } = room;
   const teams = holders();
   const executions = holders();
   const queue = new Set<Waiting>();
   let total = 0;
+  let inCommon = 0;
 
-  const change = ({ teamId, executionId }: BodyOwner, by: Partial<Held>): void => {
+  const keyOf = ({ teamId }: BodyOwner): string => (teamId === undefined ? 'keyless' : `team ${teamId}`);
+  const beyondShare = (bytes: number): number => Math.max(0, bytes - share);
+  const change = (owner: BodyOwner, by: Partial<Held>): void => {
+    const before = teams.of(keyOf(owner)).bytes;
     total += by.bytes ?? 0;
-    teams.change(teamId, by);
-    if (executionId !== undefined) executions.change(executionId, by);
+    inCommon += beyondShare(before + (by.bytes ?? 0)) - beyondShare(before);
+    teams.change(keyOf(owner), by);
+    if (owner.executionId !== undefined) executions.change(owner.executionId, by);
   };
   const fits = (held: number, bytes: number, most: number): boolean => held === 0 || held + bytes <= most;
-  const ownerHasRoom = ({ teamId, executionId }: BodyOwner, bytes: number): boolean => {
-    if (!fits(teams.of(teamId).bytes, bytes, room.perTeam)) return false;
+  /** Bytes of a body that its team does not find in its share. */
+  const commonOf = (owner: BodyOwner, bytes: number): number => {
+    const held = teams.of(keyOf(owner)).bytes;
+    return beyondShare(held + bytes) - beyondShare(held);
+  };
+  const roomHas = (owner: BodyOwner, bytes: number): boolean => {
+    const beyond = commonOf(owner, bytes);
+    return fits(total, bytes, room.total) && (beyond === 0 || fits(inCommon, beyond, common));
+  };
+  const ownerHasRoom = (owner: BodyOwner, bytes: number): boolean => {
+    const { teamId, executionId } = owner;
+    if (!fits(teams.of(keyOf(owner)).bytes, bytes, teamId === undefined ? keyless : room.perTeam)) return false;
     if (executionId === undefined) return true;
     const own = executions.of(executionId);
     return own.requests < limits.requestsPerExecution && fits(own.bytes, bytes, room.perExecution);
@@ -134,27 +135,32 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
       release: () => giveBack({ bytes: held, requests }),
     };
   };
+  /** Whether a request waits for the common room, and not only for that of its owner. */
+  const waitsForRoom = ({ owner, bytes }: Waiting): boolean => ownerHasRoom(owner, bytes) && !roomHas(owner, bytes);
   /**
-   * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay others. A
-   * request that waits for the total room does, otherwise a large one could wait forever.
+   * Requests get room in the order of arrival. A request that waits for the room of its owner does not delay others. A request that
+   * waits for the common room delays those that need it too, otherwise a large one could wait forever. It delays none that stays within
+   * the share of its team.
    */
   const admitWaiting = (): void => {
+    let isFull = false;
     for (const waiting of queue) {
-      if (!fits(total, waiting.bytes, room.total)) return;
-      if (ownerHasRoom(waiting.owner, waiting.bytes)) waiting.admit();
+      const { owner, bytes, admit } = waiting;
+      if (waitsForRoom(waiting)) isFull = true;
+      else if (ownerHasRoom(owner, bytes) && !(isFull && commonOf(owner, bytes) > 0)) admit();
     }
   };
 
   const tryEnter: BodyBudget['tryEnter'] = (owner, bytes) => {
-    if (queue.size > 0 && isBehind(owner)) return undefined;
-    return fits(total, bytes, room.total) && ownerHasRoom(owner, bytes) ? take(owner, bytes) : undefined;
+    if (queue.size > 0 && isBehind(owner, bytes)) return undefined;
+    return roomHas(owner, bytes) && ownerHasRoom(owner, bytes) ? take(owner, bytes) : undefined;
   };
 
   const enter: BodyBudget['enter'] = async (owner, bytes, signal) => {
     if (signal.aborted) return 'gone';
     const place = tryEnter(owner, bytes);
     if (place) return place;
-    const own = owner.executionId === undefined ? teams.of(owner.teamId) : executions.of(owner.executionId);
+    const own = owner.executionId === undefined ? teams.of(keyOf(owner)) : executions.of(owner.executionId);
     if (own.waiting >= limits.waiting) return 'busy';
     return await new Promise<Place | 'busy' | 'gone'>((resolve) => {
       const leave = (): void => {
@@ -188,10 +194,10 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
   };
   return { tryEnter, enter };
 
-  /** Returns whether a request would overtake an earlier one of the same owner, or one that waits for the total. */
-  function isBehind(owner: BodyOwner): boolean {
+  /** Returns whether a request would overtake an earlier one of the same owner, or one that waits for the common room too. */
+  function isBehind(owner: BodyOwner, bytes: number): boolean {
     for (const waiting of queue) {
-      if (!fits(total, waiting.bytes, room.total)) return true;
+      if (commonOf(owner, bytes) > 0 && waitsForRoom(waiting)) return true;
       if (waiting.owner.executionId === owner.executionId && waiting.owner.teamId === owner.teamId) return true;
     }
     return false;

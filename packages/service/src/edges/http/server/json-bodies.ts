@@ -26,7 +26,7 @@ export function parseJsonBodies(
     const received = await holdBody(bodies, {
       request: request.raw,
       response: request.getDecorator<ServerResponse>('response'),
-      owner: { teamId: session?.teamId ?? principal?.teamId ?? '', executionId: session?.executionId },
+      owner: { teamId: session?.teamId ?? principal?.teamId, executionId: session?.executionId },
       maxBytes: request.routeOptions.bodyLimit,
     });
     switch (received.kind) {
