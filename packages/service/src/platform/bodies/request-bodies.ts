@@ -17,6 +17,10 @@ export interface RequestBody {
   readonly owner: BodyOwner;
   readonly maxBytes: number;
   readonly pace?: BodyPace;
+  /** Gives up the room of another request. False: there is none to give up, so this one waits. Absent: it waits at once. */
+  readonly giveUpOther?: () => boolean;
+  /** Gets the room of the body before it is read. */
+  readonly onPlace?: (place: Place) => void;
 }
 
 /** Reason of an aborted wait. All waits share it, because each new error would record a stack. */
@@ -36,17 +40,25 @@ async function waitForRoom(
   return place;
 }
 
+/** Takes room at once, in place of other requests where these may be given up. */
+function enterNow(bodies: BodyBudget, { owner, giveUpOther }: RequestBody, bytes: number): Place | undefined {
+  let place = bodies.tryEnter(owner, bytes);
+  while (!place && giveUpOther?.()) place = bodies.tryEnter(owner, bytes);
+  return place;
+}
+
 /** Reads the body of a request when there is room for it. Until then nothing is read from the sender. */
 export async function holdBody(bodies: BodyBudget, body: RequestBody): Promise<HeldBody> {
-  const { request, response, owner, maxBytes, pace = defaultBodyPace } = body;
+  const { request, response, maxBytes, pace = defaultBodyPace } = body;
   const announced = announcedBytes(request.headers['content-length']);
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
   // A client that left earlier sends no `close`.
   if (response.destroyed) return { kind: 'cut' };
   const bytes = announced ?? maxBytes;
-  const place = bodies.tryEnter(owner, bytes) ?? (await waitForRoom(bodies, body, bytes));
+  const place = enterNow(bodies, body, bytes) ?? (await waitForRoom(bodies, body, bytes));
   if (place === 'busy') return { kind: 'busy' };
   if (place === 'gone') return { kind: 'cut' };
+  body.onPlace?.(place);
   if (response.destroyed) place.release();
   else response.once('close', place.release);
   const read = await readBody(request, { announced, maxBytes, pace });

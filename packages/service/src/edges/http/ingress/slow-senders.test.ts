@@ -46,6 +46,48 @@ describe('slow senders', () => {
     }
   });
 
+  test('without the secret of a signed webhook keep its deliveries out neither with large bodies nor with small ones', async () => {
+    const secret = 'secret-of-github';
+    const [webhook, other] = await Promise.all(
+      [1, 2].map(() => create({ auth_mode: 'signature', signature_scheme: 'github', secret })),
+    );
+    if (!webhook || !other) throw new Error('no webhook');
+    const sockets: Socket[] = [];
+    const ended = new Set<Socket>();
+    const hold = (count: number, announced: number) => {
+      for (let i = 0; i < count; i += 1) {
+        const socket = connectTo(webhook.url);
+        const end = () => void ended.add(socket);
+        socket
+          .on('error', () => undefined)
+          .on('data', end)
+          .on('close', end);
+        const head = [`x-hub-signature-256: sha256=${'0'.repeat(64)}`, `content-length: ${announced}`];
+        socket.write(`${headOf(webhook.url, head)}{`);
+        sockets.push(socket);
+      }
+    };
+    const deliver = async (to: typeof webhook, body: string) => {
+      const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+      return (await send(to, { body, token: null, headers: { 'x-hub-signature-256': signature } })).status;
+    };
+    try {
+      for (const [count, announced] of [
+        [60, maxBytes],
+        [99, 16 * 1024],
+      ] as const) {
+        ended.clear();
+        hold(count, announced);
+        // The rest fills the room, and the queue before it if there is one.
+        await expect.poll(() => ended.size).toBeGreaterThanOrEqual(3);
+        const body = JSON.stringify('a'.repeat(announced - 3));
+        expect(await Promise.all([deliver(webhook, body), deliver(other, body)])).toEqual([202, 202]);
+      }
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+
   test('by the thousand are bounded in total and for one webhook, and keep no delivery out', async () => {
     const signed = { auth_mode: 'signature', signature_scheme: 'github', secret: 'secret-of-github' };
     const webhooks = await Promise.all(Array.from({ length: 18 }, (_, n) => create(n % 2 === 0 ? {} : signed)));

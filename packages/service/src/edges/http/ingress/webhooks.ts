@@ -1,7 +1,7 @@
 /** The ingress: the only endpoint for senders of webhooks. */
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type BodyLimits, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
+import { type BodyLimits, type BodyRoom, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../../platform/bodies/read-body.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
 import { tooBusy } from '../../../platform/bodies/too-busy.ts';
@@ -9,7 +9,7 @@ import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
 import { makeDeliveryWriter } from '../../../triggers/webhooks/ingest/delivery-writer.ts';
 import { makeGate } from '../../../triggers/webhooks/ingest/gate.ts';
-import { type IngestOutcome, ingest } from '../../../triggers/webhooks/ingest/ingest.ts';
+import { type IngestOutcome, ingest, type Proof } from '../../../triggers/webhooks/ingest/ingest.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { listUnprovedSenders } from './unproved.ts';
@@ -17,18 +17,28 @@ import { listUnprovedSenders } from './unproved.ts';
 const kb = 1024;
 const mb = 1024 * kb;
 
-/**
- * Room for bodies of deliveries, separate from that of the API. Its teams are webhooks, and all senders with a wrong token count as one
- * team.
- */
-const ingressRoom: BodyLimits = {
+const limitsOf = (small: BodyRoom, large: BodyRoom): BodyLimits => ({
   smallBytes: 16 * kb,
-  small: { total: 8 * mb, perTeam: mb, perExecution: mb },
-  large: { total: 32 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
+  small,
+  large,
   requestsPerExecution: 1,
   waiting: 32,
   waitMs: 5_000,
-};
+});
+
+/** Room for the bodies of senders that have proved themselves, separate from that of the API. Its teams are webhooks. */
+const provedRoom = limitsOf(
+  { total: 5 * mb, share: 64 * kb, common: 4 * mb, perTeam: mb, perExecution: mb },
+  { total: 20 * mb, share: 256 * kb, common: 16 * mb, perTeam: 2 * mb, perExecution: 2 * mb },
+);
+/**
+ * Room for the bodies of all others: those that are signed, whose sender proves itself with the whole body, and those of senders with a wrong
+ * credential, which count as one webhook. A signed one that finds no room takes that of the oldest, so that slow senders keep none out.
+ */
+const unprovedRoom = limitsOf(
+  { total: 3 * mb, perTeam: mb, perExecution: mb },
+  { total: 12 * mb, perTeam: 4 * mb, perExecution: 4 * mb },
+);
 
 /** The slowest sender gets 5 s, and 4 s more for 256 KB. */
 const pace: BodyPace = { graceMs: 5_000, bytesPerSecond: 64 * kb };
@@ -41,7 +51,8 @@ const maxUnproved = 500;
 
 /** Registers `POST /webhooks/w/{uid}[/{token}]`. */
 export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
-  const bodies = makeBodyBudget(ingressRoom);
+  const provedBodies = makeBodyBudget(provedRoom);
+  const unprovedBodies = makeBodyBudget(unprovedRoom);
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const concurrent = Math.max(1, Math.floor(deps.settings.RUNYARD_DATABASE_CONNECTIONS / 4));
   const gate = makeGate({ concurrent, waiting: 256 });
@@ -67,6 +78,42 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     return true;
   };
 
+  /** Reads a body in the room of its sender. A body whose sender proves itself later moves to the room of those. */
+  const readBody = async (
+    uid: string,
+    proof: Proof,
+    { raw: request }: FastifyRequest,
+    { raw: response }: FastifyReply,
+  ) => {
+    const owner = { teamId: proof === 'wrong' ? 'wrong' : uid };
+    const body = { request, response, owner, maxBytes: maxWebhookBytes, pace };
+    if (proof === 'right') return await holdBody(provedBodies, body);
+    let place: Place | undefined;
+    const leave = unproved.add(uid, () => {
+      place?.release();
+      request.destroy();
+    });
+    try {
+      const held = await holdBody(unprovedBodies, {
+        ...body,
+        ...(proof === 'open' ? { giveUpOther: () => unproved.cutOldest(uid) || unproved.cutOldest() } : {}),
+        onPlace: (taken) => {
+          place = taken;
+        },
+      });
+      if (held.kind !== 'body') return held;
+      const prove = () => {
+        const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, held.bytes.length);
+        if (!proved) return;
+        response.once('close', proved.release);
+        held.place.release();
+      };
+      return { ...held, prove };
+    } finally {
+      leave();
+    }
+  };
+
   const take = async (request: FastifyRequest, reply: FastifyReply): Promise<IngestOutcome> => {
     const { uid = '', token } = request.params as { uid?: string; token?: string };
     if (!isUid(uid)) return { kind: 'not_found' };
@@ -79,20 +126,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
         urlToken: token,
         headers: request.raw.headers,
         announcedBytes: announcedBytes(request.raw.headers['content-length']),
-        readBody: async (owner, isProved) => {
-          const leave = isProved ? undefined : unproved.add(uid, () => request.raw.destroy());
-          try {
-            return await holdBody(bodies, {
-              request: request.raw,
-              response: reply.raw,
-              owner: { teamId: owner },
-              maxBytes: maxWebhookBytes,
-              pace,
-            });
-          } finally {
-            leave?.();
-          }
-        },
+        readBody: (proof) => readBody(uid, proof, request, reply),
       },
       Date.now,
     );

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import { isSameSecret } from '../schemes/same-secret.ts';
-import { verifySignature } from '../schemes/verify-signature.ts';
+import { hasSignature, verifySignature } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
 /** Credentials of a sender outside of the body. */
@@ -31,6 +31,10 @@ export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credent
       return undefined;
   }
 }
+
+/** Returns whether the request has a signature of the scheme, right or wrong. */
+export const isSigned = ({ scheme }: KnownWebhook, { headers, urlToken }: Credentials): boolean =>
+  scheme !== null && urlToken === undefined && hasSignature(schemes[scheme], headers);
 
 /** Returns whether the sender is the one for which the webhook was made. */
 export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { authenticate, type Credentials, checkToken } from './authenticate.ts';
+import { authenticate, type Credentials, checkToken, isSigned } from './authenticate.ts';
 import type { DeliveryWriter } from './delivery-writer.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
 import { eventHeadersOf } from './event-headers.ts';
@@ -20,9 +20,20 @@ export interface IngestDeps {
   readonly write: DeliveryWriter;
 }
 
+/**
+ * Whether a sender has proved itself before its body is read. `open`: the body decides, because it is signed. `wrong`: it has no or a wrong
+ * token, or no signature.
+ */
+export type Proof = 'right' | 'open' | 'wrong';
+
 /** The result of reading a body. `too_slow`, `cut`: it did not arrive completely. `busy`: there is no room for it now. */
 export type DeliveredBody =
-  | { readonly kind: 'body'; readonly bytes: Buffer }
+  | {
+      readonly kind: 'body';
+      readonly bytes: Buffer;
+      /** Moves the body to the room of proved senders. Absent: it is there. */
+      readonly prove?: () => void;
+    }
   | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
 
 /** A request of a sender. */
@@ -30,11 +41,8 @@ export interface IngestRequest extends Credentials {
   readonly uid: string;
   /** Announced size in bytes; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
-  /**
-   * Reads the body, at most 256 KB of it. `owner` names the owner of the room that it takes; `isProved`: the sender sent the right
-   * token.
-   */
-  readBody(owner: string, isProved: boolean): Promise<DeliveredBody>;
+  /** Reads the body, at most 256 KB of it, in a room that proved senders share with no others. */
+  readBody(proof: Proof): Promise<DeliveredBody>;
 }
 
 /**
@@ -70,17 +78,18 @@ export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: ()
     if (webhook === null) return { kind: 'not_found' };
     const waitMs = webhook.fullUntil.deliveries - performance.now();
     if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
-    if (!body) {
-      const hasToken = checkToken(webhook, request);
-      // Senders with the right token use the room of the webhook. Those with a wrong one share another room, so they cannot keep the
-      // others out.
-      body = await request.readBody(hasToken === false ? 'unauthenticated' : webhook.uid, hasToken === true);
-    }
+    body ??= await request.readBody(proofOf(webhook, request));
     const outcome = await take(deps, webhook, request, body, nowMs);
     if (outcome !== 'changed') return outcome;
     deps.directory.forget(request.uid);
   }
   return { kind: 'busy' };
+}
+
+function proofOf(webhook: KnownWebhook, request: IngestRequest): Proof {
+  const hasToken = checkToken(webhook, request);
+  if (hasToken === undefined) return isSigned(webhook, request) ? 'open' : 'wrong';
+  return hasToken ? 'right' : 'wrong';
 }
 
 async function take(
@@ -95,6 +104,7 @@ async function take(
   const { bytes } = body;
   if (!authenticate(webhook, request, bytes, nowMs()))
     return await reject(deps, webhook, 'REJECTED_AUTH', bytes.length);
+  body.prove?.();
   const id = randomUUIDv7();
   const payload = parsePayload(bytes);
   if (!payload.ok) {

@@ -22,6 +22,10 @@ const headerOf = (headers: IncomingHttpHeaders, name: string | undefined): strin
 const headersIn = ({ headers: sets }: SignatureScheme, headers: IncomingHttpHeaders): SchemeHeaders | undefined =>
   sets.find(({ signature }) => headerOf(headers, signature) !== undefined);
 
+/** Returns whether there is a signature, right or wrong. */
+export const hasSignature = (scheme: SignatureScheme, headers: IncomingHttpHeaders): boolean =>
+  headersIn(scheme, headers) !== undefined;
+
 /** Returns the provider's own id of a delivery, from the set of headers whose signature was verified. */
 export function providerId(scheme: SignatureScheme, headers: IncomingHttpHeaders): string | undefined {
   const names = headersIn(scheme, headers);
