@@ -4,6 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { readAliveInstances } from '../packages/service/src/runs/executions/lease/heartbeat.ts';
 import { recordLostRequests } from '../packages/service/src/team/usage/budget/lost-requests.ts';
 import { askModel, opus } from '../packages/service/test/budgets.ts';
 import { acceptedWorker, rawHello } from '../packages/service/test/process.ts';
@@ -175,7 +176,7 @@ test('a team is charged exactly the cost of its answers while processes are kill
     await eventually('answers', async () => whole >= before + answers || null);
     await kill(place);
     // Runs in addition to the loops of the processes.
-    lost += await recordLostRequests(db);
+    lost += await recordLostRequests(db, await readAliveInstances(db, 60));
   };
   await killAfter(1, 15);
   services[1] = await start(clocksMs[1] ?? 0);

@@ -1,7 +1,9 @@
 /** Test support: the work that the domains registered for the nightly sweep. */
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
 import { collectRetention, type RegisteredRetention } from '../src/edges/retention/registered.ts';
+import { deleteOldRows } from '../src/edges/retention/rows.ts';
 import { deleteOldDetail, type RunBatch, start } from '../src/edges/retention/runs.ts';
+import type { RowRule } from '../src/platform/domain.ts';
 import type { Database } from '../src/platform/store/database/database.ts';
 import { listDomains } from '../src/service.ts';
 
@@ -9,6 +11,9 @@ import { listDomains } from '../src/service.ts';
 export const registeredRetention: RegisteredRetention = collectRetention(
   listDomains({ settings: { RUNYARD_DATA_DIR: '/nowhere', RUNYARD_RETENTION_AUDIT_DAYS: 400 } } as ServiceDeps),
 );
+
+/** Deletes a batch of the rows of a rule, and returns their number. */
+export const deleteRows = async (db: Database, rule: RowRule): Promise<number> => (await deleteOldRows(db, rule)).rows;
 
 /** Deletes the conversations of the runs of the first batch that ended more than 90 days ago. */
 export const deleteDetail = (db: Database): Promise<RunBatch> =>

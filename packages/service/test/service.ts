@@ -25,6 +25,7 @@ import { openNotices } from '../src/runs/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
 import { limitsOf } from '../src/runs/harness-support/events/event-budget.ts';
+import { lastRuns } from '../src/runs/runs/list/last-runs.ts';
 import { listDomains } from '../src/service.ts';
 import { bootstrap } from '../src/team/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../src/team/access/keys/directory.ts';
@@ -160,6 +161,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     skills: openSkillLibrary({ codeHosts, folder: readFolder(folder) }),
     sourceReader: openSourceReader({ codeHosts, folder: readFolder(folder) }),
     ...(options.admitModelRequest ? { admitModelRequest: options.admitModelRequest } : {}),
+    lastRuns,
     keys: await openKeyDirectory(db, log),
     keyWatch: await openKeyWatch(db, log),
     webhooks: await openWebhookDirectory(db, vault),

@@ -5,14 +5,15 @@ import type { Domain } from '../../platform/domain.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { readAliveInstances } from '../../runs/executions/lease/heartbeat.ts';
 import { endOverBudget } from '../../runs/executions/reconcile/over-budget.ts';
 import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
 import { beginPush, endPush } from '../../runs/repositories/pushes/record.ts';
 import { type RunModels, readRunModels } from '../../runs/runs/model-in-use/read-run-models.ts';
 import { switchModel } from '../../runs/runs/model-in-use/switch-model.ts';
+import { readServerOfExecution } from '../../runs/runs/read/mcp-server.ts';
+import { readProtectedBranches, readRepositories } from '../../runs/runs/read/repositories.ts';
 import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
-import { readProtectedBranches, readRepositories } from '../../team/environments/repositories.ts';
-import { readServerOfExecution } from '../../team/mcp/of-run.ts';
 import { isUnpriced } from '../../team/models/is-unpriced.ts';
 import type { Models } from '../../team/models/models.ts';
 import { beginOutage, claimOutageProbes, dueProbes, endOutage } from '../../team/models/outages.ts';
@@ -122,7 +123,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
         name: 'model requests of dead processes',
         everyMs: 10_000,
         due: [oldRequests],
-        work: () => recordLostRequests(db),
+        work: async () => recordLostRequests(db, await readAliveInstances(db, 60)),
       },
     ],
   };

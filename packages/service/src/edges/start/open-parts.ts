@@ -17,6 +17,7 @@ import { readLimits } from '../../runs/conversations/read-limits.ts';
 import { defaultTiming, type ExecutionDeps } from '../../runs/executions/deps.ts';
 import { openNotices } from '../../runs/executions/notices.ts';
 import { limitsOf } from '../../runs/harness-support/events/event-budget.ts';
+import { lastRuns } from '../../runs/runs/list/last-runs.ts';
 import { bootstrap } from '../../team/access/keys/bootstrap.ts';
 import { openKeyDirectory } from '../../team/access/keys/directory.ts';
 import { openKeyWatch } from '../../team/access/keys/watch.ts';
@@ -126,6 +127,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
     sourceReader: openSourceReader({ codeHosts, folder: readFolder(dataDir) }),
+    lastRuns,
     keys,
     keyWatch,
     webhooks,

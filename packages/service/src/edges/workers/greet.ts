@@ -2,8 +2,8 @@
 import { imagesFeature, type WorkerHello } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../../runs/executions/lease/adopt.ts';
+import { updateWorkerConnection } from '../../runs/executions/lease/connection-rows.ts';
 import { endSandbox } from '../../runs/executions/reconcile/sandbox-end.ts';
-import { updateWorkerConnection } from './connection-rows.ts';
 import { findMissing } from './executions-of-connections.ts';
 import { findInstances, newInstance } from './instances.ts';
 import type { OpenConnection } from './open-connection.ts';

@@ -1,6 +1,6 @@
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { dropWorkerConnection, findConnectionsOfDeadServices } from '../../runs/executions/lease/connection-rows.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';
-import { dropWorkerConnection, findConnectionsOfDeadServices } from './connection-rows.ts';
 import { findAssigned } from './executions-of-connections.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { EventPayload } from '@runyard/contract/event-subscriptions';
 import { describe, expect, test } from 'vitest';
 import { insertTeam } from '../../../test/executions.ts';
-import { registeredRetention } from '../../../test/retention.ts';
+import { deleteRows, registeredRetention } from '../../../test/retention.ts';
 import { openTestSubscriptions, patience } from '../../../test/subscriptions.ts';
-import { deleteOldRows } from '../../edges/retention/rows.ts';
 import { enqueuePing } from './deliveries.ts';
 import { deleteSubscription, updateSubscription } from './subscriptions.ts';
 
@@ -155,7 +154,7 @@ test('loses deliveries older than 14 days with their attempts', async () => {
   await subscriptions.untilAttempts(1);
   const rule = registeredRetention.rows.find(({ table }) => table === 'event_deliveries');
   if (!rule) throw new Error('there is no rule');
-  const sweep = async () => (await deleteOldRows(db, rule)).rows;
+  const sweep = () => deleteRows(db, rule);
   const copyFrom = async (daysAgo: number) => {
     const hex = (Date.now() - daysAgo * 86_400_000).toString(16).padStart(12, '0');
     const id = `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;

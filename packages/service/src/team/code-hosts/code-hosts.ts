@@ -13,16 +13,12 @@ import { sealPurpose } from './records.ts';
 import { codeHostUrl, hostOf } from './url.ts';
 
 export interface CodeHosts {
-  /** Chooses the credential with which the run of an execution reaches a repository. */
-  credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
-  /**
-   * Chooses the credential with which a caller of the API reaches a repository: the same as for a run of the caller.
-   */
-  credentialForCaller(caller: CodeHostCaller, repository: Repository): Promise<ChosenCredential>;
-  /** Asks the code host for repositories as the run of an execution would. The answers are in their order. It takes 10 s at most. */
-  ask(executionId: string, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
-  /** Returns the secret parts of the credentials with which the run of an execution reaches the repositories. */
-  secretsFor(executionId: string, repositories: readonly Repository[]): Promise<string[]>;
+  /** Chooses the credential with which the actor reaches a repository: a caller of the API, or the executor of a run. */
+  credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
+  /** Asks the code host for repositories as this user. The answers are in their order. It takes 10 s at most. */
+  ask(user: CodeHostUser, repositories: readonly Repository[]): Promise<RepositoryAnswer[]>;
+  /** Returns the secret parts of the credentials with which the user reaches the repositories. */
+  secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]>;
   /** Returns the host that repositories of this owner are on. */
   hostOf(repository: Repository): string;
   /** Returns the clone URL, without a credential. */
@@ -31,46 +27,32 @@ export interface CodeHosts {
   apiOf(repository: Repository): CodeHostApi;
 }
 
-export interface CodeHostCaller {
+/** A person or an agent identity that acts in a team. */
+export interface CodeHostUser {
   readonly teamId: string;
-  readonly creator: RunActor;
+  readonly actor: RunActor;
 }
 
-const row = {
-  id: uuid,
-  kind: text<CodeHostCredentialKind>(),
-  username: nullable(text()),
-  app_id: nullable(text()),
-  installation_id: nullable(text()),
-  vault_key_id: text(),
-  sealed_secret: bytes,
-};
-
 /**
- * SQL: chooses a credential for a host and a lower-case owner. A personal credential comes before one of the team, and
- * one for the owner before one for every owner. A personal credential is used only if the run executes as its person:
- * `person` is the uid of a person, or NULL.
+ * Chooses a credential for a host and a lower-case owner. A personal credential comes before one of the team, and one for the owner
+ * before one for every owner. A personal credential is used only by its person: $2 is the uid of a person, or NULL.
  */
-const chosen = (teamId: string, person: string, host: string, owner: string): string => `
-  SELECT c.id, c.kind, c.username, c.app_id, c.installation_id, c.vault_key_id, c.sealed_secret
-  FROM code_host_credentials c LEFT JOIN users u ON u.id = c.user_id
-  WHERE c.team_id = ${teamId} AND c.host = ${host} AND (c.owner IS NULL OR c.owner = ${owner})
-    AND (c.user_id IS NULL OR u.uid = ${person})
-  ORDER BY c.user_id IS NULL, c.owner IS NULL LIMIT 1`;
-
-const chooseForRun = defineStatement({
+const choose = defineStatement({
   name: 'choose_code_host_credential',
   text: `
-    SELECT c.* FROM executions e JOIN runs r ON r.id = e.run_id
-      CROSS JOIN LATERAL (${chosen('r.team_id', "CASE WHEN r.executor_kind = 'user' THEN r.executor_uid END", '$2', '$3')}) c
-    WHERE e.id = $1`,
-  row,
-});
-
-const chooseForCaller = defineStatement({
-  name: 'choose_code_host_credential_of_caller',
-  text: chosen('$1', '$2', '$3', '$4'),
-  row,
+    SELECT c.id, c.kind, c.username, c.app_id, c.installation_id, c.vault_key_id, c.sealed_secret
+    FROM code_host_credentials c LEFT JOIN users u ON u.id = c.user_id
+    WHERE c.team_id = $1 AND c.host = $3 AND (c.owner IS NULL OR c.owner = $4) AND (c.user_id IS NULL OR u.uid = $2)
+    ORDER BY c.user_id IS NULL, c.owner IS NULL LIMIT 1`,
+  row: {
+    id: uuid,
+    kind: text<CodeHostCredentialKind>(),
+    username: nullable(text()),
+    app_id: nullable(text()),
+    installation_id: nullable(text()),
+    vault_key_id: text(),
+    sealed_secret: bytes,
+  },
 });
 
 interface CodeHostsDeps {
@@ -89,31 +71,26 @@ export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: C
   const tokens = openInstallationTokens(now, apiUrl);
   const urlOf = (repository: Repository) => codeHostUrl(template, repository);
 
-  const open = (row: RowOf<typeof chooseForRun>): string => vault.open(sealPurpose(row.id), row.sealed_secret);
+  const open = (row: RowOf<typeof choose>): string => vault.open(sealPurpose(row.id), row.sealed_secret);
 
-  const rowFor = async (executionId: string, repository: Repository) => {
-    const [row] = await db.query(chooseForRun, [
-      executionId,
-      hostOf(urlOf(repository)),
-      repository.owner.toLowerCase(),
-    ]);
+  const rowFor = async ({ teamId, actor }: CodeHostUser, repository: Repository) => {
+    const person = actor.kind === 'user' ? actor.uid : null;
+    const host = hostOf(urlOf(repository));
+    const [row] = await db.query(choose, [teamId, person, host, repository.owner.toLowerCase()]);
     return row;
   };
 
-  async function secretsFor(executionId: string, repositories: readonly Repository[]): Promise<string[]> {
+  async function secretsFor(user: CodeHostUser, repositories: readonly Repository[]): Promise<string[]> {
     const byOwner = new Map(repositories.map((repository) => [repository.owner.toLowerCase(), repository]));
     const secrets: string[] = [];
     for (const repository of byOwner.values()) {
-      const row = await rowFor(executionId, repository);
+      const row = await rowFor(user, repository);
       if (row && vault.keyIds.includes(row.vault_key_id)) secrets.push(open(row));
     }
     return secrets;
   }
 
-  async function chosenOf(
-    row: RowOf<typeof chooseForRun> | undefined,
-    repository: Repository,
-  ): Promise<ChosenCredential> {
+  async function chosenOf(row: RowOf<typeof choose> | undefined, repository: Repository): Promise<ChosenCredential> {
     if (!row) return { kind: 'none' };
     if (!vault.keyIds.includes(row.vault_key_id)) {
       const message = `The credential for ${repository.owner}/${repository.repo} was sealed with another secrets key. Start the service with that key, or delete the credential and store it again.`;
@@ -127,20 +104,14 @@ export function openCodeHosts({ db, vault, template, apiUrl, now = Date.now }: C
     return await tokens.tokenFor(app, () => open(row), urlOf(repository), repository);
   }
 
-  const credentialFor = async (executionId: string, repository: Repository) =>
-    await chosenOf(await rowFor(executionId, repository), repository);
+  const credentialFor = async (user: CodeHostUser, repository: Repository) =>
+    await chosenOf(await rowFor(user, repository), repository);
 
   return {
     credentialFor,
-    credentialForCaller: async ({ teamId, creator }, repository) => {
-      const person = creator.kind === 'user' ? creator.uid : null;
-      const host = hostOf(urlOf(repository));
-      const [row] = await db.query(chooseForCaller, [teamId, person, host, repository.owner.toLowerCase()]);
-      return await chosenOf(row, repository);
-    },
     secretsFor,
-    ask: (executionId, repositories) =>
-      askRepositories(repositories, { urlOf, credentialFor: (repository) => credentialFor(executionId, repository) }),
+    ask: (user, repositories) =>
+      askRepositories(repositories, { urlOf, credentialFor: (repository) => credentialFor(user, repository) }),
     hostOf: (repository) => hostOf(urlOf(repository)),
     urlOf,
     apiOf: (repository) => apiOf(urlOf(repository), apiUrl),

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
-import type { RunState } from '@runyard/contract/states';
 import type { Queryable, Statement } from '../../platform/store/database/database.ts';
 import {
   boolean,
@@ -12,7 +11,6 @@ import {
   type RowOf,
   text,
   timestamp,
-  uuid,
 } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
 import { type Author, recordChange, type State } from '../access/audit/record.ts';
@@ -33,22 +31,25 @@ export interface EnvironmentContext {
 export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): string | null =>
   creator.kind === 'user' ? creator.uid : null;
 
-/** Shows only runs of the caller's team, so a guest learns of no others. */
+/** The members of an environment that describe its runs in a team. */
+export type EnvironmentRuns = Pick<Environment, 'setup_failed' | 'last_task_run_timestamp' | 'last_task_created'>;
+
+/**
+ * Reads them by uid, of the runs of one team: a guest learns of no others. An environment without a run is left out. A function of `runs`,
+ * which is above this room.
+ */
+export type ReadEnvironmentRuns = (
+  db: Queryable,
+  teamId: string,
+  uids: readonly string[],
+) => Promise<ReadonlyMap<string, EnvironmentRuns>>;
+
 const select = `
-  SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, e.link_shared_at IS NOT NULL AS is_link_shared, coalesce(r.has_failed_setup, false) AS setup_failed, r.id AS run_id, r.title, r.state, r.created_at AS run_created_at,
-    r.updated_at AS run_updated_at, r.started_at AS run_started_at, s.last_started_at,
+  SELECT e.uid, (SELECT uid FROM teams WHERE teams.id = e.team_id) AS team_uid, e.config, e.updated_at, e.link_shared_at IS NOT NULL AS is_link_shared,
     CASE WHEN e.creator_uid IS NOT NULL THEN jsonb_build_object('kind', e.creator_kind, 'uid', e.creator_uid) END AS creator,
     CASE WHEN e.last_editor_uid IS NOT NULL
       THEN jsonb_build_object('kind', e.last_editor_kind, 'uid', e.last_editor_uid) END AS last_editor
   FROM environments e
-  LEFT JOIN LATERAL (
-    SELECT id, title, state, created_at, updated_at, started_at,
-      state = 'FAILED' AND error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup FROM runs
-    WHERE team_id = $1 AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
-  ) r ON true
-  LEFT JOIN LATERAL (
-    SELECT max(started_at) AS last_started_at FROM runs WHERE team_id = $1 AND environment_id = e.uid
-  ) s ON true
   WHERE e.uid IN (SELECT uid FROM environments WHERE team_id = $1 UNION ALL ${guestOf('$2')})`;
 
 const row = {
@@ -57,14 +58,6 @@ const row = {
   config: json<EnvironmentConfig>(),
   updated_at: timestamp,
   is_link_shared: boolean,
-  setup_failed: boolean,
-  run_id: nullable(uuid),
-  title: nullable(text()),
-  state: nullable(text<RunState>()),
-  run_created_at: nullable(timestamp),
-  run_updated_at: nullable(timestamp),
-  run_started_at: nullable(timestamp),
-  last_started_at: nullable(timestamp),
   creator: nullable(json<RunActor>()),
   last_editor: nullable(json<RunActor>()),
 };
@@ -117,34 +110,24 @@ const remove = defineStatement({
 
 type EnvironmentRow = RowOf<typeof readOne>;
 
-function lastTaskOf(row: EnvironmentRow): Pick<Environment, 'last_task_created'> {
-  if (!row.run_id || row.title === null || !row.state || !row.run_created_at || !row.run_updated_at) return {};
-  return {
-    last_task_created: {
-      id: row.run_id,
-      title: row.title,
-      state: row.state,
-      created_at: row.run_created_at,
-      updated_at: row.run_updated_at,
-      ...(row.run_started_at ? { started_at: row.run_started_at } : {}),
-    },
-  };
-}
-
 async function toEnvironments(
   db: Queryable,
   context: EnvironmentContext,
   rows: readonly EnvironmentRow[],
+  readRuns: ReadEnvironmentRuns,
 ): Promise<Environment[]> {
+  const runs = await readRuns(
+    db,
+    context.teamId,
+    rows.map(({ uid }) => uid),
+  );
   const people = rows.flatMap(({ creator, last_editor }) => [creator, last_editor]).filter((actor) => actor !== null);
   const profileOf = await readProfiles(db, context.teamId, people);
   return rows.map((row) => ({
     uid: row.uid,
     config: row.config,
     last_updated: row.updated_at,
-    setup_failed: row.setup_failed,
-    ...(row.last_started_at ? { last_task_run_timestamp: row.last_started_at } : {}),
-    ...lastTaskOf(row),
+    ...(runs.get(row.uid) ?? { setup_failed: false }),
     scope: scopeOf({ teamId: context.teamId }, row.team_uid),
     ...(row.is_link_shared ? { is_link_shared: true as const } : {}),
     ...(row.creator ? { creator: profileOf(row.creator) } : {}),
@@ -157,9 +140,18 @@ export async function listEnvironments(
   db: Queryable,
   context: EnvironmentContext,
   sortBy: 'name' | 'last_updated',
+  readRuns: ReadEnvironmentRuns,
 ): Promise<Environment[]> {
   const rows = await db.query(sortBy === 'name' ? readByName : readByUpdate, [context.teamId, guestUid(context)]);
-  return await toEnvironments(db, context, rows);
+  return await toEnvironments(db, context, rows, readRuns);
+}
+
+/** Returns the configurations of the same environments, by name. */
+export async function listConfigs(
+  db: Queryable,
+  context: EnvironmentContext,
+): Promise<readonly Pick<Environment, 'uid' | 'config'>[]> {
+  return await db.query(readByName, [context.teamId, guestUid(context)]);
 }
 
 /** Returns an environment; null: there is none with this uid that the caller may see. A person who has the link of one may. */
@@ -167,12 +159,13 @@ export async function readEnvironment(
   db: Queryable,
   context: EnvironmentContext,
   uid: string,
+  readRuns: ReadEnvironmentRuns,
 ): Promise<Environment | null> {
   const person = guestUid(context);
   const read = () => db.query(readOne, [context.teamId, person, uid]);
   let rows = await read();
   if (rows.length === 0 && person !== null && (await visitByLink(db, uid, person))) rows = await read();
-  return (await toEnvironments(db, context, rows))[0] ?? null;
+  return (await toEnvironments(db, context, rows, readRuns))[0] ?? null;
 }
 
 /**
@@ -215,12 +208,13 @@ export async function createEnvironment(
   tx: Queryable,
   context: EnvironmentContext & Author,
   config: EnvironmentConfig,
+  readRuns: ReadEnvironmentRuns,
 ): Promise<Environment | 'too_many'> {
   const uid = newUid();
   const { teamId, creator } = context;
   if (!(await teamHasRoom(tx, teamId, 'environments', maxEnvironments))) return 'too_many';
   await tx.query(insert, [uid, teamId, JSON.stringify(config), creator.kind, creator.uid]);
-  const made = await readEnvironment(tx, context, uid);
+  const made = await readEnvironment(tx, context, uid, readRuns);
   if (!made) throw new Error('the environment was not inserted');
   const subject = { type: 'environment', uid, name: config.name };
   await recordChange(tx, context, { action: 'environment.create', subject, after: stateOf(config) });

@@ -22,14 +22,6 @@ const readStored = defineStatement({
   },
 });
 
-const readOfExecution = defineStatement({
-  name: 'read_mcp_server_of_execution',
-  text: `
-    SELECT r.team_id, r.config->'mcp_servers'->$2 AS server
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
-  row: { team_id: uuid, server: nullable(json<MCPServerConfig>()) },
-});
-
 /** A server that a run can use, with its secrets. */
 export type RunMcpServer =
   | {
@@ -82,15 +74,4 @@ export async function readServersOfRun(
       : { kind: 'command', command: row.command, args: row.args ?? [], env: values };
   };
   return new Map(Object.entries(servers).map(([name, server]) => [name, of(server)]));
-}
-
-/** Returns one server of an execution's run as it is stored now; null: its run has no server of this name. */
-export async function readServerOfExecution(
-  deps: { readonly db: Queryable; readonly vault: Vault },
-  executionId: string,
-  name: string,
-): Promise<RunMcpServer | null> {
-  const [row] = await deps.db.query(readOfExecution, [executionId, name]);
-  if (!row?.server) return null;
-  return (await readServersOfRun(deps, row.team_id, { [name]: row.server })).get(name) ?? null;
 }

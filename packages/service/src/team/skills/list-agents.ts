@@ -3,17 +3,24 @@ import type { AgentItem, AgentSortField, AgentVariant } from '@runyard/contract/
 import type { Repository } from '@runyard/contract/environments';
 import { maxListedRepositories } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, text, timestamp } from '../../platform/store/database/statement.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
-import { listEnvironments } from '../environments/environments.ts';
+import { listConfigs } from '../environments/environments.ts';
 import type { SkillLibrary, SkillList } from './library.ts';
 import type { ListedSkill } from './read-repository.ts';
 
+/** Reads when the team created the last run of each of these skills; one without a run is left out. A function of `runs`, which is above this room. */
+export type ReadLastRuns = (
+  db: Queryable,
+  teamId: string,
+  specs: readonly string[],
+) => Promise<ReadonlyMap<string, string>>;
+
 export interface ListDeps {
   readonly db: Queryable;
-  readonly codeHosts: Pick<CodeHosts, 'credentialForCaller'>;
+  readonly codeHosts: Pick<CodeHosts, 'credentialFor'>;
   readonly skills: SkillLibrary;
+  readonly lastRuns: { readonly ofSkills: ReadLastRuns };
   /** Time for one answer. Default: 40 s. */
   readonly answerMs?: number;
 }
@@ -33,16 +40,6 @@ export type ListOutcome =
   | { readonly kind: 'agents'; readonly agents: AgentItem[] }
   | { readonly kind: 'not_of_environment' }
   | { readonly kind: 'unreadable'; readonly message: string };
-
-const readLastRuns = defineStatement({
-  name: 'read_last_runs_of_skills',
-  text: `
-    SELECT s.spec, r.created_at FROM unnest($2::text[]) s(spec)
-      CROSS JOIN LATERAL (
-        SELECT created_at FROM runs WHERE team_id = $1 AND skill_spec COLLATE "C" = s.spec ORDER BY id DESC LIMIT 1
-      ) r`,
-  row: { spec: text(), created_at: timestamp },
-});
 
 /** A repository, and the caller's environments that have it. */
 interface Place {
@@ -78,7 +75,7 @@ export async function listAgents(deps: ListDeps, caller: Principal, wanted: List
       ),
     );
   const shown = agents.filter(({ variant }) => wanted.includeMalformed || variant.error === undefined);
-  const dated = await withLastRuns(deps.db, caller.teamId, withinBytes(shown));
+  const dated = await withLastRuns(deps, caller.teamId, withinBytes(shown));
   return { kind: 'agents', agents: sorted(grouped(dated), wanted.sortBy) };
 }
 
@@ -86,7 +83,7 @@ const nameOf = ({ owner, repo }: Repository): string => `${owner}/${repo}`;
 
 async function placesOf(db: Queryable, caller: Principal): Promise<Place[]> {
   const places = new Map<string, { repository: Repository; environments: { uid: string; name: string }[] }>();
-  for (const { uid, config } of await listEnvironments(db, caller, 'name'))
+  for (const { uid, config } of await listConfigs(db, caller))
     for (const repository of config.github_repos ?? []) {
       const place = places.get(nameOf(repository)) ?? { repository, environments: [] };
       place.environments.push({ uid, name: config.name ?? '' });
@@ -110,7 +107,7 @@ async function readAll(
   try {
     return await Promise.all(
       places.map(async ({ repository }) => {
-        const chosen = await codeHosts.credentialForCaller({ teamId, creator }, repository);
+        const chosen = await codeHosts.credentialFor({ teamId, actor: creator }, repository);
         return await Promise.race([skills.list({ teamId, repository, chosen }, refresh), late]);
       }),
     );
@@ -160,10 +157,12 @@ function withinBytes(entries: readonly Entry[]): Entry[] {
   });
 }
 
-async function withLastRuns(db: Queryable, teamId: string, entries: readonly Entry[]): Promise<Entry[]> {
-  const rows =
-    entries.length === 0 ? [] : await db.query(readLastRuns, [teamId, entries.map(({ variant }) => variant.id)]);
-  const times = new Map(rows.map(({ spec, created_at }) => [spec, created_at]));
+async function withLastRuns({ db, lastRuns }: ListDeps, teamId: string, entries: readonly Entry[]): Promise<Entry[]> {
+  const times = await lastRuns.ofSkills(
+    db,
+    teamId,
+    entries.map(({ variant }) => variant.id),
+  );
   return entries.map(({ name, variant }) => {
     const last = times.get(variant.id);
     return { name, variant: last === undefined ? variant : { ...variant, last_run_timestamp: last } };

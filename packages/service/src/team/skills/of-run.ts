@@ -9,6 +9,7 @@ import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../access/actor.ts';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import { bundleOf, type ReadDefinedSkill } from './defined.ts';
 import type { SkillLibrary } from './library.ts';
@@ -95,7 +96,7 @@ const maxBlobBytes = 2 * maxSkillBytes;
 export interface RunWithSkills {
   readonly runId: string;
   readonly teamId: string;
-  readonly executionId: string;
+  readonly executor: RunActor;
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];
   /** Secrets of the run, which are removed from its skills before these are stored. */
@@ -170,11 +171,11 @@ async function readDefined(
 
 async function readSkill(
   { codeHosts, skills }: RunSkillDeps,
-  { executionId, teamId }: RunWithSkills,
+  { executor, teamId }: RunWithSkills,
   spec: SkillSpec,
 ): Promise<ReadSkill | { readonly kind: 'unfit' | 'refused' | 'unavailable'; readonly message: string }> {
   const { repository } = spec;
-  const chosen = await codeHosts.credentialFor(executionId, repository);
+  const chosen = await codeHosts.credentialFor({ teamId, actor: executor }, repository);
   const found = await skills.read({ teamId, repository, chosen }, spec);
   switch (found.kind) {
     case 'unreadable':

@@ -40,13 +40,6 @@ export async function readGrantedSecrets(db: Queryable, runId: string): Promise<
   return toSealedValues(row?.copies ?? []);
 }
 
-/** Locks the run, so that of two requests of its agent the second sees the copies of the first. */
-const lockRun = defineStatement({
-  name: 'lock_run_for_secrets',
-  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
-  row: {},
-});
-
 const insertCopy = defineStatement({
   name: 'insert_secret_of_run',
   text: 'INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VALUES ($1, $2, $3, $4, $5, $6)',
@@ -90,6 +83,7 @@ export async function readGrantedNames(db: Queryable, runId: string): Promise<st
 
 /**
  * Stores copies of values that a sandbox of the run is about to get, or whose effects it is about to see. Must be committed before.
+ * The caller has locked the run, so that of two requests of its agent the second sees the copies of the first.
  * `usedIds`: the stored secrets among them.
  */
 export async function keepRunSecrets(
@@ -100,7 +94,6 @@ export async function keepRunSecrets(
   usedIds: readonly string[],
 ): Promise<void> {
   if (secrets.length === 0) return;
-  await tx.query(lockRun, [runId]);
   const copies = await readRunSecrets(tx, vault, runId);
   for (const secret of secrets) {
     const { name, kind, value } = secret;

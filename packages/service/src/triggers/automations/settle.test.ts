@@ -1,8 +1,8 @@
 import type { Factory } from '@runyard/contract/factories';
 import { describe, expect, test } from 'vitest';
 import { at, testAutomations } from '../../../test/automations.ts';
+import { deleteRows } from '../../../test/retention.ts';
 import { openTestService } from '../../../test/service.ts';
-import { deleteOldRows } from '../../edges/retention/rows.ts';
 import { definedStatements } from '../../platform/store/database/statement.ts';
 import { automationsDomain } from './domain.ts';
 import { cancelPrevious, startWaiting } from './settle.ts';
@@ -91,7 +91,7 @@ test('the deletion of old starts keeps those that still wait', async () => {
     [uid],
   );
   const [live] = (await automations.fires(uid)).slice(-1);
-  for (const rule of automationsDomain(service.deps).retention?.rows ?? []) await deleteOldRows(db, rule);
+  for (const rule of automationsDomain(service.deps).retention?.rows ?? []) await deleteRows(db, rule);
   await db.query(`UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1`, [live?.run_id]);
   await startWaiting(service.deps);
   expect((await automations.fires(uid)).map(({ outcome }) => outcome)).toEqual(['started', 'started']);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
+import { deleteRows } from '../../../test/retention.ts';
 import { testSchedules } from '../../../test/schedules.ts';
 import { openTestService } from '../../../test/service.ts';
-import { deleteOldRows } from '../../edges/retention/rows.ts';
 import { fireDueSchedules } from './fire.ts';
 import { oldFires } from './history.ts';
 import { cancelPreviousRuns, startWaitingFires } from './settle.ts';
@@ -61,7 +61,7 @@ test('the deletion of the old history keeps fires that still wait', async () => 
        ('00000000-0000-7000-8000-000000000002', '2020-01-02Z', 'waiting')) AS old (new_id, due_at, outcome)`,
     ids,
   );
-  await deleteOldRows(db, oldFires);
+  await deleteRows(db, oldFires);
   await startWaitingFires(deps);
   expect(await db.query('SELECT outcome FROM schedule_fires WHERE schedule_id = $1', ids)).toEqual([
     { outcome: 'started' },

@@ -6,6 +6,7 @@ import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
 import { makePlaces } from '../../../platform/bodies/places.ts';
 import { busyRetrySeconds } from '../../../platform/bodies/request-bodies.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import type { CodeHostUser } from '../../../team/code-hosts/code-hosts.ts';
 import type { ChosenCredential, UsableCredential } from '../../../team/code-hosts/credential.ts';
 import { codeHostUrl } from '../../../team/code-hosts/url.ts';
 import { gitGatewayPath } from '../../../team/environments/git-path.ts';
@@ -23,8 +24,8 @@ export interface GitGatewayDeps {
   authenticateRunToken(token: string): Promise<RunSession | null>;
   /** Repositories of the environment of this execution's run. */
   repositoriesOf(executionId: string): Promise<readonly Repository[]>;
-  /** Chooses the credential of the execution's run for a repository. */
-  credentialFor(executionId: string, repository: Repository): Promise<ChosenCredential>;
+  /** Chooses the credential for a repository. */
+  credentialFor(user: CodeHostUser, repository: Repository): Promise<ChosenCredential>;
   readonly pushes: PushRecord;
   readonly bodies: BodyBudget;
   readonly log: GatewayLog;
@@ -94,7 +95,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
       return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
     }
-    const chosen = await deps.credentialFor(holder.executionId, wanted.repository);
+    const chosen = await deps.credentialFor({ teamId: holder.teamId, actor: holder.executor }, wanted.repository);
     if (chosen.kind === 'unusable') return tell(reply, 403, chosen.message);
     if (chosen.kind === 'unavailable') return tell(reply, 502, chosen.message);
     const ownHeaders: Record<string, string> = {};

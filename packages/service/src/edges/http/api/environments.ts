@@ -22,7 +22,11 @@ import type { ServiceDeps } from '../server/deps.ts';
 import { refusedByPolicy } from '../server/refused-submission.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
-export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, contentPolicy }: ServiceDeps): void {
+export function registerEnvironmentRoutes(
+  app: FastifyInstance,
+  { db, vault, contentPolicy, lastRuns }: ServiceDeps,
+): void {
+  const readRuns = lastRuns.ofEnvironments;
   /** Asks the content policy about the setup commands, outside of transactions; null: it allows them. */
   const refuseCommands = async (teamId: string, { setup_commands }: EnvironmentConfig): Promise<Refusal | null> => {
     const texts = (setup_commands ?? []).map((text) => ({ kind: 'setup_command' as const, text }));
@@ -31,7 +35,7 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, con
   };
 
   addRoute(app, routes.listEnvironments, async ({ query, principal }) => ({
-    environments: await listEnvironments(db, principal, query.sort_by),
+    environments: await listEnvironments(db, principal, query.sort_by, readRuns),
   }));
 
   /**
@@ -56,7 +60,7 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, con
       (await refuseCommands(principal.teamId, body.config)) ?? (await refuseSecrets(db, principal, body.config));
     if (refused) return refused;
     const outcome = await once<Environment, 'too_many'>(db, call.once, async (tx) => {
-      const made = await createEnvironment(tx, call.principal, call.body.config);
+      const made = await createEnvironment(tx, call.principal, call.body.config, readRuns);
       return made === 'too_many' ? { kind: 'failed', failure: made } : { kind: 'done', response: made };
     });
     return answerOnce(outcome, () =>
@@ -65,7 +69,7 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, con
   });
 
   addRoute(app, routes.getEnvironment, async ({ params, principal }) => {
-    const environment = isUid(params.uid) && (await readEnvironment(db, principal, params.uid));
+    const environment = isUid(params.uid) && (await readEnvironment(db, principal, params.uid, readRuns));
     return environment || notFound('environment');
   });
 
@@ -81,7 +85,7 @@ export function registerEnvironmentRoutes(app: FastifyInstance, { db, vault, con
       const refused = await refuseSecrets(tx, principal, body.config, before);
       if (refused) return refused;
       await updateEnvironment(tx, principal, uid, body.config);
-      return (await readEnvironment(tx, principal, uid)) ?? notFound('environment');
+      return (await readEnvironment(tx, principal, uid, readRuns)) ?? notFound('environment');
     });
   });
 

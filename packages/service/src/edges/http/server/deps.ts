@@ -7,6 +7,7 @@ import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import type { FreeSpace } from '../../../platform/store/free-space/free-space.ts';
 import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
+import type { lastRuns } from '../../../runs/runs/list/last-runs.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
 import type { KeyWatch } from '../../../team/access/keys/watch.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
@@ -36,6 +37,8 @@ export interface ServiceDeps {
   readonly codeHosts: CodeHosts;
   readonly skills: SkillLibrary;
   readonly sourceReader: SourceReader;
+  /** Read for answers of rooms below `runs`. */
+  readonly lastRuns: typeof lastRuns;
   readonly keys: KeyDirectory;
   readonly keyWatch: KeyWatch;
   /** Room for the bodies of requests. */

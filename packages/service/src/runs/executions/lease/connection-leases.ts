@@ -1,4 +1,4 @@
-/** SQL that changes the leases of a worker's connection, for the statement of `edges/workers/` that changes the connection's row. */
+/** SQL that changes the leases of a worker's connection, for the statement that changes the connection's row. */
 import { fromNow } from '../from-now.ts';
 import { sandboxPhases } from '../transitions/phases.ts';
 

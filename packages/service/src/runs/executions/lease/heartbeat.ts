@@ -1,6 +1,6 @@
 /** The heartbeat of each service process. */
 import type { Database } from '../../../platform/store/database/database.ts';
-import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
+import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../from-now.ts';
 import { assignedPhases } from '../transitions/phases.ts';
@@ -44,6 +44,17 @@ const beat = defineStatement({
 export async function beatServiceInstance({ db, timing }: ExecutionDeps, id: string): Promise<number> {
   const [row] = await db.query(beat, [id, timing.reconnectGraceSeconds, outageSeconds(timing)]);
   return row?.extended ?? 0;
+}
+
+const readAlive = defineStatement({
+  name: 'read_service_instances_alive',
+  text: 'SELECT id FROM service_instances WHERE seen_at > clock_timestamp() - make_interval(secs => $1::float8)',
+  row: { id: uuid },
+});
+
+/** Returns the ids of the service processes that had a heartbeat in the last seconds. */
+export async function readAliveInstances(db: Database, withinSeconds: number): Promise<string[]> {
+  return (await db.query(readAlive, [withinSeconds])).map(({ id }) => id);
 }
 
 const forget = defineStatement({

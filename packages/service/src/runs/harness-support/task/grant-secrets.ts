@@ -1,10 +1,17 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { describeUnusable, findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
 import { keepRunSecrets, type RunSecret, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { TaskRow } from './read-task-row.ts';
+
+const lockRun = defineStatement({
+  name: 'lock_run_for_secrets',
+  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
+  row: {},
+});
 
 type GrantedSecrets =
   | {
@@ -39,7 +46,12 @@ export async function grantSecrets(
   const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));
   const ids = secrets.map(({ id }) => id);
   const toKeep = [...granted, ...others];
-  if (toKeep.length > 0) await db.transaction((tx) => keepRunSecrets(tx, vault, runId, toKeep, ids));
+  if (toKeep.length > 0) {
+    await db.transaction(async (tx) => {
+      await tx.query(lockRun, [runId]);
+      await keepRunSecrets(tx, vault, runId, toKeep, ids);
+    });
+  }
   const kept = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
   return {
     kind: 'granted',

@@ -21,11 +21,11 @@ export type TaskSkills =
  */
 export async function skillsOfTask(
   deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
-  { runId, teamId, executionId }: RunSession,
+  { runId, teamId, executor }: RunSession,
   config: AmbientAgentConfig,
   values: readonly string[],
 ): Promise<TaskSkills> {
-  const found = await resolveRunSkills(deps, { runId, teamId, executionId, specs: skillsOfRun(config), values });
+  const found = await resolveRunSkills(deps, { runId, teamId, executor, specs: skillsOfRun(config), values });
   const clean = (message: string) => createRedactor(values).whole(message);
   switch (found.kind) {
     case 'skills':

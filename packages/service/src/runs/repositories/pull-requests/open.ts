@@ -7,11 +7,11 @@ import { whileLeased } from '../../../platform/uploads/lease.ts';
 import { recordChange } from '../../../team/access/audit/record.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { readDefaultBranch } from '../../../team/code-hosts/default-branch.ts';
-import { readRepositories } from '../../../team/environments/repositories.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { reportArtifact } from '../../files/artifacts/report.ts';
+import { readRepositories } from '../../runs/read/repositories.ts';
 import { gitHubHeaders, openAtGitHub } from './github.ts';
 import { openAtGitLab } from './gitlab.ts';
 import { type AtHost, askApiWith, type Wanted } from './host.ts';
@@ -103,7 +103,7 @@ async function askHost(
   signal: AbortSignal,
 ): Promise<AtHost> {
   const { codeHosts } = deps;
-  const chosen = await codeHosts.credentialFor(session.executionId, repository);
+  const chosen = await codeHosts.credentialFor({ teamId: session.teamId, actor: session.executor }, repository);
   if (chosen.kind === 'unusable') return { kind: 'refused', message: chosen.message };
   if (chosen.kind === 'unavailable') return { kind: 'unavailable', message: chosen.message };
   if (chosen.kind === 'none') return { kind: 'refused', message: withoutCredential(repository) };

@@ -14,17 +14,12 @@ export interface KnownUsage {
   readonly chargedUsd: number;
 }
 
-/**
- * A service process without a heartbeat for a minute has lost the connections to the providers. Requests that wait for the budget wait
- * longer than this (`admit.ts`), so none of them is refused because a process died.
- */
 const takeLost = defineStatement({
   name: 'take_lost_model_requests',
   text: `
     DELETE FROM open_model_requests WHERE id IN (
       SELECT o.id FROM open_model_requests o
-      WHERE o.created_at < now() - interval '1 minute' AND NOT EXISTS (
-        SELECT FROM service_instances s WHERE s.id = o.service_instance_id AND s.seen_at > now() - interval '1 minute')
+      WHERE o.created_at < now() - interval '1 minute' AND o.service_instance_id <> ALL($1::uuid[])
       FOR UPDATE SKIP LOCKED LIMIT 1)
     RETURNING id, known_usage`,
   row: { id: uuid, known_usage: json<KnownUsage>() },
@@ -42,18 +37,19 @@ const maxTaken = 1_000;
 
 /**
  * Accounts for requests whose service process died: with their prompts only, because the length of their answers is unknown. Returns
- * their number.
+ * their number. `alive` are the processes with a heartbeat in the last minute: the others have lost the connections to the providers.
+ * Requests that wait for the budget wait longer than that (`admit.ts`), so none of them is refused because a process died.
  */
-export async function recordLostRequests(db: Database): Promise<number> {
+export async function recordLostRequests(db: Database, alive: readonly string[]): Promise<number> {
   let count = 0;
-  while (count < maxTaken && (await recordLostRequest(db))) count += 1;
+  while (count < maxTaken && (await recordLostRequest(db, alive))) count += 1;
   return count;
 }
 
 /** Records one in a transaction of its own: the rows of a run and of the team are locked in one order, and two runs would break it. */
-async function recordLostRequest(db: Database): Promise<boolean> {
+async function recordLostRequest(db: Database, alive: readonly string[]): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const [lost] = await tx.query(takeLost);
+    const [lost] = await tx.query(takeLost, [alive]);
     if (!lost) return false;
     const { known_usage: known } = lost;
     await recordUsageWithin(tx, {

@@ -13,7 +13,7 @@ const host = await startFakeGitHost();
 afterAll(host.close);
 const urlOf = (repository: { owner: string; repo: string }) => codeHostUrl(host.template, repository);
 const parent = mkdtempSync(path.join(tmpdir(), 'runyard-reader-'));
-const codeHosts = { urlOf, credentialForCaller: async () => ({ kind: 'none' }) as const };
+const codeHosts = { urlOf, credentialFor: async () => ({ kind: 'none' }) as const };
 const files = filesOf(baseFiles);
 
 interface Options {

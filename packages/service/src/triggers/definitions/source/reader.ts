@@ -41,7 +41,7 @@ export interface SourceReader {
 }
 
 export interface ReaderOptions {
-  readonly codeHosts: Pick<CodeHosts, 'urlOf' | 'credentialForCaller'>;
+  readonly codeHosts: Pick<CodeHosts, 'urlOf' | 'credentialFor'>;
   /** Folder for repositories while they are read. */
   readonly folder: string;
   /** Time for one repository, milliseconds. */
@@ -61,7 +61,7 @@ export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBy
       const clone = codeHosts.urlOf(repository);
       const outcome = await gate
         .run({ teamId, key: clone.href }, async (): Promise<SourceRead> => {
-          const chosen = await codeHosts.credentialForCaller({ teamId, creator }, repository);
+          const chosen = await codeHosts.credentialFor({ teamId, actor: creator }, repository);
           if (chosen.kind === 'unusable' || chosen.kind === 'unavailable')
             return { kind: 'unreadable', message: chosen.message };
           const within = AbortSignal.any([signal, AbortSignal.timeout(readMs)]);

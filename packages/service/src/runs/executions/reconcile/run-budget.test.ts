@@ -4,8 +4,8 @@ import { startFakeModels } from '../../../../../../test/fakes/models.ts';
 import { answerAtFixedCost, answerUsd, askModel, openRequests, opus, stateOf } from '../../../../test/budgets.ts';
 import { nesting, testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { reconcile } from '../../../runs/executions/reconcile/reconcile.ts';
-import { recordLostRequests } from './lost-requests.ts';
+import { recordLostRequests } from '../../../team/usage/budget/lost-requests.ts';
+import { reconcile } from './reconcile.ts';
 
 const fake = await startFakeModels();
 afterAll(() => fake.close());
@@ -108,12 +108,12 @@ describe('max_cost_usd', () => {
     fake.misbehave({ kind: 'hold', afterPieces: 1 });
     const asked = ask(runToken, stream);
     await expect.poll(() => openRequests(service)).toBe(1);
-    expect(await recordLostRequests(db)).toBe(0);
+    expect(await recordLostRequests(db, [])).toBe(0);
     const stored = await db.query<{ text: string }>('SELECT known_usage::text AS text FROM open_model_requests');
     expect(stored[0]?.text).not.toContain(runToken);
-    // The table has no row of a service process, so none counts as alive.
     await db.query("UPDATE open_model_requests SET created_at = now() - interval '3 minutes'");
-    expect(await recordLostRequests(db)).toBe(1);
+    expect(await recordLostRequests(db, [service.deps.serviceInstanceId])).toBe(0);
+    expect(await recordLostRequests(db, [])).toBe(1);
     const [lost] = await db.query<{ spent: number }>(
       'SELECT spent_usd::float8 AS spent FROM run_spend WHERE run_id = $1',
       [runId],

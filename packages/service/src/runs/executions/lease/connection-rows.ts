@@ -1,8 +1,8 @@
 /** The rows of `worker_connections`: one for each open WebSocket of a worker. */
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
-import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
-import { renewLeasesOf, shortenLeasesOf } from '../../runs/executions/lease/connection-leases.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { renewLeasesOf, shortenLeasesOf } from './connection-leases.ts';
 
 const insertConnection = defineStatement({
   name: 'insert_worker_connection',

@@ -1,8 +1,8 @@
 import type { Repository } from '@runyard/contract/environments';
-import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, json, nullable } from '../../platform/store/database/statement.ts';
-import { configOfRun } from './config-of-run.ts';
-import { mayUse } from './may-use.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
+import { mayUse } from '../../../team/environments/may-use.ts';
 
 const readOfExecution = defineStatement({
   name: 'read_repositories_of_execution',
