@@ -52,6 +52,23 @@ test('rejects an import of a room above on the same floor', async () => {
   ]);
 });
 
+test('lets tests import the rooms of their floor in any order, and of no floor above', async () => {
+  await writeSources({
+    'service/src/runs/files/read.test.ts':
+      "import '../runs/list.ts';\nimport { answer } from '../../edges/http/problem.ts';\nimport '../../service.ts';\nimport '../../../test/service.ts';\n",
+    'service/src/runs/runs/list.ts': '',
+    'service/src/edges/http/problem.ts': '',
+    'service/src/service.ts': '',
+    'service/test/service.ts': "import '../src/service.ts';\n",
+  });
+  expect(findImportFaults(root)).toEqual(
+    ['edges/http/problem.ts', 'service.ts'].map(
+      (file) =>
+        `packages/service/src/runs/files/read.test.ts imports packages/service/src/${file}: a test imports its own floor and the floors below`,
+    ),
+  );
+});
+
 test('rejects an import of another package that the package may not know', async () => {
   await writeSources({
     'agent/src/run.ts': "import { startService } from '@runyard/service/service';\n",

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { serviceRooms } from './checks/import-rules.ts';
-import { tableRules } from './checks/table-owners.ts';
+import { readsOfHigherFloors, tableRules } from './checks/table-owners.ts';
+import { findReaderFaults, findUnusedReaders } from './checks/table-readers.ts';
 import { findWriterFaults } from './checks/table-writers.ts';
 
 let root: string;
@@ -106,9 +107,17 @@ test('knows every table of the database, and only rooms that exist', async () =>
   );
   const tables = [...page.matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
   expect(Object.keys(tableRules).sort()).toEqual(tables.sort());
-  const named = Object.values(tableRules).flatMap(({ owner, columns = {} }) => [
+  const named = Object.values(tableRules).flatMap(({ owner, columns = {}, readers = [] }) => [
     owner,
+    ...readers,
     ...Object.values(columns).flat(),
   ]);
   expect(named.filter((room) => !serviceRooms.includes(room))).toEqual([]);
+});
+
+test('the statements of the service obey the rules for writers and readers, and need each of them', () => {
+  const repository = path.join(import.meta.dirname, '..');
+  expect([...findWriterFaults(repository), ...findReaderFaults(repository)]).toEqual([]);
+  expect(findUnusedReaders(repository)).toEqual([]);
+  expect(readsOfHigherFloors.length).toBeLessThanOrEqual(3);
 });

@@ -17,6 +17,10 @@ export function readSourceFiles(root: string): string[] {
     .sort();
 }
 
+/** Test files beside the sources of the service. */
+export const readServiceTests = (root: string): string[] =>
+  globSync('packages/service/src/**/*.test.ts', { cwd: root }).sort();
+
 /** Every import of our own code that these files contain. */
 export function readImports(root: string, files: readonly string[]): Import[] {
   const imports: Import[] = [];

@@ -1,6 +1,6 @@
 /** The allowed imports between folders. docs/architecture.md shows the same picture; a test compares the two. */
 import path from 'node:path';
-import { findCycles, type Import, readImports, readSourceFiles } from './import-graph.ts';
+import { findCycles, type Import, readImports, readServiceTests, readSourceFiles } from './import-graph.ts';
 
 /** The parts of other packages that each package may import. */
 export const packageRules: Readonly<Record<string, readonly string[]>> = {
@@ -73,6 +73,10 @@ const servicePrefix = 'packages/service/src/';
 /** Returns the path in `src` of the room of a file: a folder or a file of a floor, or a file directly in `src`. */
 const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/').slice(0, 2).join('/');
 
+/** Returns the number of the floor of a file, 0 for the highest; -1: it is directly in `src`, above all floors. */
+const floorOf = (file: string): number =>
+  serviceFloors.findIndex(({ name }) => file.startsWith(`${servicePrefix}${name}/`));
+
 /** Returns the name of the room of a file of the service. */
 export const roomNameOf = (file: string): string => path.basename(roomOf(file));
 
@@ -114,10 +118,26 @@ function floorFault({ from, to }: Import): string | undefined {
   return above < below ? undefined : `${from} imports ${to}: ${roomOf(from)} is not above ${roomOf(to)}`;
 }
 
+/**
+ * Returns the fault of an import of a test. A test may combine rooms of its floor and of the floors below it, in any order. The helpers
+ * in `packages/service/test` may import everything.
+ */
+function testFault({ from, to }: Import): string | undefined {
+  if (!to.startsWith(servicePrefix)) return undefined;
+  const [own, other] = [from, to].map((file) => floorOf(file));
+  return own === undefined || other === undefined || own <= other
+    ? undefined
+    : `${from} imports ${to}: a test imports its own floor and the floors below`;
+}
+
 /** Every import that breaks a rule, and every cycle between folders, as sentences. */
 export function findImportFaults(root: string): string[] {
   const imports = readImports(root, readSourceFiles(root));
-  const faults = imports.flatMap((each) => packageFault(each) ?? floorFault(each) ?? entryFault(each) ?? []);
+  const ofTests = readImports(root, readServiceTests(root));
+  const faults = [
+    ...imports.flatMap((each) => packageFault(each) ?? floorFault(each) ?? entryFault(each) ?? []),
+    ...ofTests.flatMap((each) => testFault(each) ?? []),
+  ];
   const edges = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
     const [a, b] = [folderOf(from), folderOf(to)];

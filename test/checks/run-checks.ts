@@ -11,6 +11,7 @@ import { startPostgresServer } from './postgres-server.ts';
 import { runCommand } from './processes.ts';
 import { reportVariable, type VitestReport } from './reporter.ts';
 import { installSystemPackages, newestPostgres } from './system-packages.ts';
+import { findReaderFaults } from './table-readers.ts';
 import { findWriterFaults } from './table-writers.ts';
 import { findTestFiles } from './test-files.ts';
 
@@ -168,6 +169,7 @@ if (filter === '') {
   await check('dead code (knip)', [tool('knip'), '--no-progress']);
   checkHere('import rules', () => findImportFaults(root));
   checkHere('one writer per table', () => findWriterFaults(root));
+  checkHere('declared readers of tables', () => findReaderFaults(root));
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {

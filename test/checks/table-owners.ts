@@ -1,6 +1,6 @@
-/** The room of the service that writes each table. */
+/** The room of the service that writes each table, and the other rooms that read it. */
 
-/** The rooms that write one table. */
+/** The rooms that write and read one table. */
 export interface TableRule {
   /** Inserts, updates and deletes rows. */
   readonly owner: string;
@@ -8,6 +8,8 @@ export interface TableRule {
   readonly columns?: Readonly<Record<string, readonly string[]>>;
   /** Another room that only deletes rows. */
   readonly alsoDeletedBy?: string;
+  /** Further rooms that read rows, from the top to the bottom. None is on a floor below the owner's. */
+  readonly readers?: readonly string[];
 }
 
 /** A state change sets these columns of `runs`, in the statement that also changes the execution. */
@@ -41,54 +43,72 @@ const rooms = (columns: readonly string[], ...names: string[]) =>
 /** Every table of the service. A test compares the names with the migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
   acceptances: { owner: 'access' },
-  agent_identities: { owner: 'access' },
-  api_keys: { owner: 'access' },
+  agent_identities: { owner: 'access', readers: ['stored-secrets'] },
+  api_keys: { owner: 'access', readers: ['executions'] },
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
-  artifacts: { owner: 'files', alsoDeletedBy: 'executions' },
-  attachments: { owner: 'files' },
+  artifacts: { owner: 'files', readers: ['repositories'], alsoDeletedBy: 'executions' },
+  attachments: { owner: 'files', readers: ['runs'] },
   audit_days: { owner: 'access' },
   audit_entries: { owner: 'access' },
   automation_starts: { owner: 'automations' },
-  automations: { owner: 'automations' },
+  automations: { owner: 'automations', readers: ['webhooks', 'factories'] },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts' },
   // Triggers on the tables of the contents write it.
-  content_revisions: { owner: 'access' },
-  conversation_events: { owner: 'conversations' },
+  content_revisions: { owner: 'access', readers: ['environments'] },
+  conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },
   environment_guests: { owner: 'environments' },
   environment_visitors: { owner: 'environments' },
-  environments: { owner: 'environments' },
+  environments: { owner: 'environments', readers: ['harness-support', 'runs', 'executions'] },
   event_deliveries: { owner: 'subscriptions' },
   event_delivery_attempts: { owner: 'subscriptions' },
   event_merges: { owner: 'conversations' },
   event_stream_epoch: { owner: 'live' },
   event_stream_marks: { owner: 'live' },
   event_subscriptions: { owner: 'subscriptions' },
-  executions: { owner: 'executions' },
-  factories: { owner: 'factories' },
+  executions: {
+    owner: 'executions',
+    readers: ['workers', 'live', 'harness-support', 'runs', 'files', 'conversations'],
+  },
+  factories: { owner: 'factories', readers: ['definitions'] },
   factory_agents: { owner: 'factories' },
   factory_definitions: { owner: 'definitions' },
-  factory_sources: { owner: 'definitions' },
+  factory_sources: { owner: 'definitions', readers: ['webhooks'] },
   // A retry or a continuation releases follow-ups that its execution took and did not answer, in the same statement.
-  followups: { owner: 'runs', columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions') },
+  followups: {
+    owner: 'runs',
+    readers: ['harness-support', 'files', 'executions'],
+    columns: rooms(['execution_id', 'taken_at'], 'runs', 'executions'),
+  },
   idempotency_keys: { owner: 'idempotency' },
   mcp_servers: { owner: 'mcp' },
   model_outages: { owner: 'models' },
   model_requests: { owner: 'usage' },
   open_model_requests: { owner: 'usage' },
-  run_events: { owner: 'executions' },
+  run_events: { owner: 'executions', readers: ['live', 'runs'] },
   // Triggers on `runs` and `artifacts` write it.
-  run_facets: { owner: 'runs' },
+  run_facets: { owner: 'runs', readers: ['executions'] },
   pushed_branches: { owner: 'repositories' },
   run_search: { owner: 'runs' },
   run_search_waiting: { owner: 'runs' },
   run_spend: { owner: 'usage' },
   runs: {
     owner: 'runs',
+    readers: [
+      'workers',
+      'live',
+      'retention',
+      'automations',
+      'schedules',
+      'harness-support',
+      'files',
+      'executions',
+      'conversations',
+    ],
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
   run_skills: { owner: 'skills' },
-  schedule_fires: { owner: 'schedules' },
+  schedule_fires: { owner: 'schedules', readers: ['automations'] },
   schedules: { owner: 'schedules' },
   run_secrets: { owner: 'stored-secrets' },
   server_secrets: { owner: 'secrets' },
@@ -96,24 +116,48 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshot_files: { owner: 'files' },
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
-  stored_secrets: { owner: 'stored-secrets' },
+  stored_secrets: { owner: 'stored-secrets', readers: ['webhooks'] },
   sweeps: { owner: 'retention' },
   team_budgets: { owner: 'usage' },
   team_invitations: { owner: 'access' },
-  team_members: { owner: 'access' },
+  team_members: { owner: 'access', readers: ['stored-secrets'] },
   team_models: { owner: 'models' },
   team_spend: { owner: 'usage' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
-  teams: { owner: 'access', columns: rooms(['served_at', 'served_count'], 'executions') },
+  teams: {
+    owner: 'access',
+    readers: ['schedules', 'runs', 'executions', 'environments', 'usage'],
+    columns: rooms(['served_at', 'served_count'], 'executions'),
+  },
   transcript_chunks: { owner: 'conversations' },
   upload_leases: { owner: 'uploads' },
   usage_days: { owner: 'usage' },
-  users: { owner: 'access' },
+  users: { owner: 'access', readers: ['code-hosts', 'environments', 'stored-secrets'] },
   webhook_deliveries: { owner: 'webhooks' },
-  webhooks: { owner: 'webhooks' },
-  worker_connections: { owner: 'workers' },
+  webhooks: { owner: 'webhooks', readers: ['factories'] },
+  worker_connections: { owner: 'executions', readers: ['workers', 'runs'] },
   worker_instances: { owner: 'workers' },
 };
+
+/** Files whose statements read a table of a higher floor, and why. At most three: the statement belongs to the table's room. */
+export const readsOfHigherFloors: readonly {
+  readonly file: string;
+  readonly table: string;
+  readonly reason: string;
+}[] = [
+  {
+    file: 'packages/service/src/team/usage/budget/read-budgets.ts',
+    table: 'runs',
+    reason:
+      'Each request to a model reads the limits of the runs above it, together with those of the team in one statement; a row of run_spend needs its run.',
+  },
+  {
+    file: 'packages/service/src/team/usage/record-usage.ts',
+    table: 'runs',
+    reason:
+      'The statement that accounts for a request locks its run against deletion; a row of run_spend needs its run.',
+  },
+];
 
 /** Files whose statements name their table at run time, so that the check cannot read it. */
 export const filesNamingTablesAtRunTime = [

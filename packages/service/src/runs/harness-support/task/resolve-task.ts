@@ -120,11 +120,11 @@ export async function resolveTask(
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
-  const executor = { teamId: session.teamId, actor: session.executor };
-  const answers = isSetUp ? [] : await deps.codeHosts.ask(executor, repositories);
+  const user = { teamId: session.teamId, actor: executor };
+  const answers = isSetUp ? [] : await deps.codeHosts.ask(user, repositories);
   const refused = findRefused(deps, answers);
   if (refused) return refused;
-  const ofHosts = (await deps.codeHosts.secretsFor(executor, repositories)).map(
+  const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );
   const granted = await grantSecrets(

@@ -1,0 +1,101 @@
+/** Reads the SQL that TypeScript sources contain: their string and template literals. */
+
+/** Stands for a value that the code inserts into a template. */
+export const inserted = '§';
+
+/**
+ * Returns the text of every string and template literal of a source. Comments have no literals. A `${…}` becomes `inserted`, and
+ * the literals inside of it are literals of their own.
+ */
+export function readLiterals(source: string): string[] {
+  const literals: string[] = [];
+  let index = 0;
+  /** Reads code up to the bracket that closes the `${` of a template, or to the end of the source. */
+  const readCode = (): void => {
+    for (let depth = 0; index < source.length; index += 1) {
+      const two = source.slice(index, index + 2);
+      const [char = ''] = two;
+      if (two === '//') index = endOf('\n', index);
+      else if (two === '/*') index = endOf('*/', index) + 1;
+      else if (char === "'" || char === '"' || char === '`') literals.push(readLiteral(char));
+      else if (char === '/') index = endOfPattern(index);
+      else if (char === '{') depth += 1;
+      else if (char === '}' && depth-- === 0) return;
+    }
+  };
+  /** Reads a literal; `index` is its first quote before and its last quote after. */
+  const readLiteral = (quote: string): string => {
+    let text = '';
+    for (index += 1; index < source.length && source[index] !== quote; index += 1) {
+      if (source[index] === '\\') {
+        index += 1;
+        text += ' ';
+      } else if (quote === '`' && source.startsWith('${', index)) {
+        index += 2;
+        readCode();
+        text += inserted;
+      } else text += source[index];
+    }
+    return text;
+  };
+  const endOf = (end: string, from: number): number => {
+    const found = source.indexOf(end, from);
+    return found < 0 ? source.length : found;
+  };
+  /** Returns the last index of the regular expression that begins here, or `from` if this is a division. */
+  const endOfPattern = (from: number): number => {
+    if (!/(?:[(,=:[!&|?{};+>]|\breturn|^)\s*$/.test(source.slice(Math.max(0, from - 40), from))) return from;
+    const pattern = /^\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//.exec(source.slice(from, from + 2000));
+    return pattern ? from + pattern[0].length - 1 : from;
+  };
+  readCode();
+  return literals;
+}
+
+/** Names that a WITH of this text defines. They hide tables of the same name. */
+function readCteNames(sql: string): Set<string> {
+  const pattern =
+    /(?:\bWITH(?:\s+RECURSIVE)?|,|§)\s*([a-z_]+)\s*(?:\([\w\s,]*\)\s*)?AS\s+(?:NOT\s+)?(?:MATERIALIZED\s+)?\(/g;
+  return new Set([...sql.matchAll(pattern)].flatMap(([, name]) => name ?? []));
+}
+
+const withoutSqlComments = (sql: string): string => sql.replace(/--.*$/gm, '').replace(/\/\*[\s\S]*?\*\//g, '');
+
+/** Words after which a list of tables is at its end. */
+const endsTables =
+  /^(?:WHERE|GROUP|ORDER|HAVING|WINDOW|LIMIT|OFFSET|FETCH|FOR|UNION|EXCEPT|INTERSECT|RETURNING|SELECT|SET|VALUES|WHEN|ON|;)$/;
+
+/**
+ * Returns each name that a statement reads as a table: after FROM, JOIN and USING, in every subquery, and after a comma of a FROM.
+ * Names of common table expressions, functions and the table of DELETE FROM are left out. `inserted` stands for a name that the code inserts.
+ */
+export function readTables(text: string): string[] {
+  const sql = withoutSqlComments(text);
+  const ctes = readCteNames(sql);
+  const words = sql.match(/'(?:[^']|'')*'|"[^"]*"|§|\w+|\S/g) ?? [];
+  const tables: string[] = [];
+  /** For each open bracket, whether the next name at this depth is a table (`expects`) and whether a comma is followed by one. */
+  const levels = [{ expects: false, inList: false }];
+  for (const [at, word] of words.entries()) {
+    const level = levels[levels.length - 1] ?? { expects: false, inList: false };
+    if (word === '(') {
+      // A bracket around joined tables: FROM (a JOIN b ON …).
+      levels.push({ expects: level.expects, inList: level.expects });
+      level.expects = false;
+    } else if (word === ')') {
+      if (levels.length > 1) levels.pop();
+    } else if (word === 'FROM' || word === 'USING' || word === 'JOIN') {
+      level.expects = words[at - 1] !== 'DELETE' && words[at - 1] !== 'DISTINCT';
+      level.inList = level.expects;
+    } else if (endsTables.test(word)) {
+      level.expects = false;
+      level.inList = word === 'ON' && level.inList;
+    } else if (word === ',') level.expects = level.inList;
+    else if (level.expects && word !== 'ONLY' && word !== 'LATERAL') {
+      level.expects = false;
+      const next = words[at + 1];
+      if (next !== '(' && next !== '.' && !ctes.has(word) && /^(?:[a-z_]+|§)$/.test(word)) tables.push(word);
+    }
+  }
+  return tables;
+}
