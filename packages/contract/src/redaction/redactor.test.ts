@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, test } from 'vitest';
 import { createRedactor, redacted } from './redactor.ts';
 
 const secret = 'ryr_abcabcabd-secret';
@@ -55,6 +56,16 @@ const spellings: Readonly<Record<string, (value: string) => string>> = {
   'in a URL': (value) => `https://example.com/?q=${encodeURIComponent(value)}&x=1`,
   'in a form': (value) => new URLSearchParams({ value }).toString(),
   'in hex': (value) => Buffer.from(value).toString('hex'),
+  'by PHP': (value) => JSON.stringify(value).replaceAll('/', '\\/').replaceAll('é', '\\u00e9'),
+  'by Go': (value) => JSON.stringify(value).replaceAll('&', '\\u0026'),
+  'by .NET': (value) =>
+    JSON.stringify(value)
+      .slice(1, -1)
+      .replaceAll('\\"', '\\u0022')
+      .replaceAll(/[&+é]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0').toUpperCase()}`),
+  "by Python's quote": (value) => encodeURIComponent(value).replaceAll('%2F', '/'),
+  'in HTML': (value) => value.replaceAll('&', '&amp;').replaceAll('"', '&quot;'),
+  'in XML of ASCII': (value) => value.replaceAll('&', '&amp;').replaceAll('é', '&#233;'),
 };
 
 /** Returns the longest part of a spelled value that is still in the text. */
@@ -79,4 +90,41 @@ it.each(Object.entries(spellings))('removes a secret wherever a stream is cut: %
         expect(longestLeft(stored, part), stored).toBeLessThan(12);
     }
   }
+});
+
+const awkward = 'p4$$ "w\'ö`rd\\ €';
+const bytesOf = (from: number, to?: number) => new TextDecoder().decode(Buffer.from(awkward).subarray(from, to));
+
+test.each([
+  ['export -p of dash', 'dash', 'export V; export -p'],
+  ['export -p of bash', 'bash', 'export V; export -p'],
+  ['set -x of dash', 'dash', 'set -x; : "$V"'],
+  ['set -x of bash', 'bash', 'set -x; : "$V"'],
+  ['printf %q of bash', 'bash', 'printf %q "$V"'],
+  ['export -p of bash in a locale of ASCII', 'bash', 'export LC_ALL=C V; export -p'],
+])('removes a secret from %s', (_, shell, script) => {
+  const { stdout, stderr } = spawnSync(shell, ['-c', script], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', V: awkward },
+  });
+  const text = createRedactor([awkward]).whole(stdout + stderr);
+  expect(text).toContain(redacted);
+  expect(text).not.toMatch(/p4|w.*rd\b/);
+});
+
+test('removes a secret whose bytes were decoded in two pieces, wherever they were cut', () => {
+  const redactor = createRedactor([awkward]);
+  for (let cut = 1; cut < Buffer.byteLength(awkward); cut += 1) {
+    const first = redactor.piece('', `a ${bytesOf(0, cut)}`);
+    const second = redactor.piece(first.held, `${bytesOf(cut)} b`);
+    expect(first.text + second.text + second.held, `cut at ${cut}`).toBe(`a ${redacted} b`);
+  }
+});
+
+test('redacts a long text with a key of many lines in little time', () => {
+  const redactor = createRedactor([key, ...values]);
+  const text = 'Compiling module/of+the=app & <others> in "quotes"\n'.repeat(1_200);
+  const before = process.threadCpuUsage().user;
+  for (let count = 0; count < 5; count += 1) expect(redactor.piece('', text).text).toBe(text);
+  expect(process.threadCpuUsage().user - before).toBeLessThan(2_000_000);
 });

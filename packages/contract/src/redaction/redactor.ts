@@ -113,8 +113,8 @@ export function redactForms(forms: readonly string[], replace: Replace): TextRed
 }
 
 /**
- * Creates a redactor of these secrets. It finds each secret unchanged, JSON-escaped, percent-encoded, in base64 and hex, and with line
- * breaks inside. It also finds every run token and API key that is in one piece.
+ * Creates a redactor of these secrets. It finds each secret unchanged, in the escapes of JSON, URLs, markup and shells, in base64 and hex,
+ * and with line breaks inside. It also finds every run token and API key that is in one piece.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const text = redactForms(spellingsOf(secrets), () => redacted);

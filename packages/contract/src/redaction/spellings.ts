@@ -1,11 +1,10 @@
 /** The forms in which a secret may occur in text: unchanged, and in the encodings of programs. */
+import { cutSpellings, jsonSpellings, markupSpellings, shellSpellings, urlSpellings } from './escapes.ts';
 
 /** A shorter form would remove common words from every text. */
 export const minSecretLength = 8;
 /** A line of a secret that is shorter is not a secret of its own. */
 const minLineLength = 16;
-
-const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /** Returns the part of the base64 of `text` that does not depend on `before` bytes before it and on the bytes after it. */
 function base64Within(text: string, before: number): string {
@@ -18,25 +17,17 @@ function base64Within(text: string, before: number): string {
 }
 
 const asUrl = (text: string): string => text.replaceAll('+', '-').replaceAll('/', '_');
-const percent = (text: string): string =>
-  encodeURIComponent(text.toWellFormed()).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 
 function spellingsOfPart(text: string): string[] {
   const base64 = [0, 1, 2].map((before) => base64Within(text, before));
-  const percented = [encodeURIComponent(text.toWellFormed()), percent(text)];
   const hex = Buffer.from(text).toString('hex');
   return [
     text,
-    escaped(text),
-    escaped(escaped(text)),
-    ...percented.flatMap((each) => [
-      each,
-      each.replaceAll('%20', '+'),
-      each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    ]),
+    ...jsonSpellings(text),
+    ...urlSpellings(text),
+    ...markupSpellings(text),
+    ...shellSpellings(text),
+    ...cutSpellings(text),
     ...base64,
     ...base64.map(asUrl),
     hex,
@@ -49,7 +40,8 @@ export const lineBreaks = /\r|\n|\\r|\\n/g;
 export const withoutLineBreaks = (text: string): string => text.replaceAll(lineBreaks, '');
 
 /**
- * Returns all forms of the secrets without line breaks, the longest first: unchanged, JSON-escaped, percent-encoded, in base64 and hex.
+ * Returns all forms of the secrets without line breaks, the longest first: unchanged, escaped for JSON, URLs, markup and shells, in base64
+ * and hex, and with a character that was cut.
  * A long line of a secret has its own forms too, because a program may print only that line.
  */
 export function spellingsOf(secrets: readonly string[]): string[] {
