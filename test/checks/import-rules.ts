@@ -50,7 +50,7 @@ export const serviceFloors: readonly Floor[] = [
     name: 'platform',
     rooms: [
       ['idempotency', 'uploads'],
-      ['bodies', 'domain.ts', 'operator-files', 'secrets'],
+      ['bodies', 'check-url.ts', 'domain.ts', 'operator-files', 'secrets'],
       ['serving'],
       ['store'],
       ['fault.ts'],

@@ -11,29 +11,24 @@ import { registerHarnessSupport } from './edges/http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './edges/http/agent/harness-workspace.ts';
 import { registerRunMessageRoutes } from './edges/http/agent/run-messages.ts';
 import { registerAgentIdentityRoutes } from './edges/http/api/agent-identities.ts';
-import { registerAgentRoutes } from './edges/http/api/agents.ts';
 import { registerArtifactRoutes } from './edges/http/api/artifacts.ts';
 import { registerAutomationRoutes } from './edges/http/api/automations.ts';
 import { registerBlobRoutes } from './edges/http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './edges/http/api/browser-sessions.ts';
-import { registerCodeHostRoutes } from './edges/http/api/code-hosts.ts';
 import { registerConversationRoutes } from './edges/http/api/conversations.ts';
 import { registerDeleteRunRoute } from './edges/http/api/delete-run.ts';
 import { registerEnvironmentGuestRoutes } from './edges/http/api/environment-guests.ts';
 import { registerEnvironmentRoutes } from './edges/http/api/environments.ts';
-import { registerEventSubscriptionRoutes } from './edges/http/api/event-subscriptions.ts';
 import { registerFactoryRoutes } from './edges/http/api/factories.ts';
 import { registerFactoryDefinitionRoutes } from './edges/http/api/factory-definitions.ts';
 import { registerFactoryRunRoutes } from './edges/http/api/factory-runs.ts';
 import { registerFactorySourceRoutes } from './edges/http/api/factory-sources.ts';
 import { registerHandoffRoutes } from './edges/http/api/handoff.ts';
 import { registerLiveRoutes } from './edges/http/api/live.ts';
-import { registerMcpServerRoutes } from './edges/http/api/mcp-servers.ts';
 import { registerModelSettingsRoutes } from './edges/http/api/model-settings.ts';
 import { registerRedirectRoutes } from './edges/http/api/redirects.ts';
 import { registerRunRoutes } from './edges/http/api/runs.ts';
 import { registerScheduleRoutes } from './edges/http/api/schedules.ts';
-import { registerSecretRoutes } from './edges/http/api/secrets.ts';
 import { registerServiceInfoRoutes } from './edges/http/api/service-info.ts';
 import { registerSimulationRoutes } from './edges/http/api/simulations.ts';
 import { registerWebhookRoutes } from './edges/http/api/webhooks.ts';
@@ -71,6 +66,7 @@ import { automationsDomain } from './triggers/automations/domain.ts';
 import { definitionsDomain } from './triggers/definitions/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
+import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts';
 
 /** Returns whether the ingress listens apart from the API. */
 const hasOwnIngress = ({ RUNYARD_WEBHOOK_PORT }: Settings): boolean => RUNYARD_WEBHOOK_PORT !== undefined;
@@ -94,16 +90,16 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     uploadsDomain,
     served({ name: 'service information' }, registerServiceInfoRoutes, registerModelSettingsRoutes, registerPages),
     served(accessDomain(deps), registerBrowserSessionRoutes, registerAgentIdentityRoutes),
-    served(storedSecretsDomain(deps), registerSecretRoutes),
+    storedSecretsDomain(deps, faultOfWebhookSecret),
     usageDomain(deps),
-    served(codeHostsDomain(deps), registerCodeHostRoutes),
+    codeHostsDomain(deps),
     served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
-    served(mcpDomain(deps), registerMcpServerRoutes),
-    served(subscriptionsDomain(deps), registerEventSubscriptionRoutes),
+    mcpDomain(deps),
+    subscriptionsDomain(deps),
     executionsDomain(deps),
     served(conversationsDomain, registerConversationRoutes),
     served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
-    served(skillsDomain(deps), registerAgentRoutes),
+    skillsDomain(deps),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
     served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes),

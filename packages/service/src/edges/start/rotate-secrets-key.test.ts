@@ -70,10 +70,10 @@ const storedValue = async (name: string, by = vault) => {
 /** Runs one round of the loop that every service process has. */
 async function follow(by: Vault): Promise<void> {
   const own = { ...deps, vault: by, settings: { ...deps.settings, RUNYARD_DATA_DIR: folder } };
-  const loops = await vaultDomain(
-    own,
-    [storedSecretsDomain, subscriptionsDomain, mcpDomain, codeHostsDomain, webhooksDomain].map((of) => of(own)),
-  ).loops?.();
+  const loops = await vaultDomain(own, [
+    storedSecretsDomain(own, async () => null),
+    ...[subscriptionsDomain, mcpDomain, codeHostsDomain, webhooksDomain].map((of) => of(own)),
+  ]).loops?.();
   await loops?.[0]?.work(new AbortController().signal);
 }
 const keyIds = async () =>

@@ -5,10 +5,12 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Logger } from 'pino';
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
 import { secretsKeyFile, type Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { dueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
+import { subscriptionRoutes } from './routes.ts';
 import { sealedSubscriptions } from './sealed-rows.ts';
 import { findKeyProblemOfSubscriptions, settleUnsigned, unsignedDeliveries } from './unsigned.ts';
 
@@ -16,6 +18,7 @@ interface SubscriptionDeps {
   readonly db: Database;
   readonly log: Logger;
   readonly vault: Vault;
+  readonly signing: Signer;
   readonly settings: Pick<Settings, 'RUNYARD_ALLOW_PRIVATE_NETWORKS' | 'RUNYARD_DATA_DIR' | 'RUNYARD_SECRETS_KEY'>;
   baseUrl(): string;
 }
@@ -30,6 +33,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
   let deliverer: Deliverer | undefined;
   return {
     name: 'subscriptions',
+    routes: () => subscriptionRoutes(deps),
     retention: { rows: [oldDeliveries] },
     sealAgain: () => sealAgain(deps.db, deps.vault, sealedSubscriptions),
     open: async () => {

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { AddressRules } from '@runyard/contract/address-rules';
 import type { NameResolver } from '@runyard/contract/names/resolver';
 import { http } from '@runyard/contract/node-http';
-import { hostOf } from './check-url.ts';
+import { hostOf } from '../../platform/check-url.ts';
 
 /** Finds all addresses of a host name. */
 export type Resolve = NameResolver['resolve'];

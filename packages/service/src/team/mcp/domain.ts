@@ -1,11 +1,11 @@
 import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
-import type { Vault } from '../../platform/secrets/vault.ts';
-import type { Database } from '../../platform/store/database/database.ts';
+import { type McpRouteDeps, mcpRoutes } from './routes.ts';
 import { sealedServers } from './sealed-rows.ts';
 
 /** Stored MCP servers. */
-export const mcpDomain = (deps: { readonly db: Database; readonly vault: Vault }): Domain => ({
+export const mcpDomain = (deps: McpRouteDeps): Domain => ({
   name: 'MCP servers',
+  routes: () => mcpRoutes(deps),
   sealAgain: () => sealAgain(deps.db, deps.vault, sealedServers),
 });

@@ -3,10 +3,17 @@ import type { Settings } from '@runyard/contract/settings';
 import type { Domain } from '../../platform/domain.ts';
 import { deleteSkillFiles, skillBlobs } from './of-run.ts';
 import { leftoverMs, readFolder, removeLeftovers } from './read-folder.ts';
+import { type SkillRouteDeps, skillRoutes } from './routes.ts';
 
-export function skillsDomain({ settings }: { readonly settings: Pick<Settings, 'RUNYARD_DATA_DIR'> }): Domain {
+interface SkillDeps extends SkillRouteDeps {
+  readonly settings: Pick<Settings, 'RUNYARD_DATA_DIR'>;
+}
+
+export function skillsDomain(deps: SkillDeps): Domain {
+  const { settings } = deps;
   return {
     name: 'skills',
+    routes: () => skillRoutes(deps),
     blobs: [skillBlobs],
     retention: { deleteRunDetail: deleteSkillFiles },
     loops: async () => [

@@ -6,6 +6,7 @@ import { forgetEarlierKeys } from '../../platform/secrets/rotate-key.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import { type FaultOfTeamSecret, secretRoutes } from './routes.ts';
 import { deleteRunSecrets } from './run-secrets.ts';
 import { sealedRunSecrets, sealedSecrets } from './sealed-rows.ts';
 
@@ -16,9 +17,11 @@ interface SecretDeps {
   readonly settings: Pick<Settings, 'RUNYARD_DATA_DIR' | 'RUNYARD_SECRETS_KEY'>;
 }
 
-export function storedSecretsDomain({ db, log, vault }: SecretDeps): Domain {
+export function storedSecretsDomain(deps: SecretDeps, faultOfTeamSecret: FaultOfTeamSecret): Domain {
+  const { db, log, vault } = deps;
   return {
     name: 'secrets',
+    routes: () => secretRoutes(deps, faultOfTeamSecret),
     open: async () => {
       const [unreadable] = await db.query(sealedSecrets.countOthers, [vault.keyIds]);
       if (unreadable && unreadable.count > 0)

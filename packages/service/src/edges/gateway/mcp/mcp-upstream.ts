@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { AddressRules } from '@runyard/contract/address-rules';
 import { http } from '@runyard/contract/node-http';
-import { checkUrl } from '../../../runs/subscriptions/check-url.ts';
+import { checkUrl } from '../../../platform/check-url.ts';
 import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/subscriptions/send.ts';
 
 export interface McpUpstreamOptions {

@@ -1,13 +1,14 @@
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance } from 'fastify';
-import { invalid, refuse } from '../../../platform/serving/refusal.ts';
-import { listAgents } from '../../../team/skills/list-agents.ts';
-import { addRoute } from '../server/add-route.ts';
-import type { ServiceDeps } from '../server/deps.ts';
+import { invalid, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { serve } from '../access/serve.ts';
+import { listAgents } from './list-agents.ts';
 
-/** Registers the list of agents, which are skills of repositories. */
-export function registerAgentRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  addRoute(app, routes.listAgents, async ({ principal, query }) => {
+export type SkillRouteDeps = Parameters<typeof listAgents>[0];
+
+/** The list of agents, which are skills of repositories. */
+export const skillRoutes = (deps: SkillRouteDeps): readonly ServedRoute[] => [
+  serve(routes.listAgents, async ({ principal, query }) => {
     const [owner = '', repo = ''] = query.repo?.split('/') ?? [];
     const outcome = await listAgents(deps, principal, {
       ...(query.repo === undefined ? {} : { repository: { owner, repo } }),
@@ -25,5 +26,5 @@ export function registerAgentRoutes(app: FastifyInstance, deps: ServiceDeps): vo
           detail: 'repo: a viewer names only repositories of the environments that the viewer may use.',
         });
     }
-  });
-}
+  }),
+];

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { AddressRules } from '@runyard/contract/address-rules';
-import type { Fault } from '../../platform/fault.ts';
+import type { Fault } from './fault.ts';
 
 /** Returns the host of a URL without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
@@ -12,7 +12,7 @@ function networkOf(address: string): string {
 }
 
 /**
- * Checks the URL of a subscription without resolving its host name, which happens at each attempt. Returns the fault or null.
+ * Checks a URL to which the service sends requests, without resolving its host name, which happens at each attempt. Returns the fault or null.
  * Ports below 1024 other than 80 and 443 belong to other protocols, and a POST must not reach their servers.
  */
 export function checkUrl(text: string, rules: AddressRules, allowsPrivate: boolean): Fault | null {
