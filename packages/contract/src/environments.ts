@@ -3,6 +3,7 @@ import { EnvironmentNetwork } from './egress/network.ts';
 import { maxProtectedBranches } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { Scope, UserProfile } from './profiles.ts';
+import { ProviderTools } from './provider-tools.ts';
 import { SandboxVariables } from './sandbox-variables.ts';
 import { SecretReferences } from './secrets.ts';
 import { RunState } from './states.ts';
@@ -97,6 +98,7 @@ export const EnvironmentConfig = z
       'Limits of its sandboxes below those of the worker; the timeline event `worker_container_ready` of a run has what holds',
     ),
     network: EnvironmentNetwork.optional(),
+    provider_tools: ProviderTools.optional(),
     failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
     }),

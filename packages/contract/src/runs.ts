@@ -28,6 +28,10 @@ export const InferenceCostBreakdown = z
     output_cost_usd: z.number().describe('US dollars for tokens that the model wrote'),
     input_cache_read_cost_usd: z.number().describe("US dollars for tokens that came from the provider's cache"),
     input_cache_write_cost_usd: z.number().describe("US dollars for tokens that went to the provider's cache"),
+    provider_tools_cost_usd: z
+      .number()
+      .optional()
+      .describe("US dollars for calls of the provider's own tools, such as searches; absent: none"),
   })
   .meta({ id: 'InferenceCostBreakdown', description: 'What the requests to models cost, by kind of token' });
 

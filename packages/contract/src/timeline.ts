@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from './primitives.ts';
 
-/** Kinds of timeline events; the last eight are our own. */
+/** Kinds of timeline events; the last nine are our own. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -23,6 +23,7 @@ export const TimelineEventType = z
     'execution_resumed',
     'output_limit_reached',
     'model_switched',
+    'model_request_changed',
     'connection_denied',
     'git_push',
   ])

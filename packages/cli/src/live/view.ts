@@ -209,6 +209,10 @@ export function createLiveView(colours: Colours): LiveView {
         const change = `${payload.from_model_id} → ${payload.to_model_id}: ${payload.reason}`;
         return line(`${margin}${colours.yellow('model changed')} ${colours.dim(harmlessLine(change, 300))}`);
       }
+      case 'model_request_changed': {
+        const removed = Array.isArray(payload.removed) ? payload.removed.join(', ') : '';
+        return line(`${margin}${colours.dim(`not sent to the model: ${harmlessLine(removed, 300)}`)}`);
+      }
       case 'output_limit_reached':
         return line(`${margin}${colours.yellow(harmlessLine(String(payload.message ?? 'output limit reached'), 300))}`);
       case 'setup_step_finished':

@@ -15,6 +15,8 @@ const responses = (segment: string): PresetConfiguration => ({
         review_model: '{model}',
         model_provider: 'runyard',
         check_for_update_on_startup: false,
+        // The provider would search: the gateway refuses requests with this tool unless the environment allows it.
+        web_search: 'disabled',
         // Without it, a turn begins after 1 s without the tools of MCP servers that are still starting. 0 waits for each, up to 30 s.
         mcp_optional_startup_grace_ms: 0,
         model_providers: {

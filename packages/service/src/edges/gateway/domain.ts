@@ -9,6 +9,7 @@ import { readAliveInstances } from '../../runs/executions/lease/heartbeat.ts';
 import { endOverBudget } from '../../runs/executions/reconcile/over-budget.ts';
 import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
 import { beginPush, endPush } from '../../runs/repositories/pushes/record.ts';
+import { noteRemovedMembers } from '../../runs/runs/model-in-use/note-removed.ts';
 import { type RunModels, readRunModels } from '../../runs/runs/model-in-use/read-run-models.ts';
 import { switchModel } from '../../runs/runs/model-in-use/switch-model.ts';
 import { readServerOfExecution } from '../../runs/runs/read/mcp-server.ts';
@@ -64,6 +65,11 @@ function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
       }
       case 'ended':
         return { ok: false, status: 401, message: 'the run of this sandbox has ended' };
+      case 'several_answers': {
+        const message =
+          'this run has a limit, so a request may ask for one answer only: leave out n, candidateCount and best_of';
+        return { ok: false, status: 400, message };
+      }
       case 'over': {
         const { code, message } = admission;
         await endOverBudget(deps.executionDeps, holder, { code, message });
@@ -144,8 +150,12 @@ async function readUsableModels({ db, models }: HealthDeps, holder: RunTokenHold
   return { ...run, otherIds: priced };
 }
 
+/** Names that a process remembers to have noted, so that most requests need no statement for them. */
+const maxNoted = 10_000;
+
 function routingOf(deps: HealthDeps): ModelRouting {
   const { db, log } = deps;
+  const noted = new Set<string>();
   const { worked, failed } = openModelHealth({
     begin: (provider, reason) => beginOutage(db, provider, reason),
     end: (outage) => endOutage(db, outage),
@@ -158,6 +168,13 @@ function routingOf(deps: HealthDeps): ModelRouting {
     worked,
     failed,
     switched: (change) => switchModel(db, change),
+    removed: async ({ runId, executionId, modelId }, names) => {
+      const isNew = names.filter((name) => !noted.has(`${runId} ${name}`));
+      if (isNew.length === 0) return;
+      await noteRemovedMembers(db, { runId, executionId, modelId, names: isNew });
+      if (noted.size > maxNoted) noted.clear();
+      for (const name of isNew) noted.add(`${runId} ${name}`);
+    },
   };
 }
 

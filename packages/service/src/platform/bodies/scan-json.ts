@@ -11,12 +11,14 @@ export interface JsonBounds {
   readonly maxValues: number;
   /** Levels of arrays and objects. */
   readonly maxDepth: number;
+  /** True: no object inside of the outermost one has two members of the same name, of which parsers would take different ones. */
+  readonly uniqueNames?: boolean;
 }
 
 /** `members`: the values of the outermost object by name; the last one of a repeated name. Undefined: the text is not an object. */
 export type ScannedJson =
   | { readonly kind: 'json'; readonly members: ReadonlyMap<string, Span> | undefined }
-  | { readonly kind: 'not_json' | 'too_many_values' | 'too_deep' };
+  | { readonly kind: 'not_json' | 'too_many_values' | 'too_deep' | 'repeated_name' };
 
 /** Bytes of one slice, between which other work runs: about 2 ms. */
 const sliceBytes = 256 * 1024;
@@ -56,11 +58,17 @@ export async function scanJson(text: Buffer, bounds: JsonBounds): Promise<Scanne
 }
 
 /** Makes a function that reads up to an offset and returns the result when there is one. */
-function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until: number) => ScannedJson | undefined {
+function makeScanner(
+  text: Buffer,
+  { maxValues, maxDepth, uniqueNames }: JsonBounds,
+): (until: number) => ScannedJson | undefined {
   const members = new Map<string, Span>();
   /** True: an object; false: an array. */
   const open: boolean[] = [];
+  /** Names of the open objects, each from its first member on. */
+  const names: (Set<string> | undefined)[] = [];
   let isObject = false;
+  let isRepeated = false;
   let expected: Expected = 'value';
   let at = 0;
   let values = 0;
@@ -79,6 +87,16 @@ function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until:
     expected = open.length === 0 ? 'nothing' : 'comma_or_end';
   };
 
+  const nameAt = (start: number): string => JSON.parse(text.toString('utf8', start, at)) as string;
+
+  const noteName = (name: string): void => {
+    const depth = open.length;
+    const known = names[depth] ?? new Set<string>();
+    names[depth] = known;
+    if (known.has(name)) isRepeated = true;
+    known.add(name);
+  };
+
   /** Continues a string, at most up to `until`. False: the string is not valid. */
   const readString = (until: number): boolean => {
     const end = Math.min(until, text.length);
@@ -89,7 +107,8 @@ function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until:
         inString = false;
         if (!isName) endValue();
         else {
-          if (open.length === 1) member = JSON.parse(text.toString('utf8', tokenStart, at)) as string;
+          if (open.length === 1) member = nameAt(tokenStart);
+          else if (uniqueNames) noteName(nameAt(tokenStart));
           expected = 'colon';
         }
         return true;
@@ -123,6 +142,7 @@ function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until:
     while (at < until) {
       if (inString) {
         if (!readString(until)) return { kind: 'not_json' };
+        if (isRepeated) return { kind: 'repeated_name' };
         if (inString && at >= text.length) return { kind: 'not_json' };
         continue;
       }
@@ -145,6 +165,7 @@ function makeScanner(text: Buffer, { maxValues, maxDepth }: JsonBounds): (until:
         (byte === arrayEnd && inObject === false && (expected === 'comma_or_end' || expected === 'value_or_end'))
       ) {
         at += 1;
+        names[open.length] = undefined;
         open.pop();
         endValue();
       } else if (byte === quote && (expected === 'name' || expected === 'name_or_end')) {

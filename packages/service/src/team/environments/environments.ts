@@ -183,6 +183,7 @@ function stateOf({
   variables,
   working_directory,
   network,
+  provider_tools,
 }: EnvironmentConfig): State {
   const allowedHosts = allowedHostsOf(network);
   const print = createHash('sha256')
@@ -196,6 +197,7 @@ function stateOf({
     github_repos: github_repos?.map(({ owner, repo }) => `${owner}/${repo}`),
     protected_branches,
     working_directory,
+    provider_tools,
     ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     variables: variables && Object.keys(variables),
     secrets: secrets?.map((secret) => secret.name),

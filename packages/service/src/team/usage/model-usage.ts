@@ -2,6 +2,7 @@ import type { RunActor } from '../access/actor.ts';
 import type { ModelTarget } from '../models/models.ts';
 import { type Cost, chargeOf, costOf, type TokenCounts, totalOf } from '../models/price.ts';
 import type { ProviderName } from '../models/providers.ts';
+import { costOfTools, type ToolCalls } from '../models/tool-prices.ts';
 
 /** The execution that a run token belongs to, and its run. */
 export interface RunTokenHolder {
@@ -29,22 +30,34 @@ export interface ModelUsage extends RunTokenHolder {
   /** US dollars; null: the price is not known. A request that was interrupted costs at least this. */
   readonly costUsd: number | null;
   readonly breakdown: Cost | null;
+  /** US dollars for the provider's own tools, a part of `costUsd`. */
+  readonly toolsUsd: number;
   /** Amount that counts against budgets, US dollars: the cost, or an upper bound where a part of it is not known. */
   readonly chargedUsd: number;
+  /** True: the provider answered, or was asked and had no time to: the request counts as a turn. */
+  readonly isAnswer: boolean;
   /** HTTP status that the sandbox received; 502 if the provider ended a stream early, 499 if the client did. */
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** Returns the usage of a request to `target` that used `tokens`. */
+/** What a request used. */
+export interface Used {
+  readonly tokens: TokenCounts;
+  readonly tools: ToolCalls;
+  readonly isAnswer: boolean;
+  readonly status: number;
+}
+
+/** Returns the usage of a request to `target`. */
 export function usageOf(
   holder: RunTokenHolder,
   target: ModelTarget,
   requestId: string,
-  tokens: TokenCounts,
-  status: number,
+  { tokens, tools, isAnswer, status }: Used,
   durationMs: number,
 ): ModelUsage {
+  const toolsUsd = costOfTools(target.provider, tools);
   const breakdown = costOf(tokens, target.price);
   return {
     runId: holder.runId,
@@ -60,9 +73,11 @@ export function usageOf(
     outputTokens: tokens.output,
     cacheReadTokens: tokens.cacheRead,
     cacheWriteTokens: tokens.cacheWrite,
-    costUsd: breakdown === null ? null : totalOf(breakdown),
+    costUsd: breakdown === null ? null : totalOf(breakdown) + toolsUsd,
     breakdown,
-    chargedUsd: chargeOf(tokens, target.price),
+    toolsUsd,
+    chargedUsd: chargeOf(tokens, target.price) + toolsUsd,
+    isAnswer,
     status,
     durationMs: Math.round(durationMs),
   };

@@ -10,8 +10,8 @@ const insertRequest = defineStatement({
     ), request AS (
       INSERT INTO model_requests
         (id, run_id, execution_id, model_id, provider, status, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-         input_cost_usd, output_cost_usd, cache_read_cost_usd, cache_write_cost_usd, duration_ms)
-      SELECT $1, run.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 FROM run
+         input_cost_usd, output_cost_usd, cache_read_cost_usd, cache_write_cost_usd, duration_ms, tools_cost_usd)
+      SELECT $1, run.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 FROM run
       ON CONFLICT (id) DO NOTHING RETURNING id
     )
     SELECT EXISTS (SELECT FROM run) AS is_run_there, EXISTS (SELECT FROM request) AS is_new`,
@@ -88,15 +88,15 @@ export async function recordUsageWithin(tx: Queryable, usage: ModelUsage): Promi
     cost?.cacheRead ?? null,
     cost?.cacheWrite ?? null,
     usage.durationMs,
+    usage.toolsUsd > 0 ? usage.toolsUsd : null,
   ]);
   // The team also pays for the request of a run that was deleted meanwhile.
   if (request?.is_new || !request?.is_run_there) {
-    const hasAnswer = tokens.some((count) => count > 0);
-    await tx.query(addToRuns, [[usage.runId, ...usage.ancestorIds], usage.chargedUsd, hasAnswer ? 1 : 0]);
+    await tx.query(addToRuns, [[usage.runId, ...usage.ancestorIds], usage.chargedUsd, usage.isAnswer ? 1 : 0]);
     await tx.query(addToTeam, [usage.teamId, usage.chargedUsd]);
     const { creator, executor } = usage;
     const who = [creator.kind, creator.uid, executor.kind, executor.uid];
-    await tx.query(addToDay, [usage.teamId, usage.modelId, ...who, ...tokens, usage.costUsd, hasAnswer]);
+    await tx.query(addToDay, [usage.teamId, usage.modelId, ...who, ...tokens, usage.costUsd, usage.isAnswer]);
   }
   await tx.query(closeRequest, [usage.requestId]);
 }

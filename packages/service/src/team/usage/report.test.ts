@@ -31,6 +31,8 @@ const usage = (changes: Partial<ModelUsage> = {}): ModelUsage => ({
   cacheWriteTokens: 7,
   costUsd: 0.1,
   breakdown: { input: 0.1, output: 0, cacheRead: 0, cacheWrite: 0 },
+  toolsUsd: 0,
+  isAnswer: true,
   chargedUsd: 0.1,
   status: 200,
   durationMs: 12,

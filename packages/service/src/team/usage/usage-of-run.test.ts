@@ -26,6 +26,8 @@ const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => 
   cacheWriteTokens: 7,
   costUsd: 0.001043,
   breakdown: { input: 0.0004, output: 0.0006, cacheRead: 0.000008, cacheWrite: 0.000035 },
+  toolsUsd: 0,
+  isAnswer: true,
   status: 200,
   durationMs: 12,
   ...changes,
@@ -84,4 +86,13 @@ it('counts a request without tokens as free where the price of its model is not 
 
 it('returns an empty map for no runs', async () => {
   expect(await usageOfRuns(database.db, [])).toEqual(new Map());
+});
+
+it("has the cost of the provider's own tools apart", async () => {
+  const run = await service.newRun();
+  await recordUsage(database.db, usage(run, { toolsUsd: 0.02, costUsd: 0.021043, chargedUsd: 0.021043 }));
+  expect((await usageOfRuns(database.db, [run])).get(run)).toMatchObject({
+    inference_cost_usd: 0.021043,
+    inference_cost_breakdown_usd: { provider_tools_cost_usd: 0.02 },
+  });
 });

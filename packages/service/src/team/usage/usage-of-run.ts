@@ -14,6 +14,7 @@ export interface RunUsage {
     readonly output_cost_usd: number;
     readonly input_cache_read_cost_usd: number;
     readonly input_cache_write_cost_usd: number;
+    readonly provider_tools_cost_usd?: number;
   };
 }
 
@@ -26,7 +27,8 @@ const sumRequests = defineStatement({
       coalesce(sum(input_cost_usd), 0) AS input,
       coalesce(sum(output_cost_usd), 0) AS output,
       coalesce(sum(cache_read_cost_usd), 0) AS cache_read,
-      coalesce(sum(cache_write_cost_usd), 0) AS cache_write
+      coalesce(sum(cache_write_cost_usd), 0) AS cache_write,
+      coalesce(sum(tools_cost_usd), 0) AS tools
     FROM model_requests WHERE run_id = ANY($1::uuid[]) GROUP BY run_id`,
   row: {
     run_id: uuid,
@@ -36,6 +38,7 @@ const sumRequests = defineStatement({
     output: numeric,
     cache_read: numeric,
     cache_write: numeric,
+    tools: numeric,
   },
 });
 
@@ -57,6 +60,7 @@ export async function usageOfRuns(database: Queryable, runIds: readonly string[]
       output_cost_usd: rounded(Number(row.output)),
       input_cache_read_cost_usd: rounded(Number(row.cache_read)),
       input_cache_write_cost_usd: rounded(Number(row.cache_write)),
+      ...(Number(row.tools) > 0 ? { provider_tools_cost_usd: rounded(Number(row.tools)) } : {}),
     };
     const usd = rounded(Object.values(parts).reduce((sum, part) => sum + part, 0));
     usage.set(row.run_id, {

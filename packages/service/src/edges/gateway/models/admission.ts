@@ -9,7 +9,7 @@ export type Admission =
   | { readonly ok: true }
   | {
       readonly ok: false;
-      readonly status: 401 | 403 | 429;
+      readonly status: 400 | 401 | 403 | 429;
       readonly message: string;
       readonly retryAfterSeconds?: number;
       /** Error code of a run that this refusal ends. */
@@ -26,6 +26,8 @@ export interface CheckedModelRequest {
   readonly bytes: number;
   /** Estimate of the tokens of the prompt from its text. */
   readonly promptTokens: number;
+  /** Number of answers that it asks for: `n`, `candidateCount`. */
+  readonly answers: number;
   /** Aborts when the client leaves or the service stops. */
   readonly signal: AbortSignal;
   /** Returns false where the run has ended since the request was checked. */

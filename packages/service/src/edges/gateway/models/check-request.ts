@@ -1,87 +1,74 @@
 import { isUtf8 } from 'node:buffer';
+import type { ProviderTool } from '@runyard/contract/provider-tools';
 import { type Span, scanJson } from '../../../platform/bodies/scan-json.ts';
 import type { ModelTarget } from '../../../team/models/models.ts';
-import type { Endpoint } from './endpoints.ts';
+import { type Endpoint, rulesOf } from './endpoints.ts';
+import { answersOf, dearer } from './requests/cost-members.ts';
+import { type Judgement, judgeContent, judgeMember, judgeTools, refusalOf } from './requests/judge.ts';
+import type { RequestRules } from './requests/rules.ts';
 import { member } from './usage/counts.ts';
 
 /** A request that may go to the provider, or a sentence that says why not. */
 export type CheckedRequest =
-  /** `body`: its bytes, in pieces. */
-  | { readonly ok: true; readonly body: readonly Buffer[] }
+  | {
+      readonly ok: true;
+      /** Its bytes, in pieces. */
+      readonly body: readonly Buffer[];
+      /** Members and tools that were removed, because the gateway does not know them. */
+      readonly removed: readonly string[];
+      /** What the provider may do for this request outside of the sandbox. */
+      readonly tools: ReadonlySet<ProviderTool>;
+      /** Number of answers that it asks for. */
+      readonly answers: number;
+    }
   | { readonly ok: false; readonly status: 400 | 403; readonly message: string };
 
 const refuse = (status: 400 | 403, message: string): CheckedRequest => ({ ok: false, status, message });
 
-/** Tiers that cost at most the standard rate, or what the operator has set at the provider (`auto`). */
-const cheapTiers = ['auto', 'default', 'standard', 'standard_only', 'flex', 'batch'];
-
-/** Finds the member of `body` that would cost more than the run's model at the standard rate, or that would hide its cost. */
-function dearer(body: unknown, providerModel: string): string | undefined {
-  for (const name of ['service_tier', 'serviceTier']) {
-    const tier = member(body, name);
-    if (typeof tier === 'string' && !cheapTiers.includes(tier.toLowerCase())) return `${name} ${JSON.stringify(tier)}`;
-  }
-  const speed = member(body, 'speed');
-  if (speed !== undefined && speed !== null && speed !== 'standard') return 'speed';
-  if (member(body, 'background') === true) return 'background';
-  const fallbacks = member(body, 'fallbacks');
-  if (fallbacks !== undefined && fallbacks !== null) return 'fallbacks';
-  const tools = member(body, 'tools');
-  for (const tool of Array.isArray(tools) ? tools : []) {
-    const model = member(tool, 'model');
-    if (model !== undefined && model !== providerModel) return 'a tool with another model';
-  }
-  return undefined;
-}
-
-/** Members that are read; all others are forwarded unchanged. */
-const readMembers: ReadonlySet<string> = new Set([
-  ...['model', 'service_tier', 'serviceTier', 'speed', 'background', 'fallbacks', 'tools', 'stream', 'stream_options'],
-]);
-/** Largest size of the members that are read together: the schemas of a few hundred tools. */
+/** Largest size of the members that are read together, messages excepted: the schemas of a few hundred tools. */
 const maxReadBytes = 4 * 1024 * 1024;
 const maxMembers = 1000;
 /** A tool's schema or an image has a few dozen levels; providers refuse deeper ones too. */
-const bounds = { maxValues: 300_000, maxDepth: 100 } as const;
+const bounds = { maxValues: 300_000, maxDepth: 100, uniqueNames: true } as const;
 
 const faults = {
   not_json: 'the body is not JSON',
   too_many_values: `the body holds more than ${bounds.maxValues} values`,
   too_deep: `the body nests deeper than ${bounds.maxDepth} levels`,
+  repeated_name: 'an object in the body has two members of the same name',
 } as const;
 
-/** Returns the members of the body by name, and the values of those that are read; or a sentence that says why they cannot be read. */
-async function openBody(
-  bytes: Buffer,
-): Promise<{ readonly values: Record<string, unknown>; readonly members: ReadonlyMap<string, Span> } | string> {
+interface OpenBody {
+  readonly members: ReadonlyMap<string, Span>;
+  /** All members except messages. */
+  readonly values: Record<string, unknown>;
+}
+
+const valueAt = (bytes: Buffer, { start, end }: Span): unknown => JSON.parse(bytes.toString('utf8', start, end));
+
+/** Returns the members of the body by name, and their values without those of messages; or a sentence that says why they cannot be read. */
+async function openBody(bytes: Buffer, { content }: RequestRules): Promise<OpenBody | string> {
   if (!isUtf8(bytes)) return faults.not_json;
   const scanned = await scanJson(bytes, bounds);
   if (scanned.kind !== 'json') return faults[scanned.kind];
   const { members } = scanned;
   if (members === undefined) return 'the body is not a JSON object';
   if (members.size > maxMembers) return `the body has more than ${maxMembers} members`;
-  const read = [...members].filter(([name]) => readMembers.has(name));
+  const read = [...members].filter(([name]) => !content.has(name));
   if (read.reduce((sum, [, { start, end }]) => sum + end - start, 0) > maxReadBytes)
-    return `the tools of the request are larger than ${maxReadBytes / 1024 / 1024} MB`;
-  const values = Object.fromEntries(
-    read.map(([name, { start, end }]) => [name, JSON.parse(bytes.toString('utf8', start, end)) as unknown]),
-  );
-  return { values, members };
+    return `the members of the request other than its messages are larger than ${maxReadBytes / 1024 / 1024} MB`;
+  return { members, values: Object.fromEntries(read.map(([name, span]) => [name, valueAt(bytes, span)])) };
 }
 
-/** Returns the body for the provider: the members that were read are written again, once; the rest is the sender's bytes. */
-function writeBody(
-  bytes: Buffer,
-  members: ReadonlyMap<string, Span>,
-  values: Readonly<Record<string, unknown>>,
-): Buffer[] {
+/** Returns the body for the provider: the messages are the sender's bytes, the rest is written again, each member once. */
+function writeBody(bytes: Buffer, { members, values }: OpenBody, { content }: RequestRules): Buffer[] {
   const parts: Buffer[] = [];
   let text = '{';
   const write = (name: string): void => {
     text += `${text === '{' && parts.length === 0 ? '' : ','}${JSON.stringify(name)}:`;
   };
   for (const [name, { start, end }] of members) {
-    if (Object.hasOwn(values, name)) continue;
+    if (!content.has(name)) continue;
     write(name);
     parts.push(Buffer.from(text), bytes.subarray(start, end));
     text = '';
@@ -93,20 +80,52 @@ function writeBody(
   return [...parts, Buffer.from(`${text}}`)];
 }
 
+/** Judges all parts of the body, and removes from its values those that the rules do not know. Returns the names of these. */
+function judgeBody(judgement: Judgement, rules: RequestRules, bytes: Buffer, { members, values }: OpenBody): string[] {
+  const removed: string[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    if (rules.members.has(name)) continue;
+    const stays = judgeMember(judgement, rules, name, value);
+    if (stays === true) continue;
+    delete values[name];
+    if (stays === 'unknown') removed.push(name);
+  }
+  const { tools } = values;
+  if (tools !== undefined && tools !== null) {
+    const judged = judgeTools(judgement, rules, Array.isArray(tools) ? tools : [tools]);
+    if (judged.removed.length > 0) values.tools = judged.kept;
+    if (judged.kept.length === 0 && judged.removed.length > 0) delete values.tools;
+    removed.push(...judged.removed);
+  }
+  for (const [name, span] of members)
+    if (rules.content.has(name)) judgeContent(judgement, rules, valueAt(bytes, span), name);
+  return removed;
+}
+
+/** Models and provider tools that a request may use. */
+export interface RequestRights {
+  /** Names of the model; the first is the one that messages name. Default: that of the target. */
+  readonly names?: readonly string[];
+  /** Default: none. */
+  readonly providerTools?: readonly ProviderTool[];
+}
+
 /**
- * Checks a request without parsing its values, of which there may be millions, and writes it again, so that the provider gets what was
- * checked even if it treats repeated members differently. Only the models of `names` are accepted, by default that of `target`, and the
- * request is written for `target`. Streams of chat completions are changed to report their usage.
+ * Checks a request and writes it again, so that the provider gets what was checked even if it treats repeated members differently. Members
+ * and tools that the protocol's rules do not know are removed; what the provider would do outside of the sandbox is refused unless
+ * `providerTools` has it. The request is written for `target`. Streams of chat completions are changed to report their usage, and answers
+ * of OpenAI are not stored.
  */
 export async function checkRequest(
   endpoint: Exclude<Endpoint, { kind: 'models' }>,
   target: ModelTarget,
   bytes: Buffer,
-  names: readonly string[] = [target.providerModel],
+  { names = [target.providerModel], providerTools = [] }: RequestRights = {},
 ): Promise<CheckedRequest> {
-  const opened = await openBody(bytes);
+  const rules = rulesOf(endpoint);
+  const opened = await openBody(bytes, rules);
   if (typeof opened === 'string') return refuse(400, opened);
-  const { members, values } = opened;
+  const { values } = opened;
   const named = member(values, 'model');
   if (endpoint.model === undefined && typeof named !== 'string') return refuse(400, 'the body names no model');
   const wanted = endpoint.model ?? String(named);
@@ -118,15 +137,22 @@ export async function checkRequest(
       `this run uses the model ${names[0] ?? target.providerModel} and may not use ${other}; create a run with config.model_id to use another one`,
     );
   }
-  const found = dearer(values, wanted);
-  if (found !== undefined)
-    return refuse(403, `${found} is not available to runs: it would cost more than the model of the run`);
-  if (endpoint.path === '/chat/completions' && member(values, 'stream') === true) {
+  const never = dearer(values, wanted);
+  const judgement: Judgement = { uses: [], ...(never === undefined ? {} : { never }) };
+  const removed = judgeBody(judgement, rules, bytes, opened);
+  const refusal = refusalOf(judgement, providerTools);
+  if (refusal !== undefined) return refuse(403, refusal);
+  const answers = answersOf(values);
+  if (answers === undefined)
+    return refuse(400, 'the number of answers (n, candidateCount, best_of) must be a number from 1');
+  if (endpoint.protocol === 'openai-chat' && member(values, 'stream') === true) {
     const options = member(values, 'stream_options');
     const given = typeof options === 'object' && options !== null ? options : {};
     values.stream_options = { ...given, include_usage: true };
   }
+  if (endpoint.protocol === 'openai-responses' && !providerTools.includes('stored_content')) values.store = false;
   if (named !== undefined)
     values.model = endpoint.model === undefined ? target.providerModel : `models/${target.providerModel}`;
-  return { ok: true, body: writeBody(bytes, members, values) };
+  const tools = new Set(judgement.uses.map(({ tool }) => tool));
+  return { ok: true, body: writeBody(bytes, opened, rules), removed, tools, answers };
 }

@@ -1,9 +1,24 @@
 import { type ProviderName, providerKinds } from '../../../team/models/providers.ts';
+import { anthropicRules } from './requests/anthropic.ts';
+import { googleRules } from './requests/google.ts';
+import { openAiChatRules } from './requests/openai-chat.ts';
+import { openAiResponsesRules } from './requests/openai-responses.ts';
+import type { RequestRules } from './requests/rules.ts';
 import { anthropicUsage } from './usage/anthropic.ts';
 import type { UsageReader } from './usage/counts.ts';
 import { googleUsage } from './usage/google.ts';
 import { openAiChatUsage } from './usage/openai-chat.ts';
 import { openAiResponsesUsage } from './usage/openai-responses.ts';
+
+/** The form of requests and answers. */
+export type Protocol = 'anthropic' | 'openai-chat' | 'openai-responses' | 'google';
+
+const protocols: Readonly<Record<Protocol, { readonly rules: RequestRules; readonly usage: UsageReader }>> = {
+  anthropic: { rules: anthropicRules, usage: anthropicUsage },
+  'openai-chat': { rules: openAiChatRules, usage: openAiChatUsage },
+  'openai-responses': { rules: openAiResponsesRules, usage: openAiResponsesUsage },
+  google: { rules: googleRules, usage: googleUsage },
+};
 
 /**
  * An endpoint of a provider that a sandbox may reach. The gateway itself answers `models`. `model`: the model in the path; absent:
@@ -11,28 +26,40 @@ import { openAiResponsesUsage } from './usage/openai-responses.ts';
  */
 export type Endpoint =
   | { readonly kind: 'models' }
-  | { readonly kind: 'generate'; readonly path: string; readonly reader: UsageReader; readonly model?: string }
-  /** Counts tokens: free of charge, not recorded. */
-  | { readonly kind: 'count'; readonly path: string; readonly model?: string };
+  | {
+      /** `count` counts tokens: free of charge, not recorded. */
+      readonly kind: 'generate' | 'count';
+      readonly path: string;
+      readonly protocol: Protocol;
+      readonly model?: string;
+    };
 
-const generate = (path: string, reader: UsageReader): Endpoint => ({ kind: 'generate', path, reader });
+type Served = Exclude<Endpoint, { kind: 'models' }>;
+
+/** Returns the rules by which requests to an endpoint are checked. */
+export const rulesOf = ({ protocol }: Served): RequestRules => protocols[protocol].rules;
+
+/** Returns the reader of the usage in answers of an endpoint. */
+export const usageReaderOf = ({ protocol }: Served): UsageReader => protocols[protocol].usage;
+
+const generate = (path: string, protocol: Protocol): Endpoint => ({ kind: 'generate', path, protocol });
 
 /** Endpoints that sandboxes may reach. All others do not exist for a sandbox: no files, no batches, no stored answers of other runs. */
 const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> = {
   anthropic: {
-    'POST /messages': generate('/messages', anthropicUsage),
-    'POST /messages/count_tokens': { kind: 'count', path: '/messages/count_tokens' },
+    'POST /messages': generate('/messages', 'anthropic'),
+    'POST /messages/count_tokens': { kind: 'count', path: '/messages/count_tokens', protocol: 'anthropic' },
     'GET /models': { kind: 'models' },
   },
   openai: {
-    'POST /responses': generate('/responses', openAiResponsesUsage),
-    'POST /chat/completions': generate('/chat/completions', openAiChatUsage),
+    'POST /responses': generate('/responses', 'openai-responses'),
+    'POST /chat/completions': generate('/chat/completions', 'openai-chat'),
     'GET /models': { kind: 'models' },
   },
   google: { 'GET /models': { kind: 'models' } },
   local: {
-    'POST /responses': generate('/responses', openAiResponsesUsage),
-    'POST /chat/completions': generate('/chat/completions', openAiChatUsage),
+    'POST /responses': generate('/responses', 'openai-responses'),
+    'POST /chat/completions': generate('/chat/completions', 'openai-chat'),
     'GET /models': { kind: 'models' },
   },
 };
@@ -49,7 +76,5 @@ export function endpointOf(provider: ProviderName, method: string, path: string)
   const [, model, action] = (provider === 'google' && method === 'POST' && googlePath.exec(below)) || [];
   if (model === undefined || action === undefined) return undefined;
   const upstreamPath = `/models/${model}:${action}`;
-  return action === 'countTokens'
-    ? { kind: 'count', path: upstreamPath, model }
-    : { kind: 'generate', path: upstreamPath, reader: googleUsage, model };
+  return { kind: action === 'countTokens' ? 'count' : 'generate', path: upstreamPath, protocol: 'google', model };
 }

@@ -1,19 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import type { ProviderTool } from '@runyard/contract/provider-tools';
 import type { ModelTarget } from '../../../team/models/models.ts';
-import type { TokenCounts } from '../../../team/models/price.ts';
 import { endpointOf, type ProviderName, providerKinds } from '../../../team/models/providers.ts';
+import type { Used } from '../../../team/usage/model-usage.ts';
 import { decoded } from '../decoded.ts';
 import { headersDownwards, headersUpwards, queryUpwards } from '../headers.ts';
 import { credentialHeaders } from './credentials.ts';
-import type { Endpoint } from './endpoints.ts';
+import { type Endpoint, usageReaderOf } from './endpoints.ts';
 import { hasFirstByte } from './first-byte.ts';
-import { passOn, readUpTo } from './pass-on.ts';
+import { type PassedOn, passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
 import type { UpstreamResult, Upstreams } from './upstream.ts';
 import { usedAtLeast } from './usage/at-least.ts';
 import { noTokens } from './usage/counts.ts';
 import { openMeter } from './usage/meter.ts';
+import { countTools } from './usage/tool-calls.ts';
 
 /** A checked request on its way to the provider. */
 export interface Exchange {
@@ -24,6 +26,8 @@ export interface Exchange {
   readonly body: SentBody;
   /** Estimate from the text of the request. */
   readonly promptTokens: number;
+  /** What the provider may do for it outside of the sandbox. */
+  readonly tools: ReadonlySet<ProviderTool>;
   /** True: another model can take the request, so a failure of the provider is returned instead of answered. */
   readonly mayMove?: boolean;
   /** Headers that every answer of the service has. */
@@ -40,9 +44,7 @@ export interface SentBody {
 }
 
 /** The result: the status that the client got (499 client gone, 502 cut in mid-stream), and the usage. */
-export interface ExchangeResult {
-  readonly status: number;
-  readonly tokens: TokenCounts;
+export interface ExchangeResult extends Used {
   /** For the log of the operator; without credentials and content. */
   readonly fault?: string;
   /** Whether the provider works, as far as this exchange shows. Absent: it shows nothing, for example an error of the caller. */
@@ -59,6 +61,9 @@ const maxErrorBytes = 256 * 1024;
 
 /** The gateway has tried long enough. Clients of the providers must not try again, and our own agent names the reason. */
 const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
+
+/** Usage of a request without an answer. */
+const nothing = { tokens: noTokens, tools: {}, isAnswer: false } as const;
 
 /** Sends the request with the real credential and forwards the answer. Never throws; the answer is complete when it returns. */
 export async function exchange(
@@ -98,11 +103,15 @@ export async function exchange(
     }
     letGo(sent.body);
     if (result.kind !== 'answer') {
-      if (gone.signal.aborted) return { status: 499, tokens: noTokens };
+      if (gone.signal.aborted) {
+        // The provider has the request, and bills what it read of it. A turn that is given up early is a turn.
+        const isSent = result.isSent && endpoint.kind === 'generate';
+        return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };
+      }
       const health = result.kind === 'unreachable' ? result.kind : 'fails';
       if (result.kind === 'failed') answer(result.status, `the model provider ${result.message}`);
       else answer(result.status, `the model provider at ${endpointOf(upstream)} ${result.message}`, unreachableHeaders);
-      return { status: result.status, tokens: noTokens, fault: result.message, health };
+      return { ...nothing, status: result.status, fault: result.message, health };
     }
     const { response } = result;
     const status = response.statusCode ?? 502;
@@ -117,29 +126,41 @@ export async function exchange(
           .end(refused.body);
       }
       const health = status >= 500 ? { health: 'fails' as const } : {};
-      return { status: refused.status, tokens: noTokens, fault: `the provider answered ${status}`, ...health };
+      return { ...nothing, status: refused.status, fault: `the provider answered ${status}`, ...health };
     }
     // From here on the answer is read to its end, even if the client has disconnected.
     client.off('close', leave);
+    const counter = sent.tools.size > 0 ? countTools(endpoint.protocol, sent.tools) : undefined;
     const meter =
-      endpoint.kind === 'generate' ? openMeter(endpoint.reader, response.headers['content-type']) : undefined;
+      endpoint.kind === 'generate'
+        ? openMeter(usageReaderOf(endpoint), response.headers['content-type'], counter)
+        : undefined;
     client.writeHead(status, { ...sent.ownHeaders, ...headersDownwards(response.headers, coded.changed) });
     // The client gets the headers before the first piece of the answer.
     client.flushHeaders();
     const how = await passOn(response, coded.body, client, upstreams.timeouts, (bytes) => meter?.push(bytes));
-    const tokens = meter?.counts() ?? noTokens;
-    switch (how) {
-      case 'complete':
-        return { status, tokens, health: 'works' };
-      case 'cut':
-        return { status: 502, tokens, fault: 'the provider broke off', health: 'fails' };
-      case 'aborted':
-        return { status: 499, tokens: meter ? usedAtLeast(tokens, sent.promptTokens, meter.passedTokens()) : tokens };
-    }
+    if (meter === undefined) return { ...nothing, ...endOf(how, status) };
+    const tokens = usedAtLeast(meter.counts(), how === 'complete', sent.promptTokens, meter.passedTokens());
+    return { tokens, tools: counter?.calls() ?? {}, isAnswer: true, ...endOf(how, status) };
   } finally {
     client.off('close', leave);
   }
 }
+
+/** Returns status and health by the end of a forwarded answer. */
+function endOf(how: PassedOn, status: number): Pick<ExchangeResult, 'status' | 'fault' | 'health'> {
+  switch (how) {
+    case 'complete':
+      return { status, health: 'works' };
+    case 'cut':
+      return { status: 502, fault: 'the provider broke off', health: 'fails' };
+    case 'aborted':
+      return { status: 499 };
+  }
+}
+
+/** Returns the usage of a request that the provider got and that has no answer. */
+const promptOnly = ({ promptTokens }: Exchange): Used['tokens'] => ({ ...noTokens, input: promptTokens });
 
 /** Answers with an error of the gateway, unless the client has disconnected. */
 export function answerError(
@@ -166,8 +187,8 @@ export function letGo(body: SentBody): void {
 /** Returns the result of a request that another model can take: the provider failed before the first byte of an answer. Else null. */
 async function openFault(result: UpstreamResult, silenceMs: number): Promise<ExchangeResult | null> {
   const fault = (status: number, reason: string, health: 'unreachable' | 'fails'): ExchangeResult => ({
+    ...nothing,
     status,
-    tokens: noTokens,
     fault: reason,
     health,
     isOpen: true,

@@ -33,19 +33,21 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     const usage = await gateway.usage(1);
     expect(usage.status).toBe(502);
     if (protocol.name === 'anthropic')
-      expect(usage).toMatchObject({ inputTokens: 100, cacheReadTokens: 40, cacheWriteTokens: 7, outputTokens: 1 });
+      expect(usage).toMatchObject({ inputTokens: 100, cacheReadTokens: 40, cacheWriteTokens: 7, outputTokens: 3 });
     if (protocol.name === 'google')
       expect(usage).toMatchObject({ inputTokens: 107, cacheReadTokens: 40, outputTokens: 5 });
   });
 
-  it('aborts the request to the provider when the client closes its connection before the answer', async () => {
+  it('aborts the request to the provider when the client closes its connection before the answer, and counts the prompt', async () => {
     gateway.fake.misbehave({ kind: 'silent' });
     const { request, response } = send(gateway, protocol);
     response.catch(() => {});
     const upstream = await gateway.fake.request(1);
     request.destroy();
     expect(await upstream.end).toBe('client_gone');
-    expect(await gateway.usage(1)).toMatchObject({ status: 499, inputTokens: 0 });
+    const usage = await gateway.usage(1);
+    expect(usage).toMatchObject({ status: 499, outputTokens: 0, isAnswer: true });
+    expect(usage.inputTokens).toBeGreaterThan(10);
   });
 
   it('forwards slow streams, garbage and error events unchanged', async () => {

@@ -24,11 +24,12 @@ async function open(
   gateway = await startTestGateway({
     ...options,
     routing: {
-      read: async () => ({ otherIds, choices: { ...noChoices, ...more } }),
+      read: async () => ({ otherIds, choices: { ...noChoices, ...more }, providerTools: [] }),
       worked: (provider: ProviderName, outage: Outage | undefined) =>
         void health.push(`${provider} works${outage ? ' again' : ''}`),
       failed: (provider: ProviderName) => void health.push(`${provider} fails`),
       switched: async (change) => void switches.push(change),
+      removed: async () => undefined,
     },
   });
 }

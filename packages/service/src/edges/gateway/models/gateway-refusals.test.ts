@@ -49,18 +49,6 @@ describe.each(protocols)('the model gateway for $name', (protocol) => {
     expect(gateway.fake.requests).toHaveLength(0);
   });
 
-  it.each([
-    ['priority', { service_tier: 'priority' }],
-    ['fast mode', { speed: 'fast' }],
-    ['fallback models', { fallbacks: [{ model: 'dearer-model' }] }],
-    ['answers in the background', { background: true }],
-    ['tools with another model', { tools: [{ type: 'advisor', name: 'advisor', model: 'dearer-model' }] }],
-  ])('refuses %s', async (_name, members) => {
-    const { status } = await all(await send(gateway, protocol, { body: { ...protocol.body, ...members } }).response);
-    expect(status).toBe(403);
-    expect(gateway.fake.requests).toHaveLength(0);
-  });
-
   it('answers 413 for a body over 16 MB', async () => {
     const body = Buffer.alloc(16 * 1024 * 1024 + 1, 0x20);
     const { status, text } = await all(await send(gateway, protocol, { body }).response);

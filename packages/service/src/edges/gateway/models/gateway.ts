@@ -184,8 +184,10 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       }
       const { names, targets } = candidates;
       const first = targets[0] ?? candidates.told;
-      const checked = await checkRequest(endpoint, first, received.bytes, names);
+      const { providerTools } = run;
+      const checked = await checkRequest(endpoint, first, received.bytes, { names, providerTools });
       if (!checked.ok) return refuseRun(reply, holder, checked.status, checked.message);
+      if (checked.removed.length > 0) await deps.routing?.removed(holder, checked.removed);
       const promptTokens = endpoint.kind === 'generate' ? await estimateTokens(checked.body) : 0;
       // The execution may have ended or been assigned to another worker while the body arrived.
       if ((await deps.authenticateRunToken(token)) === null) return refuse(reply, 401, tokenNeeded);
@@ -198,6 +200,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
           target,
           bytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
           promptTokens,
+          answers: checked.answers,
           signal: AbortSignal.any([gone, inFlight.signal]),
           isAtWork: async () => (await deps.authenticateRunToken(token)) !== null,
         });
@@ -222,6 +225,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
         query,
         body,
         promptTokens,
+        tools: checked.tools,
         ownHeaders,
       };
       const work = routeRequest(

@@ -1,5 +1,6 @@
 /** Sends a request of a run to its model, and in an outage to the next model that the run allows. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ProviderTool } from '@runyard/contract/provider-tools';
 import type { RunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
 import type { ModelSwitch } from '../../../runs/runs/model-in-use/switch-model.ts';
 import { type Outage, outageOf } from '../../../team/models/choices.ts';
@@ -20,6 +21,8 @@ export interface ModelRouting {
   worked(provider: ProviderName, outage: Outage | undefined): void;
   failed(provider: ProviderName, runId: string, reason: string): void;
   switched(change: ModelSwitch): Promise<void>;
+  /** Parts of a request were removed, because the gateway does not know them. */
+  removed(holder: RunTokenHolder, names: readonly string[]): Promise<void>;
 }
 
 interface RouteDeps {
@@ -49,6 +52,8 @@ export interface RoutedRequest {
   readonly body: SentBody;
   /** Estimate from the text of the request. */
   readonly promptTokens: number;
+  /** What the provider may do for it outside of the sandbox. */
+  readonly tools: ReadonlySet<ProviderTool>;
   readonly ownHeaders: Readonly<Record<string, string>>;
 }
 
@@ -66,7 +71,10 @@ export async function routeRequest(
     const endpoint = endpointFor(sent.endpoint, target);
     if (index > 0) {
       if (!body.original) throw new Error('the request was let go before its answer');
-      const checked = await checkRequest(sent.endpoint, target, body.original, sent.names);
+      const checked = await checkRequest(sent.endpoint, target, body.original, {
+        names: sent.names,
+        providerTools: sent.run.providerTools,
+      });
       if (!checked.ok) throw new Error(`the request cannot be written for ${target.id}: ${checked.message}`);
       const admission = await sent.admit(target, checked.body);
       if (!admission.ok) {
@@ -80,10 +88,10 @@ export async function routeRequest(
     }
     const mayMove = index < targets.length - 1;
     const started = performance.now();
-    const { request, query, promptTokens, ownHeaders } = sent;
+    const { request, query, promptTokens, tools, ownHeaders } = sent;
     const result = await exchange(
       deps.upstreams,
-      { endpoint, target, request, query, body, promptTokens, ownHeaders, mayMove },
+      { endpoint, target, request, query, body, promptTokens, tools, ownHeaders, mayMove },
       client,
       signal,
     );
@@ -107,7 +115,7 @@ async function account(
   result: ExchangeResult,
   ms: number,
 ): Promise<void> {
-  const usage = usageOf(holder, target, requestId, result.tokens, result.status, ms);
+  const usage = usageOf(holder, target, requestId, result, ms);
   const fields = {
     request_id: requestId,
     run_id: holder.runId,

@@ -36,7 +36,13 @@ export interface UpstreamRequest {
  */
 export type UpstreamResult =
   | { readonly kind: 'answer'; readonly response: IncomingMessage; readonly request: ClientRequest }
-  | { readonly kind: 'failed' | 'unreachable'; readonly status: 502 | 504; readonly message: string };
+  | {
+      readonly kind: 'failed' | 'unreachable';
+      readonly status: 502 | 504;
+      readonly message: string;
+      /** True: the connection was open, so the provider may have the request. */
+      readonly isSent: boolean;
+    };
 
 /** If a connection breaks off this soon after it was opened, it did not reach a provider. */
 const atOnceMs = 1_000;
@@ -114,7 +120,7 @@ export function openUpstreams(
         const leftMs = reachMs - (performance.now() - started);
         const tried = await attempt(sent, signal, reuse, Math.max(1, Math.min(timeouts.connectMs, leftMs)));
         if ('stale' in tried) {
-          if (!reuse) return { kind: 'failed', status: 502, message: 'closed the connection' };
+          if (!reuse) return { kind: 'failed', status: 502, message: 'closed the connection', isSent: true };
           reuse = false;
           continue;
         }
@@ -137,12 +143,13 @@ export function openUpstreams(
 
 function unreachable(error: NodeJS.ErrnoException): UpstreamResult {
   if (error instanceof UpstreamTimeout)
-    return { kind: 'unreachable', status: 504, message: 'cannot be reached: no connection in time' };
-  return { kind: 'unreachable', status: 502, message: `cannot be reached${connectionReason(error)}` };
+    return { kind: 'unreachable', status: 504, message: 'cannot be reached: no connection in time', isSent: false };
+  return { kind: 'unreachable', status: 502, message: `cannot be reached${connectionReason(error)}`, isSent: false };
 }
 
 function broken(error: NodeJS.ErrnoException, connectedAt: number): UpstreamResult {
-  if (error instanceof UpstreamTimeout) return { kind: 'failed', status: 504, message: 'did not answer in time' };
+  if (error instanceof UpstreamTimeout)
+    return { kind: 'failed', status: 504, message: 'did not answer in time', isSent: true };
   const kind = performance.now() - connectedAt < atOnceMs ? 'unreachable' : 'failed';
-  return { kind, status: 502, message: `broke the connection off${connectionReason(error)}` };
+  return { kind, status: 502, message: `broke the connection off${connectionReason(error)}`, isSent: true };
 }

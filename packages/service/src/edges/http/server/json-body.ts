@@ -96,6 +96,7 @@ async function parseCounted(body: Buffer, maxValues: number): Promise<unknown> {
       throw invalid([{ path: '', message: `must not hold more than ${maxValues} values` }]);
     case 'too_deep':
       throw invalid([{ path: '', message: `must not nest deeper than ${maxDepth} levels` }]);
+    case 'repeated_name':
     case 'not_json':
       if (body.length <= maxExplainedBytes) parseText(body);
       throw notJson('');

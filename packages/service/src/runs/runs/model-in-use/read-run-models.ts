@@ -1,5 +1,7 @@
+import type { ProviderTool } from '@runyard/contract/provider-tools';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text } from '../../../platform/store/database/statement.ts';
+import { mayUse } from '../../../team/environments/may-use.ts';
 import { type ModelChoices, noChoices } from '../../../team/models/choices.ts';
 import { readModelChoices } from '../../../team/models/team-models.ts';
 
@@ -8,18 +10,28 @@ export interface RunModels {
   /** The model that it was created with, then the fallbacks. */
   readonly otherIds: readonly string[];
   readonly choices: ModelChoices;
+  /** What the environment allows the provider to do outside of the sandbox. */
+  readonly providerTools: readonly ProviderTool[];
 }
 
 /** Models of a run that may use one model only. */
-export const oneModel: RunModels = { otherIds: [], choices: noChoices };
+export const oneModel: RunModels = { otherIds: [], choices: noChoices, providerTools: [] };
 
 const readModels = defineStatement({
   name: 'read_models_of_run',
-  text: `SELECT wanted_model_id, config->'model_fallbacks' AS fallbacks FROM runs WHERE id = $1`,
-  row: { wanted_model_id: nullable(text()), fallbacks: nullable(json<readonly string[]>()) },
+  text: `
+    SELECT r.wanted_model_id, r.config->'model_fallbacks' AS fallbacks,
+      CASE WHEN jsonb_typeof(env.config->'provider_tools') = 'array' THEN env.config->'provider_tools' END AS provider_tools
+    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    WHERE r.id = $1`,
+  row: {
+    wanted_model_id: nullable(text()),
+    fallbacks: nullable(json<readonly string[]>()),
+    provider_tools: nullable(json<readonly ProviderTool[]>()),
+  },
 });
 
-/** Reads the models of a run. */
+/** Reads the models of a run, and what they may do. */
 export async function readRunModels(
   db: Queryable,
   { runId, teamId }: { readonly runId: string; readonly teamId: string },
@@ -27,5 +39,6 @@ export async function readRunModels(
   const [[run], choices] = await Promise.all([db.query(readModels, [runId]), readModelChoices(db, teamId)]);
   const wanted = run?.wanted_model_id ?? null;
   const fallbackIds = run?.fallbacks ?? choices.fallbackIds;
-  return { otherIds: [...(wanted === null ? [] : [wanted]), ...fallbackIds], choices };
+  const otherIds = [...(wanted === null ? [] : [wanted]), ...fallbackIds];
+  return { otherIds, choices, providerTools: run?.provider_tools ?? [] };
 }

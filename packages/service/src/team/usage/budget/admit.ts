@@ -17,6 +17,8 @@ export interface BudgetedRequest {
   readonly bytes: number;
   /** Estimate of the tokens of the prompt from its text. */
   readonly promptTokens: number;
+  /** Number of answers that it asks for. */
+  readonly answers: number;
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
   /** Returns false if the run has ended since the request came. */
@@ -30,6 +32,8 @@ export interface BudgetedRequest {
 export type BudgetAdmission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'over'; readonly code: ErrorCode; readonly message: string }
+  /** The request asks for several answers, of which each costs as much as one, and a limit holds. */
+  | { readonly kind: 'several_answers' }
   | { readonly kind: 'busy' }
   | { readonly kind: 'ended' };
 
@@ -96,6 +100,7 @@ export async function admitToBudgets(
   const giveUpAt = performance.now() + (deps.patienceMs ?? 120_000);
   for (;;) {
     const decision = await tryAdmit(deps, holder, request);
+    if (decision.kind === 'several_answers') return decision;
     if (decision.kind === 'admit') return { kind: 'admitted' };
     const refusal = refusalOf(decision, holder, request.target);
     if (refusal) return refusal;
@@ -119,10 +124,11 @@ const storable = ({ runId, executionId, teamId, modelId, ancestorIds, creator, e
 async function tryAdmit(
   { db, serviceInstanceId }: AdmissionDeps,
   holder: RunTokenHolder,
-  { requestId, target, bytes, promptTokens }: BudgetedRequest,
-): Promise<BudgetDecision> {
+  { requestId, target, bytes, promptTokens, answers }: BudgetedRequest,
+): Promise<BudgetDecision | { readonly kind: 'several_answers' }> {
   const limits = await readLimits(db, holder);
   if (!limits) return { kind: 'admit' };
+  if (answers > 1) return { kind: 'several_answers' };
   const { price } = target;
   // A token has at least one byte.
   const prompt = Math.min(bytes, mostPromptTokens);

@@ -63,7 +63,9 @@ async function recordLostRequest(db: Database, alive: readonly string[]): Promis
       cacheWriteTokens: 0,
       costUsd: known.chargedUsd,
       breakdown: { input: known.chargedUsd, output: 0, cacheRead: 0, cacheWrite: 0 },
+      toolsUsd: 0,
       chargedUsd: known.chargedUsd,
+      isAnswer: true,
       status: 502,
       durationMs: 0,
     });

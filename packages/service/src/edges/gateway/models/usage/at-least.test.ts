@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { turnsDuring } from '../../../../../test/turns.ts';
-import { estimateTokens } from './at-least.ts';
+import { estimateTokens, usedAtLeast } from './at-least.ts';
+import { noTokens } from './counts.ts';
 
 const estimate = (...parts: string[]) => estimateTokens(parts.map((part) => Buffer.from(part)));
 
@@ -25,5 +26,20 @@ describe('the estimate of a prompt', () => {
     const estimated = estimate(text);
     expect(await turnsDuring(estimated)).toBeGreaterThan(text.length / 1024 / 1024);
     expect(await estimated).toBe(text.length / 4);
+  });
+});
+
+describe('the usage of an answer', () => {
+  const passed = { least: 3, estimate: 50 };
+  const told = { ...noTokens, input: 100, output: 1 };
+  test.each([
+    ['complete and told', told, true, told],
+    ['complete and not told', noTokens, true, { ...noTokens, input: 20, output: 50 }],
+    ['complete and told as zero', { ...noTokens }, true, { ...noTokens, input: 20, output: 50 }],
+    ['complete without words', { ...noTokens, input: 100 }, true, { ...noTokens, input: 100 }],
+    ['cut and told up to its beginning', told, false, { ...told, output: 3 }],
+    ['cut and not told', noTokens, false, { ...noTokens, input: 20, output: 50 }],
+  ])('that is %s', (_, counts, isComplete, used) => {
+    expect(usedAtLeast(counts, isComplete, 20, passed)).toEqual(used);
   });
 });

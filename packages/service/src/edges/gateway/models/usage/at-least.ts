@@ -48,12 +48,24 @@ export async function estimateTokens(request: readonly Buffer[]): Promise<number
   return Math.ceil((text + (word > longestWord ? 0 : word)) / bytesPerToken);
 }
 
+/** Tokens of an answer by its bytes. `least`: it has no fewer. */
+export interface PassedTokens {
+  readonly least: number;
+  readonly estimate: number;
+}
+
 /**
- * Returns `told`, with estimates for the counts that are missing because the answer broke off: the tokens of the request, and at least
- * `passed` tokens for the answer.
+ * Returns `told`, with estimates for the counts that are missing: the tokens of the request, and those of the answer by its bytes. What a
+ * provider tells of a complete answer counts. Of an answer that broke off it tells too little.
  */
-export function usedAtLeast(told: TokenCounts, requestTokens: number, passed: number): TokenCounts {
+export function usedAtLeast(
+  told: TokenCounts,
+  isComplete: boolean,
+  requestTokens: number,
+  { least, estimate }: PassedTokens,
+): TokenCounts {
   const isPromptTold = told.input + told.cacheRead + told.cacheWrite > 0;
-  const output = Math.max(told.output, passed);
+  if (isComplete && isPromptTold) return told;
+  const output = told.output === 0 ? estimate : isComplete ? told.output : Math.max(told.output, least);
   return isPromptTold ? { ...told, output } : { ...told, input: requestTokens, output };
 }

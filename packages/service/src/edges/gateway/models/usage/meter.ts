@@ -1,13 +1,15 @@
 import type { TokenCounts } from '../../../../team/models/price.ts';
+import type { PassedTokens } from './at-least.ts';
 import { noTokens, type UsageReader } from './counts.ts';
+import type { ToolCounter } from './tool-calls.ts';
 
 /** Counts the tokens of one answer while its bytes are forwarded. */
 export interface UsageMeter {
   push(bytes: Uint8Array): void;
   /** Returns the counted tokens, of a cut answer too. Called once, after the last byte. */
   counts(): TokenCounts;
-  /** Lower limit of the tokens that were forwarded: one in each event of a stream, one in eight bytes of a body. */
-  passedTokens(): number;
+  /** Tokens that were forwarded: at least one in each event of a stream, one in eight bytes of a body. */
+  passedTokens(): PassedTokens;
 }
 
 /** A longer line or body is forwarded but not read, so the memory of the meter is bounded. */
@@ -57,36 +59,53 @@ function parse(text: string): unknown {
 }
 
 /** Meter of server-sent events: one JSON document in each `data:` line, as in all four protocols. */
-function streamMeter(reader: UsageReader): UsageMeter {
+function streamMeter(reader: UsageReader, tools: ToolCounter | undefined): UsageMeter {
   let seen = noTokens;
   let events = 0;
+  let size = 0;
+  let shortest = Number.POSITIVE_INFINITY;
+  let lineBytes = 0;
   const line = pile();
   const endLine = (): void => {
     const text = line.take();
-    if (text.startsWith('data:')) events += 1;
+    const bytes = lineBytes;
+    lineBytes = 0;
+    if (!text.startsWith('data:') || text.startsWith('data: [DONE]')) return;
+    events += 1;
+    size += bytes;
+    shortest = Math.min(shortest, bytes);
     // Most events hold no usage: they are not parsed.
-    if (text.startsWith('data:') && text.includes('"usage')) seen = reader.event(seen, parse(text.slice(5)));
+    if (!tools && !text.includes('"usage')) return;
+    const event = parse(text.slice(5));
+    seen = reader.event(seen, event);
+    tools?.read(event);
   };
   return {
     push: (bytes) => {
       let from = 0;
       for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, from)) {
         line.add(bytes.subarray(from, at));
+        lineBytes += at - from;
         endLine();
         from = at + 1;
       }
       if (from < bytes.byteLength) line.add(bytes.subarray(from));
+      lineBytes += bytes.byteLength - from;
     },
     counts: () => {
       endLine();
       return seen;
     },
-    passedTokens: () => events,
+    passedTokens: () => {
+      // The shortest event is all frame; what others have more is text, of four bytes a token.
+      const text = events > 0 ? size - events * shortest : 0;
+      return { least: events, estimate: Math.max(events, Math.floor(text / 4)) };
+    },
   };
 }
 
 /** Meter of an answer in one JSON document. */
-function bodyMeter(reader: UsageReader): UsageMeter {
+function bodyMeter(reader: UsageReader, tools: ToolCounter | undefined): UsageMeter {
   const body = pile();
   let seen: TokenCounts | undefined;
   let size = 0;
@@ -96,14 +115,17 @@ function bodyMeter(reader: UsageReader): UsageMeter {
       body.add(bytes);
     },
     counts: () => {
-      seen ??= reader.body(parse(body.take()));
+      if (seen) return seen;
+      const whole = parse(body.take());
+      tools?.read(whole);
+      seen = reader.body(whole);
       return seen;
     },
-    passedTokens: () => Math.floor(size / 8),
+    passedTokens: () => ({ least: Math.floor(size / 8), estimate: Math.floor(size / 8) }),
   };
 }
 
-/** Returns a meter for an answer of this content type. */
-export function openMeter(reader: UsageReader, contentType: string | undefined): UsageMeter {
-  return contentType?.startsWith('text/event-stream') ? streamMeter(reader) : bodyMeter(reader);
+/** Returns a meter for an answer of this content type. `tools` counts the calls of the provider's own tools. */
+export function openMeter(reader: UsageReader, contentType: string | undefined, tools?: ToolCounter): UsageMeter {
+  return contentType?.startsWith('text/event-stream') ? streamMeter(reader, tools) : bodyMeter(reader, tools);
 }
