@@ -14,6 +14,7 @@ import { type RunModels, readRunModels } from '../../runs/runs/model-in-use/read
 import { switchModel } from '../../runs/runs/model-in-use/switch-model.ts';
 import { readServerOfExecution } from '../../runs/runs/read/mcp-server.ts';
 import { readProtectedBranches, readRepositories } from '../../runs/runs/read/repositories.ts';
+import { hasOneTeam } from '../../team/access/teams/one-team.ts';
 import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
 import { isUnpriced } from '../../team/models/is-unpriced.ts';
 import type { Models } from '../../team/models/models.ts';
@@ -158,8 +159,9 @@ function routingOf(deps: HealthDeps): ModelRouting {
   const noted = new Set<string>();
   const { worked, failed } = openModelHealth({
     begin: (provider, reason) => beginOutage(db, provider, reason),
-    end: (outage) => endOutage(db, outage),
+    end: (outage) => endOutage(db, outage, 'by_request'),
     probe: (provider) => probe(deps, provider),
+    hasOneTeam: () => hasOneTeam(db),
     log,
     now: () => performance.now(),
   });
@@ -184,7 +186,7 @@ export async function probeOutages(deps: HealthDeps): Promise<void> {
   const claimed = await claimOutageProbes(db, Object.keys(models.upstreams) as ProviderName[]);
   await Promise.all(
     claimed.map(async (outage) => {
-      if (!(await probe(deps, outage.provider)) || !(await endOutage(db, outage))) return;
+      if (!(await probe(deps, outage.provider)) || !(await endOutage(db, outage, 'by_probe'))) return;
       log.info({ provider: outage.provider }, 'a model provider works again');
     }),
   );

@@ -20,7 +20,9 @@ test('an outage begins once, is seen by all, and ends once', async () => {
   const [outage] = await outages();
   expect(outage).toMatchObject({ provider: 'anthropic', probeInSeconds: 5 });
   if (!outage) throw new Error('no outage');
-  expect((await Promise.all([endOutage(db, outage), endOutage(db, outage)])).filter(Boolean)).toHaveLength(1);
+  expect(
+    (await Promise.all([endOutage(db, outage, 'by_request'), endOutage(db, outage, 'by_probe')])).filter(Boolean),
+  ).toHaveLength(1);
   expect(await outages()).toEqual([]);
 });
 
@@ -38,12 +40,28 @@ test('a provider that comes and goes begins no outage within 30 s of the last, a
   expect((await outages())[0]?.probeInSeconds).toBe(5);
 });
 
+test.each([
+  ['by_request', 20],
+  ['by_probe', 5],
+] as const)('after an outage that ended %s, the next one is probed after %i s', async (how, seconds) => {
+  await beginOutage(db, 'openai', 'it fails');
+  for (let probe = 0; probe < 2; probe++) {
+    await due();
+    await claimOutageProbes(db, ['openai']);
+  }
+  const [outage] = await outages();
+  expect(outage && (await endOutage(db, outage, how))).toBe(true);
+  await ended(31);
+  expect(await beginOutage(db, 'openai', 'it fails')).toBe(true);
+  expect((await outages())[0]?.probeInSeconds).toBe(seconds);
+});
+
 test('a success that was sent before an outage began does not end a later one', async () => {
   await beginOutage(db, 'google', 'it fails');
   const [first] = await outages();
   await ended(31);
   await beginOutage(db, 'google', 'it fails');
-  expect(first && (await endOutage(db, first))).toBe(false);
+  expect(first && (await endOutage(db, first, 'by_request'))).toBe(false);
   expect(await outages()).toHaveLength(1);
 });
 

@@ -29,11 +29,11 @@ const begin = defineStatement({
   row: { provider: text() },
 });
 
-/** Ends only the outage that the caller saw, not a later one. */
+/** Ends only the outage that the caller saw, not a later one. $3: the next outage begins with the shortest time between probes. */
 const end = defineStatement({
   name: 'end_model_outage',
   text: `
-    UPDATE model_outages SET ended_at = clock_timestamp() WHERE provider = $1 AND began_at = $2::timestamptz AND ended_at IS NULL
+    UPDATE model_outages SET ended_at = clock_timestamp(), probes = CASE WHEN $3::boolean THEN 0 ELSE probes END WHERE provider = $1 AND began_at = $2::timestamptz AND ended_at IS NULL
     RETURNING provider`,
   row: { provider: text() },
 });
@@ -62,9 +62,16 @@ export async function beginOutage(db: Queryable, provider: ProviderName, reason:
   return begun.length > 0;
 }
 
-/** Ends an outage. Returns false if it has ended already. */
-export async function endOutage(db: Queryable, outage: Pick<Outage, 'provider' | 'beganAt'>): Promise<boolean> {
-  const ended = await db.query(end, [outage.provider, outage.beganAt]);
+/**
+ * Ends an outage. Returns false if it has ended already. `how`: a probe that works proves more than the request of a run, so the time that
+ * later probes wait is forgiven.
+ */
+export async function endOutage(
+  db: Queryable,
+  outage: Pick<Outage, 'provider' | 'beganAt'>,
+  how: 'by_request' | 'by_probe',
+): Promise<boolean> {
+  const ended = await db.query(end, [outage.provider, outage.beganAt, how === 'by_probe']);
   forgetModelChoices(db);
   return ended.length > 0;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Outage } from '../../../team/models/choices.ts';
 import { openModelHealth } from './health.ts';
 
-function health({ probe = false } = {}) {
+function health({ probe = false, hasOneTeam = false } = {}) {
   const begun: string[] = [];
   const ended: Outage[] = [];
   const clock = { now: 0 };
@@ -10,12 +10,16 @@ function health({ probe = false } = {}) {
     begin: async (provider, reason) => begun.push(`${provider}: ${reason}`) > 0,
     end: async (outage) => ended.push(outage) > 0,
     probe: async () => probe,
+    hasOneTeam: async () => hasOneTeam,
     log: { info: () => {}, warn: () => {} },
     now: () => clock.now,
   });
-  const fail = (times: number, runs = ['a', 'b']) => {
-    for (let each = 0; each < times; each++)
-      opened.failed('anthropic', runs[each % runs.length] ?? '', 'the provider answered 529');
+  /** `runs`: each as `team run`. */
+  const fail = (times: number, runs = ['x a', 'y b']) => {
+    for (let each = 0; each < times; each++) {
+      const [teamId = '', runId = ''] = (runs[each % runs.length] ?? '').split(' ');
+      opened.failed('anthropic', { runId, teamId }, 'the provider answered 529');
+    }
   };
   return { ...opened, begun, ended, clock, fail };
 }
@@ -36,18 +40,30 @@ describe('an outage', () => {
   test('does not begin with failures that are far apart', async () => {
     const { fail, clock, settled, begun } = health();
     for (let each = 0; each < 10; each++) {
-      fail(1, [String(each)]);
+      fail(1, [`${each} ${each}`]);
       clock.now += 6 * 60_000;
     }
     await settled();
     expect(begun).toEqual([]);
   });
 
-  test('does not begin because of one run if the provider answers the service', async () => {
-    const { fail, settled, begun } = health({ probe: true });
-    fail(20, ['a']);
+  test.each([
+    ['one run', 0, ['x a'], { hasOneTeam: true }],
+    ['runs of one team', 0, ['x a', 'x b', 'x c'], {}],
+    ['runs of the only team', 1, ['x a', 'x b'], { hasOneTeam: true }],
+    ['runs of two teams', 1, ['x a', 'y b'], {}],
+  ])('of a provider that answers the service: failures of %s begin %i', async (_, count, runs, more) => {
+    const { fail, settled, begun } = health({ probe: true, ...more });
+    fail(20, runs);
     await settled();
-    expect(begun).toEqual([]);
+    expect(begun).toHaveLength(count);
+  });
+
+  test('begins because of one run if the provider does not answer the service', async () => {
+    const { fail, settled, begun } = health({ probe: false });
+    fail(5, ['x a']);
+    await settled();
+    expect(begun).toHaveLength(1);
   });
 
   test('of a provider that flaps is written at most every 10 s, however many requests fail', async () => {

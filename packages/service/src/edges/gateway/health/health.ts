@@ -7,16 +7,23 @@ export interface HealthDeps {
   end(outage: Outage): Promise<boolean>;
   /** True: the provider answers a request of the service itself. */
   probe(provider: ProviderName): Promise<boolean>;
+  /** True: the service has one team only, so an outage concerns no other. */
+  hasOneTeam(): Promise<boolean>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Milliseconds of a monotonic clock. */
   now(): number;
+}
+
+interface FailedRun {
+  readonly runId: string;
+  readonly teamId: string;
 }
 
 export interface ModelHealth {
   /** A request was answered. `outage`: the one that was known when the request began. */
   worked(provider: ProviderName, outage: Outage | undefined): void;
   /** A request failed because of the provider. `reason` has no text of the provider. */
-  failed(provider: ProviderName, runId: string, reason: string): void;
+  failed(provider: ProviderName, run: FailedRun, reason: string): void;
   /** Resolves when all changes are written to the database. */
   settled(): Promise<void>;
 }
@@ -28,11 +35,15 @@ const togetherMs = 5 * 60_000;
 /** Time between two attempts of this process to begin an outage of a provider. */
 const pauseMs = 10_000;
 
+/** Failures in a row. Two runs and two teams of them are enough to know. */
 interface Failures {
   count: number;
   lastAt: number;
   readonly runs: Set<string>;
+  readonly teams: Set<string>;
 }
+
+const noFailures = (now: number): Failures => ({ count: 0, lastAt: now, runs: new Set(), teams: new Set() });
 
 /**
  * Opens the health of one process. The process counts failures itself; it shares outages with the other processes through the database.
@@ -50,9 +61,17 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
     void promise.finally(() => writing.delete(promise));
   };
 
-  const beginOutage = async (provider: ProviderName, reason: string, isOneRun: boolean): Promise<void> => {
-    // One run may send requests that make a provider fail. That is no outage for the other runs.
-    if (isOneRun && (await deps.probe(provider))) return;
+  /**
+   * Runs may send requests that make a provider fail, and with them stop all teams. So the provider must also refuse the service itself, or
+   * fail for two teams; where there is only one team, for two of its runs.
+   */
+  const isOutage = async (provider: ProviderName, { runs, teams }: Failures): Promise<boolean> => {
+    if (!(await deps.probe(provider))) return true;
+    return teams.size > 1 || (runs.size > 1 && (await deps.hasOneTeam()));
+  };
+
+  const beginOutage = async (provider: ProviderName, reason: string, counted: Failures): Promise<void> => {
+    if (!(await isOutage(provider, counted))) return;
     if (await deps.begin(provider, reason)) deps.log.warn({ provider, reason }, 'outage of a model provider');
   };
 
@@ -64,19 +83,19 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
         if (await deps.end(outage)) deps.log.info({ provider }, 'a model provider works again');
       });
     },
-    failed: (provider, runId, reason) => {
+    failed: (provider, { runId, teamId }, reason) => {
       const now = deps.now();
       const before = failures.get(provider);
-      const counted =
-        before && now - before.lastAt <= togetherMs ? before : { count: 0, lastAt: now, runs: new Set<string>() };
+      const counted = before && now - before.lastAt <= togetherMs ? before : noFailures(now);
       counted.count += 1;
       counted.lastAt = now;
       if (counted.runs.size < 2) counted.runs.add(runId);
+      if (counted.teams.size < 2) counted.teams.add(teamId);
       failures.set(provider, counted);
       const pause = now - (triedAt.get(provider) ?? Number.NEGATIVE_INFINITY);
       if (counted.count < enough || pause < pauseMs) return;
       triedAt.set(provider, now);
-      inBackground(() => beginOutage(provider, reason, counted.runs.size < 2));
+      inBackground(() => beginOutage(provider, reason, counted));
     },
     settled: async () => {
       while (writing.size > 0) await Promise.all(writing);

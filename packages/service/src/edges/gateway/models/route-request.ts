@@ -19,7 +19,7 @@ export interface ModelRouting {
   read(holder: RunTokenHolder): Promise<RunModels>;
   /** The provider answered. `outage`: the one that was known when the request began. */
   worked(provider: ProviderName, outage: Outage | undefined): void;
-  failed(provider: ProviderName, runId: string, reason: string): void;
+  failed(provider: ProviderName, run: Pick<RunTokenHolder, 'runId' | 'teamId'>, reason: string): void;
   switched(change: ModelSwitch): Promise<void>;
   /** Parts of a request were removed, because the gateway does not know them. */
   removed(holder: RunTokenHolder, names: readonly string[]): Promise<void>;
@@ -127,6 +127,6 @@ async function account(
   else deps.log.warn({ ...fields, fault: result.fault }, 'model request failed');
   const { provider } = target;
   if (result.health === 'works') deps.routing?.worked(provider, outageOf(run.choices, provider));
-  else if (result.health !== undefined) deps.routing?.failed(provider, holder.runId, result.fault ?? 'it fails');
+  else if (result.health !== undefined) deps.routing?.failed(provider, holder, result.fault ?? 'it fails');
   if (endpoint.kind === 'generate') await deps.recordUsage(usage);
 }

@@ -265,12 +265,9 @@ test('an agent identity whose model is disabled or has an outage gives the same 
 
 test('five requests that fail begin an outage for all, and the gateway records the fallback of a run', async () => {
   const allowed = 'anthropic/claude-haiku-4-5';
-  const runs = [
-    await service.startExecution({ config: { model_id: opus, model_fallbacks: [] } }),
-    await service.startExecution({ config: { model_id: opus, model_fallbacks: [allowed] } }),
-  ];
-  const [alone, backed] = runs;
-  if (!alone || !backed) throw new Error('no runs');
+  const ofOtherTeam = await service.newRun({ config: { model_id: opus, model_fallbacks: [] } }, service.otherKey);
+  const alone = await service.claimRun(ofOtherTeam);
+  const backed = await service.startExecution({ config: { model_id: opus, model_fallbacks: [allowed] } });
   fake.misbehave({ kind: 'status', status: 529 }, 1);
   expect((await ask(backed.runToken, 'claude-opus-5-5')).status).toBe(200);
   await expect
