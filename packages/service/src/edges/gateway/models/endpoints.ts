@@ -5,13 +5,10 @@ import { openAiChatRules } from './requests/openai-chat.ts';
 import { openAiResponsesRules } from './requests/openai-responses.ts';
 import type { RequestRules } from './requests/rules.ts';
 import { anthropicUsage } from './usage/anthropic.ts';
-import type { UsageReader } from './usage/counts.ts';
+import type { Protocol, UsageReader } from './usage/counts.ts';
 import { googleUsage } from './usage/google.ts';
 import { openAiChatUsage } from './usage/openai-chat.ts';
 import { openAiResponsesUsage } from './usage/openai-responses.ts';
-
-/** The form of requests and answers. */
-export type Protocol = 'anthropic' | 'openai-chat' | 'openai-responses' | 'google';
 
 const protocols: Readonly<Record<Protocol, { readonly rules: RequestRules; readonly usage: UsageReader }>> = {
   anthropic: { rules: anthropicRules, usage: anthropicUsage },

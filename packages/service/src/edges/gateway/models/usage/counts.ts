@@ -1,5 +1,8 @@
 import type { TokenCounts } from '../../../../team/models/price.ts';
 
+/** The form of requests and answers. */
+export type Protocol = 'anthropic' | 'openai-chat' | 'openai-responses' | 'google';
+
 /** No tokens counted yet. */
 export const noTokens: TokenCounts = Object.freeze({
   input: 0,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { costOfTools } from '../../../../team/models/tool-prices.ts';
-import type { Protocol } from '../endpoints.ts';
+import type { Protocol } from './counts.ts';
 import { countTools } from './tool-calls.ts';
 
 const item = (type: string, more: object = {}) => ({ type: 'response.output_item.done', item: { type, ...more } });

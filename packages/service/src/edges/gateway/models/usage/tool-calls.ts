@@ -1,8 +1,7 @@
 /** Counts the calls of a provider's own tools in an answer, per protocol. All functions accept any input. */
 import type { ProviderTool } from '@runyard/contract/provider-tools';
 import type { ToolCalls } from '../../../../team/models/tool-prices.ts';
-import type { Protocol } from '../endpoints.ts';
-import { count, member } from './counts.ts';
+import { count, member, type Protocol } from './counts.ts';
 
 type Counts = Partial<Record<ProviderTool, number>>;
 
