@@ -1,4 +1,5 @@
 /** The whole service in one process: the list of its domains, and their start and stop. */
+
 import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
@@ -19,13 +20,8 @@ import { registerConversationRoutes } from './edges/http/api/conversations.ts';
 import { registerDeleteRunRoute } from './edges/http/api/delete-run.ts';
 import { registerEnvironmentGuestRoutes } from './edges/http/api/environment-guests.ts';
 import { registerEnvironmentRoutes } from './edges/http/api/environments.ts';
-import { registerFactoryRoutes } from './edges/http/api/factories.ts';
-import { registerFactoryDefinitionRoutes } from './edges/http/api/factory-definitions.ts';
-import { registerFactoryRunRoutes } from './edges/http/api/factory-runs.ts';
-import { registerFactorySourceRoutes } from './edges/http/api/factory-sources.ts';
 import { registerHandoffRoutes } from './edges/http/api/handoff.ts';
 import { registerLiveRoutes } from './edges/http/api/live.ts';
-import { registerModelSettingsRoutes } from './edges/http/api/model-settings.ts';
 import { registerRedirectRoutes } from './edges/http/api/redirects.ts';
 import { registerRunRoutes } from './edges/http/api/runs.ts';
 import { registerScheduleRoutes } from './edges/http/api/schedules.ts';
@@ -59,11 +55,15 @@ import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
 import { accessDomain } from './team/access/domain.ts';
 import { codeHostsDomain } from './team/code-hosts/domain.ts';
 import { mcpDomain } from './team/mcp/domain.ts';
+import { modelsDomain } from './team/models/domain.ts';
 import { skillsDomain } from './team/skills/domain.ts';
 import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.ts';
+import { isTeamOutOfBudget } from './team/usage/budget/team-budget.ts';
 import { usageDomain } from './team/usage/domain.ts';
 import { automationsDomain } from './triggers/automations/domain.ts';
 import { definitionsDomain } from './triggers/definitions/domain.ts';
+import { factoriesDomain } from './triggers/factories/domain.ts';
+import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts';
@@ -88,9 +88,10 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
-    served({ name: 'service information' }, registerServiceInfoRoutes, registerModelSettingsRoutes, registerPages),
+    served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
     served(accessDomain(deps), registerBrowserSessionRoutes, registerAgentIdentityRoutes),
     storedSecretsDomain(deps, faultOfWebhookSecret),
+    modelsDomain(deps, isTeamOutOfBudget),
     usageDomain(deps),
     codeHostsDomain(deps),
     served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
@@ -102,10 +103,11 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     skillsDomain(deps),
     served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
     served(schedulesDomain(deps), registerScheduleRoutes),
-    served({ name: 'factories' }, registerFactoryRoutes, registerFactoryRunRoutes),
+    factoriesDomain(deps),
+    factoryRunsDomain(deps),
     served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
     served(automationsDomain(deps), registerAutomationRoutes, registerSimulationRoutes),
-    served(definitionsDomain(deps), registerFactoryDefinitionRoutes, registerFactorySourceRoutes),
+    definitionsDomain(deps),
     served(
       { name: 'agent files' },
       registerHarnessArtifactRoutes,

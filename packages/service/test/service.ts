@@ -91,7 +91,9 @@ export interface TestService {
 
 /** The domains without the endpoint of workers, because tests open their own. */
 export const domainsWithoutWorkers = (deps: ServiceDeps): Domain[] =>
-  listDomains(deps).filter(({ name }) => name !== 'workers');
+  listDomains(deps).map((domain) =>
+    domain.name === 'workers' ? { name: domain.name, routes: () => domain.routes?.() ?? [] } : domain,
+  );
 
 /** Starts one for the tests of a file, and closes it after them. */
 export async function openTestService(options?: TestServiceOptions): Promise<TestService> {

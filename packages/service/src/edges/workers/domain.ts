@@ -8,6 +8,7 @@ import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
 import type { WorkerPrincipal } from './principal.ts';
+import { workerRoutes } from './routes.ts';
 import { serveWorkerSockets } from './socket.ts';
 
 interface WorkerDeps {
@@ -27,6 +28,7 @@ export function workersDomain(
   let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
   return {
     name: 'workers',
+    routes: () => workerRoutes(deps.db),
     endpoints: async (app: FastifyInstance) => {
       const hub = openHub(deps, { serviceInstanceId, sidecarImage });
       const closeSockets = serveWorkerSockets(app.server, { hub, log: deps.log, authenticate, keyWatch });

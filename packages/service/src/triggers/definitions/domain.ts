@@ -1,9 +1,15 @@
 import type { Domain } from '../../platform/domain.ts';
+import { definitionRoutes } from './definition-routes.ts';
 import { dueSources } from './source/records.ts';
-import { type SyncDeps, syncDueSources } from './source/sync.ts';
+import { syncDueSources } from './source/sync.ts';
+import { sourceRoutes } from './source-routes.ts';
 
-export const definitionsDomain = (deps: SyncDeps): Domain => ({
+type DefinitionsDeps = Parameters<typeof definitionRoutes>[0] & Parameters<typeof sourceRoutes>[0];
+
+/** Definitions of factories as files, and the repositories that contain them. */
+export const definitionsDomain = (deps: DefinitionsDeps): Domain => ({
   name: 'definitions of factories',
+  routes: () => [...definitionRoutes(deps), ...sourceRoutes(deps)],
   loops: async () => [
     {
       name: 'syncing factories with their repositories',

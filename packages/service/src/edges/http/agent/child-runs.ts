@@ -9,13 +9,13 @@ import { cancelRun } from '../../../runs/executions/cancel/cancel.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import { waitForRuns } from '../../../runs/executions/wait-for-runs.ts';
 import { childRequest } from '../../../runs/runs/submit/child-request.ts';
+import { refusedSubmission } from '../../../runs/runs/submit/refused.ts';
 import { submitRun } from '../../../runs/runs/submit/submit.ts';
 import { awaitChildren } from '../../../runs/runs/tree/await-children.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
 import { readChildren } from '../../../runs/runs/tree/read-children.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedSubmission } from '../server/refused-submission.ts';
 import { waitingSignals } from '../server/waiting.ts';
 
 const notAllowed = (): Refusal =>

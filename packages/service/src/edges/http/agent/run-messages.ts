@@ -4,12 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
 import { invalid, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { refusedChild } from '../../../runs/runs/submit/refused.ts';
 import { type MessageOutcome, sendMessage } from '../../../runs/runs/tree/messages.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
+import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedByPolicy, refusedChild } from '../server/refused-submission.ts';
 
 type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
 

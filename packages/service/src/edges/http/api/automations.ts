@@ -8,6 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
 import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { refusedSubmission } from '../../../runs/runs/submit/refused.ts';
 import type { AutomationRow } from '../../../triggers/automations/automation-row.ts';
 import {
   type AutomationFailure,
@@ -24,7 +25,6 @@ import { parsePayload } from '../../../triggers/webhooks/ingest/parse-payload.ts
 import { readPayloadOfDelivery } from '../../../triggers/webhooks/log/deliveries.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedSubmission } from '../server/refused-submission.ts';
 
 const noAutomation = () => notFound('automation');
 

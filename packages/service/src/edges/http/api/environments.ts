@@ -8,6 +8,7 @@ import { invalid, notFound, type Refusal, refuse } from '../../../platform/servi
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
+import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
 import {
   createEnvironment,
   deleteEnvironment,
@@ -19,7 +20,6 @@ import {
 import { checkEnvironmentSecrets } from '../../../team/stored-secrets/environment-secrets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedByPolicy } from '../server/refused-submission.ts';
 
 /** Registers list, create, read, replace and delete of environments. */
 export function registerEnvironmentRoutes(

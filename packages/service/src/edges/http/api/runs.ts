@@ -9,12 +9,13 @@ import { listRuns } from '../../../runs/runs/list/list.ts';
 import { readRunItem } from '../../../runs/runs/read/read.ts';
 import type { ReadContext } from '../../../runs/runs/read/run-items.ts';
 import { isVisibleRun } from '../../../runs/runs/read/visible.ts';
+import { refusedSubmission } from '../../../runs/runs/submit/refused.ts';
+import { sourceOf } from '../../../runs/runs/submit/source-of.ts';
 import { type SingleSubmission, submitRun } from '../../../runs/runs/submit/submit.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { addRoute, type Call } from '../server/add-route.ts';
+import { originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedSubmission } from '../server/refused-submission.ts';
-import { sourceOf } from './run-source.ts';
 import { sendFollowup } from './send-followup.ts';
 
 /** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
@@ -32,7 +33,7 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
   };
 
   const create = ({ principal, body, once, request }: Pick<Call<typeof routes.createRun>, CreateInput>) =>
-    submit({ actor: principal, request: body, source: sourceOf(request), once });
+    submit({ actor: principal, request: body, source: sourceOf(originOf(request)), once });
 
   addRoute(app, routes.createRun, create);
 
@@ -46,7 +47,7 @@ export function registerRunRoutes(app: FastifyInstance, deps: ServiceDeps): void
     submit({
       actor: principal,
       request: { rerunOf: params.runId, instead: body ?? {} },
-      source: sourceOf(request),
+      source: sourceOf(originOf(request)),
       once,
     }),
   );

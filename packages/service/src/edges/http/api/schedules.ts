@@ -6,8 +6,10 @@ import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
 import { once } from '../../../platform/idempotency/once.ts';
 import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { refusedSubmission } from '../../../runs/runs/submit/refused.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { ownerOf } from '../../../team/access/ownership.ts';
+import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
 import { type CheckOutcome, checkSchedule } from '../../../triggers/schedules/check.ts';
 import { listFires } from '../../../triggers/schedules/history.ts';
 import { toItems } from '../../../triggers/schedules/items.ts';
@@ -24,7 +26,6 @@ import {
 import { startByHand } from '../../../triggers/schedules/start-by-hand.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedByPolicy, refusedSubmission } from '../server/refused-submission.ts';
 
 const noSchedule = () => notFound('schedule');
 

@@ -3,9 +3,9 @@ import type { routes } from '@runyard/contract/routes';
 import { idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal } from '../../../platform/serving/refusal.ts';
 import { sendFollowup as sendToRun } from '../../../runs/runs/follow-ups/send.ts';
+import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
 import type { Call } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refusedByPolicy } from '../server/refused-submission.ts';
 
 /** Answers `POST /agent/runs/{runId}/followups`. */
 export async function sendFollowup(

@@ -1,9 +1,9 @@
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
 import { idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
-import type { SubmitRefusal } from '../../../runs/runs/submit/submit.ts';
-import type { ChildRefusal } from '../../../runs/runs/tree/admit-child.ts';
-import type { PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
+import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
+import type { ChildRefusal } from '../tree/admit-child.ts';
+import type { SubmitRefusal } from './submit.ts';
 
 /** Returns the refusal of a submission that created no run. */
 export function refusedSubmission(outcome: SubmitRefusal): Refusal {
@@ -36,13 +36,6 @@ export function refusedSubmission(outcome: SubmitRefusal): Refusal {
     case 'child_refused':
       return refusedChild(outcome.reason);
   }
-}
-
-/** Returns the refusal of texts that the content policy forbids. */
-export function refusedByPolicy({ kind, detail }: Exclude<PolicyVerdict, { kind: 'allowed' }>): Refusal {
-  return kind === 'policy_violation'
-    ? refuse('content_policy_violation', { detail })
-    : refuse('resource_unavailable', { status: 503, detail, headers: { 'retry-after': '5' } });
 }
 
 /** Returns why no run can be created below the one that the request names. */

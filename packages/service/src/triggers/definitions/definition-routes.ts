@@ -1,20 +1,27 @@
 import { factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance } from 'fastify';
-import { notFound, refuse } from '../../../platform/serving/refusal.ts';
-import { applyDefinition } from '../../../triggers/definitions/apply.ts';
-import { readFactoryDefinition } from '../../../triggers/definitions/read.ts';
-import { addRoute } from '../server/add-route.ts';
-import type { ServiceDeps } from '../server/deps.ts';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import { notFound, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { serve } from '../../team/access/serve.ts';
+import { applyDefinition, type DefinitionDeps } from './apply.ts';
+import { readFactoryDefinition } from './read.ts';
 
-/** Registers the definitions of factories, and the schemas of their files. */
-export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  addRoute(app, routes.getFactoryDefinition, async ({ principal, params }) => {
+interface DefinitionRouteDeps extends DefinitionDeps {
+  readonly vault: Vault;
+}
+
+/** Created at the first request: it takes 50 ms, which the start should not wait for. */
+let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
+
+/** The definitions of factories, and the schemas of their files. */
+export const definitionRoutes = (deps: DefinitionRouteDeps): readonly ServedRoute[] => [
+  serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
     return (await readFactoryDefinition(deps.db, deps.vault, factory)) ?? notFound('definition');
-  });
+  }),
 
-  addRoute(app, routes.applyFactoryDefinition, async ({ principal, params, body }) => {
+  serve(routes.applyFactoryDefinition, async ({ principal, params, body }) => {
     const outcome = await applyDefinition(deps, principal, params.factoryUid, body);
     switch (outcome.kind) {
       case 'applied':
@@ -38,13 +45,11 @@ export function registerFactoryDefinitionRoutes(app: FastifyInstance, deps: Serv
         return refuse('invalid_request', { status: 422, errors, ...(detail ? { detail } : {}) });
       }
     }
-  });
+  }),
 
-  // Created at the first request: it takes 50 ms, which the start should not wait for.
-  let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
-  addRoute(app, routes.getFactoryFileSchemas, async ({ reply }) => {
-    reply.header('access-control-allow-origin', '*');
+  serve(routes.getFactoryFileSchemas, async ({ setHeader }) => {
+    setHeader('access-control-allow-origin', '*');
     schemas ??= factoryFileSchemas();
     return schemas;
-  });
-}
+  }),
+];

@@ -1,0 +1,12 @@
+import { routes } from '@runyard/contract/routes';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { serve } from '../../team/access/serve.ts';
+import { listConnectedWorkers } from './list-connected.ts';
+
+/** The list of the self-hosted workers that are connected. */
+export const workerRoutes = (db: Database): readonly ServedRoute[] => [
+  serve(routes.listConnectedWorkers, async ({ principal }) => ({
+    workers: await listConnectedWorkers(db, principal.teamId),
+  })),
+];

@@ -1,0 +1,35 @@
+import { routes } from '@runyard/contract/routes';
+import { notFound } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
+import { refusedSubmission } from '../../runs/runs/submit/refused.ts';
+import { sourceOf } from '../../runs/runs/submit/source-of.ts';
+import { serveRepeatable } from '../../team/access/serve.ts';
+import { dispatchFactory } from './dispatch.ts';
+
+interface FactoryRunRouteDeps extends SubmitDeps {
+  baseUrl(): string;
+}
+
+/** The dispatch of work to foremen. */
+export const factoryRunRoutes = (deps: FactoryRunRouteDeps): readonly ServedRoute[] => [
+  serveRepeatable(routes.dispatchFactory, async ({ principal, params, body, once, from }) => {
+    const outcome = await dispatchFactory(deps, {
+      actor: principal,
+      factoryUid: params.factoryUid,
+      request: body,
+      source: sourceOf(from),
+      once,
+    });
+    switch (outcome.kind) {
+      case 'submitted': {
+        const { run_id, state } = outcome.response;
+        return { run_id, run_url: `${deps.baseUrl()}/runs/${run_id}`, state };
+      }
+      case 'no_factory':
+        return notFound('factory');
+      default:
+        return refusedSubmission(outcome);
+    }
+  }),
+];
