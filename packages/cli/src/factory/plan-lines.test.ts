@@ -1,5 +1,10 @@
+import type { FactoryChange } from '@runyard/contract/factory-definitions';
 import { expect, test } from 'vitest';
 import { planLines } from './plan-lines.ts';
+
+/** Returns the lines of one member that changes. */
+const linesOf = (member: string, before: unknown, after: unknown): string[] =>
+  planLines([{ kind: 'automation', name: 'a', action: 'change', members: [{ member, before, after }] }]).slice(1);
 
 test('shows each change, and the members of those that change something', () => {
   expect(
@@ -27,15 +32,85 @@ test('shows each change, and the members of those that change something', () => 
   ]);
 });
 
-test('writes nothing that a terminal would obey, and cuts long values', () => {
-  const [, line = ''] = planLines([
-    {
-      kind: 'agent',
-      name: 'a',
-      action: 'change',
-      members: [{ member: 'prompt', before: '\u009b31m', after: 'x'.repeat(1_000) }],
-    },
+const trigger = (labels: readonly string[], more: object = {}) => ({
+  provider: 'github',
+  event: 'pull_request',
+  filter: { repositories: { in: ['acme/a-repository-with-a-long-name', 'acme/another-one'] }, labels: { in: labels } },
+  ...more,
+});
+
+test('shows the members of large values that differ, and no others', () => {
+  expect(linesOf('triggers', [trigger(['ready'])], [trigger(['ready', 'urgent'], { 'x.y': 1 })])).toEqual([
+    '    triggers[0].filter.labels.in[1]: nothing → "urgent"',
+    '    triggers[0]["x.y"]: nothing → 1',
   ]);
-  expect(line).not.toMatch(/\p{Cc}/u);
-  expect(line.length).toBeLessThan(200);
+  expect(linesOf('config', { model_id: 'a', skills: [] }, { model_id: 'b', skills: {} })).toEqual([
+    '    config.model_id: "a" → "b"',
+    '    config.skills: [] → {}',
+  ]);
+});
+
+test('shows the lines of texts that differ', () => {
+  const before = `Look at the alert.\n${'Be careful.\n'.repeat(20)}Write a report.\nSend it.`;
+  const after = before.replace('Write a report.', 'Write a report. \nDelete the others.');
+  expect(linesOf('prompt', before, after)).toEqual([
+    '    prompt, line 22:',
+    '      - "Write a report."',
+    '      + "Write a report. "',
+    '      + "Delete the others."',
+  ]);
+  expect(linesOf('prompt', before, before.replace('the alert', 'all alerts').replace('Send it', 'Keep it'))).toEqual([
+    '    prompt, line 1:',
+    '      - "Look at the alert."',
+    '      + "Look at all alerts."',
+    '    prompt, line 23:',
+    '      - "Send it."',
+    '      + "Keep it."',
+  ]);
+  expect(linesOf('prompt', 'a\n', 'a')).toEqual(['    prompt, line 2:', '      - ""']);
+});
+
+test('shows the place of the difference of two long texts of one line', () => {
+  const [line = ''] = linesOf('prompt', `${'same '.repeat(100)}old words`, `${'same '.repeat(100)}new words`);
+  expect(line).toBe('    prompt: …same same same same old words" → …same same same same new words"');
+});
+
+test('cuts the lines of a text that is replaced', () => {
+  const lines = linesOf('prompt', 'a\n'.repeat(500), 'b\n'.repeat(500));
+  expect(lines).toHaveLength(41);
+  expect(lines.at(-1)).toBe('    … and 961 more lines; --json shows all of them');
+});
+
+test.each<[string, FactoryChange[]]>([
+  [
+    'in a value',
+    [{ kind: 'agent', name: 'a', action: 'change', members: [{ member: 'prompt', before: '\u009b31m' }] }],
+  ],
+  [
+    'in a line',
+    [
+      {
+        kind: 'agent',
+        name: 'a',
+        action: 'change',
+        members: [{ member: 'prompt', before: 'a', after: 'a\n\u009b31m\u202e' }],
+      },
+    ],
+  ],
+  [
+    'in a name',
+    [
+      {
+        kind: 'agent',
+        name: '\u001b[31m',
+        action: 'change',
+        members: [{ member: 'config', after: 1, before: { '\u009b': 1 } }],
+      },
+    ],
+  ],
+])('writes nothing that a terminal would obey %s', (_, changes) => {
+  for (const line of planLines(changes)) {
+    expect(line).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(line.length).toBeLessThan(200);
+  }
 });

@@ -1,0 +1,87 @@
+/** Lists what differs between two values of a member, so that each difference is visible however large the values are. */
+import { isDeepStrictEqual } from 'node:util';
+import { shorten } from '@runyard/contract/shorten';
+
+/** A difference. `before` and `after` are undefined where one side has no value. */
+export interface Difference {
+  /** Place in the member, such as `.filter.labels.in[1]`; empty: the member itself. */
+  readonly at: string;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+const isPlainName = (name: string): boolean => /^\w+$/.test(name);
+
+/** Returns the innermost differences of two values of JSON. Two values of different kinds are one difference. */
+export function differencesOf(before: unknown, after: unknown, at = ''): Difference[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (!isTree(before) || !isTree(after) || Array.isArray(before) !== Array.isArray(after))
+    return [{ at, before, after }];
+  const partAt = (name: string) =>
+    Array.isArray(before) ? `[${name}]` : isPlainName(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names.flatMap((name) => differencesOf(before[name], after[name], at + partAt(name)));
+}
+
+/** Lines of two texts that differ, between equal lines. */
+export interface ChangedLines {
+  /** Number of the first of these lines in the text before, from 1. */
+  readonly line: number;
+  readonly removed: readonly string[];
+  readonly added: readonly string[];
+}
+
+/** Largest product of the numbers of lines that are compared with each other. Larger texts count as one change. */
+const maxCompared = 1_000_000;
+
+/** Returns the changes between two texts, with as many lines as possible equal between them. */
+export function changedLines(before: string, after: string): ChangedLines[] {
+  const [a, b] = [before.split('\n'), after.split('\n')];
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
+  return changesBetween(a.slice(start, a.length - end), b.slice(start, b.length - end), start + 1);
+}
+
+/** `firstLine`: number of the first line of `a`. */
+function changesBetween(a: readonly string[], b: readonly string[], firstLine: number): ChangedLines[] {
+  if (a.length === 0 && b.length === 0) return [];
+  if (a.length * b.length > maxCompared) return [{ line: firstLine, removed: a, added: b }];
+  const width = b.length + 1;
+  /** Length of the longest common subsequence of the lines from (i, j) on. */
+  const common = new Uint16Array((a.length + 1) * width);
+  const at = (i: number, j: number): number => common[i * width + j] ?? 0;
+  for (let i = a.length - 1; i >= 0; i -= 1)
+    for (let j = b.length - 1; j >= 0; j -= 1)
+      common[i * width + j] = a[i] === b[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const changes: ChangedLines[] = [];
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+    const [fromA, fromB] = [i, j];
+    while ((i < a.length || j < b.length) && (i === a.length || j === b.length || a[i] !== b[j])) {
+      if (j === b.length || (i < a.length && at(i + 1, j) >= at(i, j + 1))) i += 1;
+      else j += 1;
+    }
+    changes.push({ line: firstLine + fromA, removed: a.slice(fromA, i), added: b.slice(fromB, j) });
+    while (i < a.length && j < b.length && a[i] === b[j]) {
+      i += 1;
+      j += 1;
+    }
+  }
+  return changes;
+}
+
+/** Characters before the first difference that are shown of two long texts. */
+const shownBefore = 20;
+
+/** Cuts two texts to `max` characters around their first difference. */
+export function cutAroundDifference(before: string, after: string, max: number): readonly [string, string] {
+  const [a, b] = [[...before], [...after]];
+  if (a.length <= max && b.length <= max) return [before, after];
+  let same = 0;
+  while (same < a.length && a[same] === b[same]) same += 1;
+  const from = Math.max(0, same - shownBefore);
+  const cut = (chars: readonly string[]) => shorten((from > 0 ? '…' : '') + chars.slice(from).join(''), max);
+  return [cut(a), cut(b)];
+}
