@@ -7,6 +7,11 @@ const loadFactoryApply = () => import('./commands/factory-apply.ts');
 const loadFactorySource = () => import('./commands/factory-source.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
+/** Explains the exit codes of the commands that show a plan. */
+const planCodes = `
+Exit code: 0 applied, or nothing would change; 1 faults, or not confirmed; 2 with --dry-run: something would change;
+without it: the files cannot be read, or there is no terminal to ask at; 3 with --strict: an automation does not fire.`;
+const strict = ['--strict', 'exit with 3 if an automation does not fire; it is applied all the same'] as const;
 const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
 
 /** Adds the commands that manage factories. */
@@ -54,12 +59,13 @@ export function addFactoryCommands(program: Command): void {
     .description('show the changes that the definition files of a folder make in a factory, ask, and apply them')
     .argument('<folder>', 'folder with factory.yaml')
     .option('--factory <uid>', 'factory to apply them to; default: the one with their alias or name')
-    .option('--dry-run', 'only show')
+    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option(...strict)
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nThe definition is applied whole or not at all. Each fault is a line: file:line:column: message.\nExit code: 0 applied, or shown; 1 faults, or not confirmed; 2 the folder cannot be read, or there is no terminal to ask at.',
+      `\nThe definition is applied whole or not at all. Each fault is a line: file:line:column: message.\n${planCodes}`,
     )
     .action(async (folder, options) => {
       const { applyFactory } = await loadFactoryApply();
@@ -107,9 +113,11 @@ function addSourceCommands(factory: Command): void {
     .option('--branch <name>', 'branch; default: the default branch')
     .option('--folder <path>', 'folder with factory.yaml; default: the root')
     .option('--every <seconds>', 'seconds between two looks at the branch, 60 to 86400; default 300', toSeconds)
-    .option('--dry-run', 'only show')
+    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option(...strict)
     .option('-y, --yes', 'do not ask')
     .option(...asJson)
+    .addHelpText('after', planCodes)
     .action(async (uid, repository, options) => {
       const { setFactorySource } = await loadFactorySource();
       await setFactorySource(await loadContext(), uid, repository, options);
@@ -127,8 +135,10 @@ function addSourceCommands(factory: Command): void {
     .command('sync')
     .description('apply the present commit now, and revert changes that were made without files')
     .argument('<uid>', factoryHelp)
-    .option('--dry-run', 'only show')
+    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option(...strict)
     .option(...asJson)
+    .addHelpText('after', planCodes)
     .action(async (uid, options) => {
       const { syncFactorySource } = await loadFactorySource();
       await syncFactorySource(await loadContext(), uid, options);

@@ -99,6 +99,18 @@ export const FactoryNotice = z
   })
   .meta({ id: 'FactoryNotice', description: 'What a definition says without effect on this service' });
 
+export const DefinitionProblem = z
+  .object({
+    automation: z.string().describe('Name of the automation in the files'),
+    message: z.string().describe('Why it does not fire, such as a webhook that is disabled'),
+  })
+  .meta({ id: 'DefinitionProblem', description: 'An enabled automation that does not fire although it is stored' });
+export type DefinitionProblem = z.infer<typeof DefinitionProblem>;
+
+export const definitionProblems = z
+  .array(DefinitionProblem)
+  .describe('Why enabled automations of the definition do not fire. They are applied all the same');
+
 const drift = z
   .array(FactoryChange)
   .describe('What differs now from the definition that was applied last, as the changes that take it back');
@@ -110,6 +122,7 @@ export const ApplyDefinitionResponse = z
     changes: z.array(FactoryChange).describe('Differences to the definition that was stored before'),
     drift,
     notices: z.array(FactoryNotice).describe('What is kept without effect, at most 100'),
+    problems: definitionProblems,
   })
   .meta({ id: 'ApplyDefinitionResponse', description: 'What an apply has changed, or would' });
 export type ApplyDefinitionResponse = z.infer<typeof ApplyDefinitionResponse>;

@@ -1,6 +1,6 @@
 /** The git repository that a factory takes its definition from, on the wire. */
 import { z } from 'zod';
-import { FactoryChange, FactoryNotice } from './factory-definitions.ts';
+import { definitionProblems, FactoryChange, FactoryNotice } from './factory-definitions.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 
@@ -95,6 +95,7 @@ export const FactorySync = z
     changes: z.array(FactoryChange).describe('Differences to the definition that was stored before'),
     drift: z.array(FactoryChange).describe('What was changed without files, and is taken back'),
     notices: z.array(FactoryNotice).describe('What is kept without effect, at most 100'),
+    problems: definitionProblems,
   })
   .meta({ id: 'FactorySync', description: 'What a sync has changed, or would' });
 export type FactorySync = z.infer<typeof FactorySync>;

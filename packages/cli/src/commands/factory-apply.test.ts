@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { baseFiles, filesOf, testDefinitions } from '../../../service/test/definitions.ts';
 import { openTestService } from '../../../service/test/service.ts';
 import { createContext } from '../context.ts';
-import { applyFactory, exportFactory } from './factory-apply.ts';
+import { Failure } from '../failure.ts';
+import { type ApplyOptions, applyFactory, exportFactory } from './factory-apply.ts';
 
 const service = await openTestService();
 const definitions = testDefinitions(service);
@@ -74,4 +75,62 @@ test('exports no file that other programs obey', async () => {
   const other = path.join(folder, 'other');
   await expect(exportFactory(context, other, { factory })).rejects.toThrow('the path has a part .git');
   expect(existsSync(path.join(other, 'factory.yaml'))).toBe(false);
+});
+
+/** Applies and returns the exit code and everything that was printed. */
+async function codeAndText(from: string, options: ApplyOptions) {
+  let text = '';
+  const print = (piece: string) => {
+    text += `${piece.trimEnd()}\n`;
+  };
+  const failure = await applyFactory({ ...context, out: print, report: print }, from, { factory, ...options }).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (failure !== null && !(failure instanceof Failure)) throw failure;
+  return { code: failure?.exitCode ?? 0, text: `${text}${failure?.message ?? ''}` };
+}
+
+test('a dry run exits with 2 if something would change, and with 0 if not', async () => {
+  const from = write(filesOf(baseFiles));
+  const { code, text } = await codeAndText(from, { dryRun: true });
+  expect([code, text]).toEqual([2, expect.stringMatching(/^\+ factory\n.*\n4 changes would be applied$/s)]);
+  await applyFactory(context, from, { factory, yes: true });
+  expect(await codeAndText(from, { dryRun: true })).toEqual({ code: 0, text: 'nothing changes\n' });
+  await service.request('POST', `/factory/${factory}/webhooks/${await definitions.webhookUid()}/disable`);
+  expect(await codeAndText(from, { dryRun: true })).toEqual({
+    code: 2,
+    text: 'changed without files, and would be taken back:\n~ webhook alerts\n    enabled: false → true\n1 change would be applied',
+  });
+});
+
+test('names automations that do not fire, and exits with 3 if it is strict', async () => {
+  const files = {
+    ...filesOf(baseFiles),
+    'automations/triage/automation.md':
+      '---\ntriggers:\n  - provider: github\n    event: issue_created\n---\n\nLook at it.\n',
+    'automations/off/automation.md':
+      '---\nenabled: false\ntriggers:\n  - provider: github\n    event: issue_created\n---\n\nLook at it.\n',
+  };
+  const reason = 'not fire: triggers[0]: the factory has no webhook with the signature scheme github\n';
+  const from = write(files);
+  expect(await codeAndText(from, { dryRun: true })).toMatchObject({
+    code: 2,
+    text: expect.stringContaining(`the automation triage would ${reason}`),
+  });
+  expect(await codeAndText(from, { dryRun: true, strict: true })).toMatchObject({
+    code: 3,
+    text: expect.stringMatching(/\nan automation would not fire$/),
+  });
+  expect((await definitions.automations()).length).toBe(0);
+  const { code, text } = await codeAndText(from, { yes: true });
+  expect([code, text]).toEqual([
+    0,
+    expect.stringContaining(`the automation triage does ${reason}version 1 is applied`),
+  ]);
+  expect(text).not.toContain('automation off does');
+  expect(await codeAndText(from, { yes: true, strict: true })).toEqual({
+    code: 3,
+    text: `nothing changes\nthe automation triage does ${reason}an automation does not fire`,
+  });
 });

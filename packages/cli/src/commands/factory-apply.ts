@@ -9,7 +9,7 @@ import { storedFiles } from '@runyard/contract/factory-files/stored-files';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { planLines } from '../factory/plan-lines.ts';
-import { printFaults, showPlan } from '../factory/print-plan.ts';
+import { isSame, printFaults, showPlan, throwForPlan } from '../factory/print-plan.ts';
 import { readDefinitionFolder } from '../factory/read-folder.ts';
 import { Failure } from '../failure.ts';
 import { isConfirmed } from '../live/confirm.ts';
@@ -20,6 +20,7 @@ import { validateFactory } from './factory.ts';
 export interface ApplyOptions {
   readonly factory?: string;
   readonly dryRun?: true;
+  readonly strict?: true;
   readonly yes?: true;
   readonly json?: true;
 }
@@ -27,7 +28,8 @@ export interface ApplyOptions {
 /**
  * Shows what the files of a folder would change, asks, and applies them. The files are read once, the plan is made again after the
  * answer, and its version goes with them, so that what is applied is what was shown. `confirm` asks.
- * @throws Failure with exit code 1 if there are faults, 2 if nobody can be asked
+ * @throws Failure with exit code 1 if there are faults, 2 if nobody can be asked or a dry run would change something, 3 if the command is
+ * strict and an automation does not fire
  */
 export async function applyFactory(
   context: Context,
@@ -52,11 +54,10 @@ export async function applyFactory(
     }
   };
   const plan = await put({ dry_run: true });
-  if (!options.json) showPlan(context, folder, plan);
-  const isSame = plan.version > 0 && plan.changes.length + plan.drift.length === 0;
-  if (options.dryRun || isSame) {
+  if (!options.json) showPlan(context, folder, plan, options.dryRun);
+  if (options.dryRun || isSame(plan)) {
     if (options.json) context.out(`${harmlessJson(plan, 2)}\n`);
-    return;
+    return throwForPlan(plan, options);
   }
   if (!options.yes) {
     if (!(await confirm())) throw new Failure('nothing was applied');
@@ -67,6 +68,7 @@ export async function applyFactory(
   }
   const applied = await put({ dry_run: false, expected_version: plan.version });
   context.out(options.json ? `${harmlessJson(applied, 2)}\n` : `version ${applied.version} is applied\n`);
+  throwForPlan(applied, options);
 }
 
 /** Returns the UID of the factory with the alias of the definition, or with its name. */

@@ -26,7 +26,7 @@ async function printedBy(command: (context: Context) => Promise<void>): Promise<
 test('shows the plan, and stores nothing in a dry run', async () => {
   await push(baseFiles);
   expect(await printedBy((context) => setFactorySource(context, uid, 'acme/factories', { dryRun: true }))).toBe(
-    '+ factory\n+ agent foreman\n+ agent reviewer\n+ webhook alerts\n',
+    '+ factory\n+ agent foreman\n+ agent reviewer\n+ webhook alerts\nexit 2: 4 changes would be applied\n',
   );
   await service.problem(404, 'GET', `${factory.path}/source`);
 });

@@ -2,7 +2,7 @@
 import type { FactorySource, FactorySync, SetFactorySourceRequest } from '@runyard/contract/factory-sources';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
-import { printFaults, showPlan } from '../factory/print-plan.ts';
+import { printFaults, showPlan, throwForPlan } from '../factory/print-plan.ts';
 import { Failure } from '../failure.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
@@ -14,6 +14,7 @@ export interface SetOptions extends Json {
   readonly folder?: string;
   readonly every?: number;
   readonly dryRun?: true;
+  readonly strict?: true;
   readonly yes?: true;
 }
 
@@ -25,7 +26,7 @@ export async function setFactorySource(
   context: Context,
   factoryUid: string,
   repository: string,
-  { branch, folder, every, dryRun, yes, json }: SetOptions,
+  { branch, folder, every, dryRun, strict, yes, json }: SetOptions,
 ): Promise<void> {
   const client = connect(context);
   const wanted: Omit<SetFactorySourceRequest, 'dry_run' | 'poll_interval_seconds'> & {
@@ -40,9 +41,9 @@ export async function setFactorySource(
     client.setFactorySource({ params: { factoryUid }, body: { ...wanted, ...more } });
   const plan = await put({ dry_run: true });
   if (dryRun && json) context.out(`${harmlessJson(plan, 2)}\n`);
-  else if (!json) showPlan(context, folder ?? '', plan.sync);
+  else if (!json) showPlan(context, folder ?? '', plan.sync, dryRun);
   throwUnlessApplied(context, folder ?? '', plan.sync);
-  if (dryRun) return;
+  if (dryRun) return throwForPlan(plan.sync, { dryRun, strict });
   if (!yes && !(await isConfirmed())) throw new Failure('the source was not set');
   // The plan that was confirmed is applied, or nothing.
   const { commit } = plan.sync;
@@ -50,6 +51,7 @@ export async function setFactorySource(
   if (json) context.out(`${harmlessJson(set, 2)}\n`);
   throwUnlessApplied(context, folder ?? '', set.sync);
   if (!json) context.out(`${appliedLine(set.sync)}\n`);
+  throwForPlan(set.sync, { strict });
 }
 
 /** Shows the source of a factory and its last sync. */
@@ -66,14 +68,15 @@ export async function showFactorySource(context: Context, factoryUid: string, { 
 export async function syncFactorySource(
   context: Context,
   factoryUid: string,
-  { dryRun, json }: Json & { readonly dryRun?: true },
+  { dryRun, strict, json }: Json & { readonly dryRun?: true; readonly strict?: true },
 ): Promise<void> {
   const client = connect(context);
   const sync = await client.syncFactorySource({ params: { factoryUid }, body: { dry_run: dryRun ?? false } });
   if (json) context.out(`${harmlessJson(sync, 2)}\n`);
-  else showPlan(context, '', sync);
+  else showPlan(context, '', sync, dryRun);
   throwUnlessApplied(context, '', sync);
   if (!json && !dryRun) context.out(`${appliedLine(sync)}\n`);
+  throwForPlan(sync, { dryRun, strict });
 }
 
 /** Detaches a factory from its repository. */

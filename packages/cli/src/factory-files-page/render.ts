@@ -30,7 +30,9 @@ Keys are case-sensitive, and an unknown key is a fault. Files are UTF-8. The YAM
 Exactly one agent has \`agentType: FOREMAN\`. Execution keys (\`model\`, \`harness\`, \`runner\`, …) of an automation come before those of
 its agent, and those before \`agentDefaults\`; a list or map replaces the inherited one. A webhook cannot be renamed.
 
-\`bin/runyard factory apply FOLDER\` shows what would change in a factory, asks, and applies the files whole or not at all. Webhooks and
+\`bin/runyard factory apply FOLDER\` shows what would change in a factory, asks, and applies the files whole or not at all.
+\`--dry-run\` only shows, and exits with 2 if something would change. An automation that cannot fire, such as one whose webhook is
+disabled, is applied and named; with \`--strict\` the exit code is then 3. Webhooks and
 automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. A run
 with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). The members that an apply refuses, because this service cannot carry them
 out: runners with macOS or the architecture aarch64, \`harness.auth\`.

@@ -23,14 +23,48 @@ export function printFaults(context: Context, folder: string, errors: readonly A
   );
 }
 
-type Plan = Pick<ApplyDefinitionResponse, 'changes' | 'drift' | 'notices'> & { readonly version?: number | undefined };
+type Plan = Pick<ApplyDefinitionResponse, 'changes' | 'drift' | 'notices' | 'problems' | 'dry_run'> & {
+  readonly version?: number | undefined;
+};
 
-/** Prints what a definition changes. `folder`: of the files, in front of their paths. */
-export function showPlan(context: Context, folder: string, { version = 0, changes, drift, notices }: Plan): void {
+/** Returns whether a plan changes nothing. The first definition of a factory always changes something. */
+export const isSame = ({ version = 0, changes, drift }: Plan): boolean =>
+  version > 0 && changes.length + drift.length === 0;
+
+/** Prints what a definition changes, and which automations do not fire. `folder`: of the files, in front of their paths. */
+export function showPlan(context: Context, folder: string, plan: Plan, isDryRun = false): void {
+  const { changes, drift, notices, problems } = plan;
   for (const { file, line, column, message } of notices)
     context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
   for (const line of planLines(changes)) context.out(`${line}\n`);
-  if (drift.length > 0) context.out('changed without files, and taken back:\n');
+  if (drift.length > 0) context.out(`changed without files, and ${isDryRun ? 'would be ' : ''}taken back:\n`);
   for (const line of planLines(drift)) context.out(`${line}\n`);
-  if (version > 0 && changes.length + drift.length === 0) context.out('nothing changes\n');
+  if (isSame(plan)) context.out('nothing changes\n');
+  for (const { automation, message } of problems)
+    context.report(
+      harmlessLine(`the automation ${automation} ${isDryRun ? 'would' : 'does'} not fire: ${message}`, 1_000),
+    );
+}
+
+const pendingCode = 2;
+const problemsCode = 3;
+
+/**
+ * Throws what the exit code of a command reports that has shown a plan, or has applied one.
+ * @throws Failure with exit code 3 if automations do not fire and the command is strict, 2 if a dry run would change something
+ */
+export function throwForPlan(
+  plan: Plan,
+  { dryRun = false, strict = false }: { readonly dryRun?: boolean | undefined; readonly strict?: boolean | undefined },
+): void {
+  const { changes, drift, problems } = plan;
+  const silent = new Set(problems.map(({ automation }) => automation)).size;
+  if (strict && silent > 0)
+    throw new Failure(
+      `${silent === 1 ? 'an automation' : `${silent} automations`} ${dryRun ? 'would' : silent === 1 ? 'does' : 'do'} not fire`,
+      problemsCode,
+    );
+  if (!dryRun || isSame(plan)) return;
+  const count = changes.length + drift.length;
+  throw new Failure(`${count === 1 ? '1 change' : `${count} changes`} would be applied`, pendingCode);
 }

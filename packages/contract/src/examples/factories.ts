@@ -20,6 +20,7 @@ const sync = {
   changes: [change],
   drift: [],
   notices: [],
+  problems: [],
 } as const;
 const source = {
   repository: 'acme/factories',
@@ -54,7 +55,7 @@ export const factoryExamples = {
   },
   applyFactoryDefinition: {
     body: { files, dry_run: true },
-    answer: { version: 0, dry_run: true, changes: [change], drift: [], notices: [] },
+    answer: { version: 0, dry_run: true, changes: [change], drift: [], notices: [], problems: [] },
   },
   getFactorySource: { answer: source },
   setFactorySource: {

@@ -22,6 +22,7 @@ import { checkAvailable } from './check-available.ts';
 import { type CheckDeps, checkConfigs } from './check-configs.ts';
 import { toFactoryAgent, toFactoryMembers } from './configs.ts';
 import { type FaultList, makeFaultList } from './fault-list.ts';
+import { readProblems } from './problems.ts';
 import { checkSkills } from './skills.ts';
 import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
 import {
@@ -158,7 +159,8 @@ async function applyWithin(
   if (faults.count() > 0) return { kind: 'faulty', faults: faults.list() };
   if (from && !request.dry_run && !(await from.keep(tx))) return { kind: 'superseded' };
   const changes = toChanges(plan.changes);
-  const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices] };
+  const problems = await readProblems(tx, factory, applied.automations);
+  const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices], problems };
   // In a repository that has other files too, most commits change nothing here.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
     await noteCommit(tx, factoryUid, from.commit);

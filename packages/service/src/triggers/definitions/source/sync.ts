@@ -29,7 +29,7 @@ export interface SyncDeps extends DefinitionDeps {
 const retrySeconds = 600;
 const neededRole: Role = 'member';
 
-const nothing = { changes: [], drift: [], notices: [] };
+const nothing = { changes: [], drift: [], notices: [], problems: [] };
 const notAllowed =
   'The person who set the source is no member of the team any more, or became a viewer. Someone who may apply definitions must set the source again.';
 
