@@ -136,6 +136,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   webhook_deliveries: { owner: 'webhooks' },
   webhooks: { owner: 'webhooks', readers: ['factories'] },
   worker_connections: { owner: 'executions', readers: ['workers', 'runs'] },
+  worker_pool_connectors: { owner: 'access' },
+  worker_pools: { owner: 'access' },
   worker_instances: { owner: 'workers' },
 };
 

@@ -9,6 +9,7 @@ const loadKeys = () => import('./commands/keys.ts');
 const loadTeams = () => import('./commands/teams.ts');
 const loadUsers = () => import('./commands/users.ts');
 const loadIdentities = () => import('./commands/identities.ts');
+const loadWorkers = () => import('./commands/workers.ts');
 const loadAudit = () => import('./commands/audit.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
@@ -150,6 +151,38 @@ export function addIdentityCommands(program: Command): void {
     .description('delete one; its keys stop working at once')
     .argument('<identity>', identityHelp)
     .action(async (uid) => (await loadIdentities()).deleteIdentity(await loadContext(), uid));
+}
+
+const poolHelp = 'name of the workers, as in config.worker_host';
+const connectorHelp =
+  'id of a person (runyard users), an agent identity (runyard identities), or an agent key without one';
+
+export function addWorkerPoolCommands(program: Command): void {
+  const workers = program
+    .command('workers')
+    .description('list the pools of self-hosted workers, and manage who connects');
+  workers
+    .command('list', { isDefault: true })
+    .description('list the pools, with their owners and others who connect')
+    .option(...asJson)
+    .action(async (options) => (await loadWorkers()).listWorkerPools(await loadContext(), options));
+  workers
+    .command('allow')
+    .description('let the workers of somebody connect to a pool; they get its runs, with tokens and secrets')
+    .argument('<pool>', poolHelp)
+    .argument('<id>', connectorHelp)
+    .action(async (pool, uid) => (await loadWorkers()).allowWorkers(await loadContext(), pool, uid));
+  workers
+    .command('deny')
+    .description('end the right to connect to a pool, and the connections that use it')
+    .argument('<pool>', poolHelp)
+    .argument('<id>', connectorHelp)
+    .action(async (pool, uid) => (await loadWorkers()).denyWorkers(await loadContext(), pool, uid));
+  workers
+    .command('delete')
+    .description('delete a pool; the next worker that connects under its name owns it')
+    .argument('<pool>', poolHelp)
+    .action(async (pool) => (await loadWorkers()).deleteWorkerPool(await loadContext(), pool));
 }
 
 export function addAuditCommand(program: Command): void {

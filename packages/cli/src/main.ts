@@ -11,6 +11,7 @@ import {
   addKeyCommands,
   addTeamCommands,
   addUserCommands,
+  addWorkerPoolCommands,
 } from './access-commands.ts';
 import { addAnswerCommands } from './answer-commands.ts';
 import { addAutomationCommands } from './automation-commands.ts';
@@ -245,6 +246,7 @@ addUserCommands(program);
 addIdentityCommands(program);
 addBudgetCommands(program);
 addAuditCommand(program);
+addWorkerPoolCommands(program);
 
 program.commandsGroup('For scripts and other programs:');
 addToolCommands(program);

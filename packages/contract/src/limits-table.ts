@@ -33,6 +33,7 @@ import {
   maxMetadataKeys,
   maxModelFallbacks,
   maxOutputBytes,
+  maxPoolConnectors,
   maxPromptBytes,
   maxProtectedBranches,
   maxPullRequestsOfRun,
@@ -61,6 +62,7 @@ import {
   maxWaitingFires,
   maxWaitingFollowups,
   maxWorkerConnections,
+  maxWorkerPools,
 } from './limits.ts';
 import { serviceSettings } from './settings/service.ts';
 
@@ -221,6 +223,12 @@ export const limits: readonly Limit[] = [
     most: `${maxWorkerConnections}`,
     above: '429; the worker tries again',
   },
+  {
+    of: 'pools of self-hosted workers of a team',
+    most: `${maxWorkerPools}`,
+    above: '409; the worker is not connected',
+  },
+  { of: 'connectors of a pool of workers besides its owner', most: `${maxPoolConnectors}`, above: '409' },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   ...factoryLimits,
 ];

@@ -143,6 +143,10 @@ export const maxWebhookDeliveriesPerMinute = 60;
 
 /** Connections of the workers of a team's keys to one service process. */
 export const maxWorkerConnections = 250;
+/** Names under which the self-hosted workers of a team have connected. */
+export const maxWorkerPools = 500;
+/** People and service accounts besides the owner whose keys connect to one pool of workers. */
+export const maxPoolConnectors = 100;
 
 /** Earlier worker processes that one hello may replace. */
 export const maxReplacedTokens = 16;

@@ -25,6 +25,7 @@ import { secretRoutes } from './routes/secrets.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { teamRoutes } from './routes/teams.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
+import { workerPoolRoutes } from './routes/worker-pools.ts';
 
 export const routes = {
   ...runRoutes,
@@ -47,6 +48,7 @@ export const routes = {
   ...factoryRoutes,
   ...automationRoutes,
   ...serviceRoutes,
+  ...workerPoolRoutes,
   ...handoffRoutes,
   ...harnessRoutes,
   ...childRunRoutes,

@@ -13,3 +13,26 @@ export async function insertWorkerKey(db: Queryable, teamId: string, isOperator 
   );
   return id;
 }
+
+/** Makes the pool of this name that of the owner of `insertWorkerKey`. */
+export async function insertWorkerPool(db: Queryable, teamId: string, name: string): Promise<void> {
+  await db.query(
+    `INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid) VALUES ($1, $2, 'service_account', 'a-worker')
+     ON CONFLICT DO NOTHING`,
+    [teamId, name],
+  );
+}
+
+/** Lets the person of a raw personal key connect to a pool, which exists or gets the person as its owner. */
+export async function joinWorkerPool(db: Queryable, name: string, rawKey: string): Promise<void> {
+  await db.query(
+    `WITH person AS (
+       SELECT k.team_id, u.uid FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.hash = $2
+     ), made AS (
+       INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid) SELECT team_id, $1, 'user', uid FROM person
+       ON CONFLICT DO NOTHING RETURNING name)
+     INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid)
+     SELECT team_id, $1, 'user', uid, uid FROM person ON CONFLICT DO NOTHING`,
+    [name, hashKey(rawKey)],
+  );
+}

@@ -39,6 +39,9 @@ export interface OwnThings {
   /** Key of an invitation that was not used yet. */
   readonly invitationKey: string;
   readonly identityUid: string;
+  readonly poolName: string;
+  /** A connector of the pool. */
+  readonly principalUid: string;
 }
 
 /** Things that the bodies of routes name, by the path of the route. */
@@ -115,6 +118,22 @@ async function startRun(
   };
 }
 
+/** Makes a pool of workers that belongs to the person of the key, with a connector. */
+async function insertPool(service: TestService, key: string): Promise<Pick<OwnThings, 'poolName' | 'principalUid'>> {
+  const identity = await service.request<{ uid: string }>('POST', '/agent/identities', { body: { name: 'C' } });
+  const pool = { poolName: `pool-${randomUUIDv7()}`, principalUid: identity.body.uid };
+  await service.deps.db.query(
+    `WITH pool AS (
+       INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid)
+       SELECT $1, $2, 'user', u.uid FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.last_four = $4
+       RETURNING team_id, name, owner_uid)
+     INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid)
+     SELECT team_id, name, 'service_account', $3, owner_uid FROM pool`,
+    [service.teamId, pool.poolName, pool.principalUid, key.slice(-4)],
+  );
+  return pool;
+}
+
 /**
  * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes the things that a
  * request to it names, and a run where its token may call the route, because the things of all routes take most of the time of a
@@ -188,6 +207,7 @@ export async function makeOwnThings(
   const isAutomation = isNamed('automationUid');
   const automations = `/factory/${factory.uid}/automations`;
   const automation = await post(isAutomation, automations, automationOf(webhook.uid ?? ''));
+  const pool = isNamed('poolName') ? await insertPool(service, keyOwner) : { poolName: '', principalUid: '' };
   const own: OwnThings = {
     ...run,
     artifactUid: reported.artifact_uid ?? '',
@@ -211,6 +231,7 @@ export async function makeOwnThings(
     teamUid: team?.uid ?? '',
     invitationId: invitation.id ?? '',
     invitationKey: invitation.key ?? '',
+    ...pool,
     identityUid: (await post(isNamed('identityUid'), '/agent/identities', { name: 'I' })).uid ?? '',
   };
   return { own, requestOf: requestsAbout(own, service.baseUrl) };

@@ -11,6 +11,7 @@ import { serveWorkerSockets } from '../src/edges/workers/socket.ts';
 import { beatServiceInstance } from '../src/runs/executions/lease/heartbeat.ts';
 import { openKeyDirectory } from '../src/team/access/keys/directory.ts';
 import { openKeyWatch } from '../src/team/access/keys/watch.ts';
+import { enterPool } from '../src/team/access/worker-pools/enter.ts';
 import { domainsWithoutWorkers } from './service.ts';
 
 /** One service process, without its background loops. */
@@ -35,6 +36,7 @@ export async function startTestProcess(shared: ServiceDeps, checkKeysEveryMs?: n
     log: deps.log,
     authenticate: (authorization) => authenticateWorker(keys, authorization),
     keyWatch,
+    enterPool: (caller, name) => enterPool(deps.db, caller, name),
   });
   const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
   return {

@@ -131,5 +131,9 @@ export const clientRoutes: ClientRoutes = {
   updateModelSettings: { method: 'PATCH', path: '/agent/model-settings', isJson: true, isOnce: false },
   listConnectedWorkers: { method: 'GET', path: '/agent/connected-self-hosted-workers', isJson: true, isOnce: false },
   getOpenApi: { method: 'GET', path: '/openapi.json', isJson: true, isOnce: false },
+  listWorkerPools: { method: 'GET', path: '/worker-pools', isJson: true, isOnce: false },
+  addWorkerPoolConnector: { method: 'PUT', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },
+  removeWorkerPoolConnector: { method: 'DELETE', path: '/worker-pools/{poolName}/connectors/{principalUid}', isJson: true, isOnce: false },
+  deleteWorkerPool: { method: 'DELETE', path: '/worker-pools/{poolName}', isJson: true, isOnce: false },
   listHandoffAttachments: { method: 'GET', path: '/agent/runs/{runId}/handoff/attachments', isJson: true, isOnce: false },
 };

@@ -42,6 +42,8 @@ export const exampleIds = {
   FACTORY_UID: 'p5Rk9YvB2nXsL8dTqJ4hWc',
   WEBHOOK_UID: 'Zt6Gm1KcV8fRw3PyN9bQxL',
   AUTOMATION_UID: 'Hw4Cx2LsN7bVq9TzJ6kRyD',
+  POOL_NAME: 'build-1',
+  PRINCIPAL_UID: 'Rf8Kd3VwN6yPq2LxT9bZmC',
   WEBHOOK_DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c94',
 } as const;
 

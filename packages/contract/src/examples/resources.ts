@@ -34,6 +34,19 @@ const key = {
 
 const secret = { name: exampleIds.NAME, scope: 'personal', created_at: created, updated_at: created };
 
+const workerPool = {
+  name: exampleIds.POOL_NAME,
+  owner: exampleCreator,
+  connectors: [
+    {
+      principal: { type: 'service_account', uid: exampleIds.PRINCIPAL_UID, display_name: 'Build machines' },
+      added_by: exampleCreator,
+      added_at: created,
+    },
+  ],
+  created_at: created,
+};
+
 export const resourceExamples = {
   listAgents: {
     answer: {
@@ -135,5 +148,9 @@ export const resourceExamples = {
       workers: [{ worker_host: 'build-1', connection_count: 1, connected_at: created, last_seen_at: ended }],
     },
   },
+  listWorkerPools: { answer: { pools: [workerPool] } },
+  addWorkerPoolConnector: { answer: workerPool },
+  removeWorkerPoolConnector: { answer: { success: true } },
+  deleteWorkerPool: { answer: { success: true } },
   getOpenApi: { answer: { openapi: '3.1.0', info: { title: 'Runyard', version: '1.0.0' }, paths: {} } },
 } as const satisfies Record<string, Example>;

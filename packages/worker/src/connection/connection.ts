@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
 import { isKeyText } from './api-key.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
+import { readDetail, refusal } from './refusal.ts';
 import { rejectionOf } from './unreadable-assignment.ts';
 
 const pingEveryMs = 10_000;
@@ -122,6 +123,7 @@ export function connect(options: ConnectionOptions): Connection {
       });
       let heard = performance.now();
       let status: number | undefined;
+      let detail = '';
       const beat = setInterval(() => {
         if (performance.now() - heard > silenceMs) current.terminate();
         else if (current.readyState === WebSocket.OPEN) current.ping('0');
@@ -131,8 +133,10 @@ export function connect(options: ConnectionOptions): Connection {
       };
       current.on('unexpected-response', (_request, response) => {
         status = response.statusCode;
-        response.resume();
-        current.terminate();
+        readDetail(response).then((said) => {
+          detail = said;
+          current.terminate();
+        });
       });
       current.on('open', () => {
         hear();
@@ -160,13 +164,13 @@ export function connect(options: ConnectionOptions): Connection {
         if (socket === current) socket = undefined;
         if (stop.signal.aborted) return resolve('lost');
         if (status === 401 || status === 403) {
-          complain(refusal(status, options.keySource, options.workerName), { status });
+          complain(refusal(status, options.keySource, options.workerName, detail), { status });
           return resolve('refused');
         }
         const why =
           status === undefined
             ? problem || `closed with code ${code} ${reason.toString()}`.trim()
-            : `HTTP status ${status}`;
+            : `HTTP status ${status}${detail === '' ? '' : `: ${detail}`}`;
         complain(`no connection to ${options.serviceRoot}: ${why}; trying again`);
         resolve('lost');
       });
@@ -215,10 +219,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function refusal(status: number, keySource: string, workerName: string): string {
-  return status === 401
-    ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`
-    : `the service refuses the name ${workerName} (403): names that begin with “runyard” are reserved for the operator, and the key of ${keySource} is not the operator’s; set RUNYARD_WORKER_NAME to another name, or use the operator’s key`;
 }

@@ -4,6 +4,7 @@ import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';
 import { queuedExecutions } from '../../runs/executions/queue/assign.ts';
 import type { KeyWatch } from '../../team/access/keys/watch.ts';
+import { enterPool } from '../../team/access/worker-pools/enter.ts';
 import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
@@ -31,7 +32,13 @@ export function workersDomain(
     routes: () => workerRoutes(deps.db),
     endpoints: async (app: FastifyInstance) => {
       const hub = openHub(deps, { serviceInstanceId, sidecarImage });
-      const closeSockets = serveWorkerSockets(app.server, { hub, log: deps.log, authenticate, keyWatch });
+      const closeSockets = serveWorkerSockets(app.server, {
+        hub,
+        log: deps.log,
+        authenticate,
+        keyWatch,
+        enterPool: (caller, name) => enterPool(deps.db, caller, name),
+      });
       opened = { hub, closeSockets };
     },
     loops: async () => [

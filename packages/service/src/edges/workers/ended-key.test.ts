@@ -1,6 +1,7 @@
 /** Connections that a key opened end with the key, on every service process. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { joinWorkerPool } from '../../../test/key.ts';
 import { newPerson, teamUidOf } from '../../../test/people.ts';
 import { acceptedWorker, rawHello, startTestProcess, type TestProcess } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -22,6 +23,7 @@ const checkEveryMs = 3_600_000;
 async function openAll(key: string): Promise<Promise<number>[]> {
   const runId = await service.newRun();
   const ends: Promise<number>[] = [];
+  await joinWorkerPool(service.deps.db, 'box', key);
   for (const { baseUrl } of processes) {
     const worker = await acceptedWorker(baseUrl, key, 'box');
     worker.say(rawHello({ worker_id: 'box' }));
@@ -85,6 +87,7 @@ describe('ends the worker of a person on every process', () => {
   test.each(Object.entries(becomes))('%s', async (_, change) => {
     const team = await teamUidOf(service);
     const person = await newPerson(service, team, 'member');
+    await joinWorkerPool(service.deps.db, 'own', person.key);
     const workers: Awaited<ReturnType<typeof acceptedWorker>>[] = [];
     for (const { baseUrl } of processes) {
       const worker = await acceptedWorker(baseUrl, person.key, 'own');

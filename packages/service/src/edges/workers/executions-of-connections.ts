@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
-import { hasKey, isInPool } from '../../runs/executions/lease/may-serve.ts';
+import { hasKey, isInPool } from '../../runs/executions/pools/may-serve.ts';
 import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
 
 const assignedTo = defineStatement({

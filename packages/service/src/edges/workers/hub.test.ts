@@ -1,7 +1,7 @@
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
-import { insertWorkerKey } from '../../../test/key.ts';
+import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
 import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
 import { awaitChildren } from '../../runs/runs/tree/await-children.ts';
@@ -54,6 +54,7 @@ async function connect(
   teamId: string | null = null,
 ): Promise<Fake> {
   const sent: ServiceMessage[] = [];
+  if (teamId !== null) await insertWorkerPool(t.deps.db, teamId, workerId);
   const connection = await hub.connect({
     workerId,
     teamId,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
-import { insertWorkerKey } from '../../../test/key.ts';
+import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openHub } from './hub.ts';
 
 let t: TestExecutions;
@@ -70,6 +70,7 @@ test.each([
   const assigned: { task_id: string; docker_image?: string; sidecar_image?: string; additional_oz_args?: string[] }[] =
     [];
   const workerId = `public-${sidecarImage === undefined ? 'without' : 'with'}`;
+  await insertWorkerPool(t.deps.db, t.teamId, workerId);
   const connection = await hub.connect({
     workerId,
     teamId: t.teamId,

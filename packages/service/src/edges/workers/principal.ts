@@ -1,9 +1,7 @@
+import type { Principal } from '../../team/access/keys/principal.ts';
+
 /** The owner of the key that opened a worker's connection. */
-export interface WorkerPrincipal {
-  readonly keyId: string;
-  readonly teamId: string;
-  readonly isOperator: boolean;
-}
+export type WorkerPrincipal = Pick<Principal, 'keyId' | 'teamId' | 'isOperator' | 'creator'>;
 
 /** Worker names with this prefix are reserved for the operator: such workers serve the hosted pool of all teams. */
 export const operatorNames = 'runyard';

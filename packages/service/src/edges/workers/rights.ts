@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
-import { hasKey, isInPool } from '../../runs/executions/lease/may-serve.ts';
+import { hasKey, isInPool } from '../../runs/executions/pools/may-serve.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
 
 /**

@@ -1,14 +1,16 @@
 /** Serves the WebSocket endpoint of workers: `GET /api/v1/selfhosted/worker/ws?worker_id=NAME` with a bearer key. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { maxWorkerConnections } from '@runyard/contract/limits';
+import { maxWorkerConnections, maxWorkerPools } from '@runyard/contract/limits';
 import { storable } from '@runyard/contract/storable-json';
 import { workerName } from '@runyard/contract/worker-name';
 import { WorkerMessage } from '@runyard/contract/worker-protocol';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { makePlaces } from '../../platform/bodies/places.ts';
+import { TooManyChanges } from '../../team/access/audit/record.ts';
 import type { KeyInTeam, KeyWatch } from '../../team/access/keys/watch.ts';
+import type { PoolCaller, PoolEntry } from '../../team/access/worker-pools/enter.ts';
 import type { Hub } from './hub.ts';
 import { operatorNames, poolTeamOf, type WorkerPrincipal } from './principal.ts';
 import { paceReading } from './reading-pace.ts';
@@ -31,6 +33,8 @@ interface SocketOptions {
   /** null: 401. */
   readonly authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>;
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
+  /** Decides whether a worker connects to a pool of the team. Throws `TooManyChanges`. */
+  readonly enterPool: (caller: PoolCaller, name: string) => Promise<PoolEntry>;
   /** Default: `maxWorkerConnections`. */
   readonly maxConnectionsOfTeam?: number;
 }
@@ -58,26 +62,34 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
     if (!workerName.test(workerId)) {
       return refuse(stream, 400, 'Bad Request', 'worker_id must be 1 to 63 characters of [A-Za-z0-9._-].');
     }
-    options.authenticate(request.headers.authorization).then(
-      (principal) => {
-        if (!principal)
-          return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
-        const teamId = poolTeamOf(principal, workerId);
-        if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
-        if (stream.destroyed) return;
-        const leave = places.enter(principal.teamId);
-        if (!leave) return refuse(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
-        stream.once('close', leave);
-        sockets.handleUpgrade(request, stream, head, (socket) => {
-          serve(socket, { workerId, teamId, key: principal }, options);
-        });
-      },
-      (error: unknown) => {
-        options.log.error({ err: error }, 'a worker could not be authenticated');
-        refuse(stream, 503, 'Service Unavailable', 'The service cannot check keys right now; try again.');
-      },
-    );
+    admit(request, stream, head, workerId).catch((error: unknown) => {
+      if (error instanceof TooManyChanges) return refuse(stream, 429, 'Too Many Requests', tooManyChanges);
+      options.log.error({ err: error }, 'a worker could not be authenticated');
+      refuse(stream, 503, 'Service Unavailable', 'The service cannot check keys right now; try again.');
+    });
   };
+
+  async function admit(request: IncomingMessage, stream: Duplex, head: Buffer, workerId: string): Promise<void> {
+    const principal = await options.authenticate(request.headers.authorization);
+    if (!principal) return refuse(stream, 401, 'Unauthorized', 'The key is missing, malformed, expired or revoked.');
+    const teamId = poolTeamOf(principal, workerId);
+    if (teamId === 'not_allowed') return refuse(stream, 403, 'Forbidden', reservedName);
+    if (stream.destroyed) return;
+    const leave = places.enter(principal.teamId);
+    if (!leave) return refuse(stream, 429, 'Too Many Requests', tooManyConnections, ['Retry-After: 30']);
+    stream.once('close', leave);
+    if (teamId !== null) {
+      const { keyId, creator } = principal;
+      const entry = await options.enterPool({ teamId, keyId, creator, from: null }, workerId);
+      if (entry.kind === 'too_many') return refuse(stream, 409, 'Conflict', tooManyPools);
+      if (entry.kind === 'not_allowed')
+        return refuse(stream, 403, 'Forbidden', notConnector(workerId, entry.owner, creator.uid));
+    }
+    if (stream.destroyed) return;
+    const key = { ...principal, pool: teamId === null ? undefined : workerId };
+    sockets.handleUpgrade(request, stream, head, (socket) => serve(socket, { workerId, teamId, key }, options));
+  }
+
   server.on('upgrade', onUpgrade);
   return () => {
     server.off('upgrade', onUpgrade);
@@ -87,6 +99,13 @@ export function serveWorkerSockets(server: Server, options: SocketOptions): () =
 }
 
 const reservedName = `worker_id: names that begin with ${operatorNames} are reserved for the operator's key. Choose another name, in RUNYARD_WORKER_NAME or the worker's own setting.`;
+
+const notConnector = (name: string, owner: string, uid: string): string =>
+  `worker_id: the pool ${name} belongs to ${owner}. Its owner or an administrator lets this key connect with: bin/runyard workers allow ${name} ${uid}`;
+
+const tooManyPools = `worker_id: the team has ${maxWorkerPools} pools of workers, as many as it can have. Delete one with bin/runyard workers delete, or connect under the name of one.`;
+
+const tooManyChanges = 'The team has made as many changes today as it can, and a new pool is one.';
 
 const tooManyConnections =
   'The team has as many connections of workers to this service process as it can have. Stop workers that are not needed.';

@@ -1,5 +1,6 @@
 /** Attacks: a worker that tries to act on executions that are not its own. */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { joinWorkerPool } from '../../../test/key.ts';
 import {
   acceptedWorker,
   connectRawWorker,
@@ -25,7 +26,9 @@ beforeEach(async () => {
 });
 afterAll(() => process.close());
 
+/** Connects a worker whose pool lets the key in. */
 async function connect(key: string, name: string): Promise<RawWorker> {
+  if (!name.startsWith('runyard')) await joinWorkerPool(service.deps.db, name, key);
   const worker = await acceptedWorker(process.baseUrl, key, name);
   open.push(worker);
   return worker;

@@ -7,6 +7,7 @@ import { auditRoutes } from './audit-routes.ts';
 import { invitationRoutes } from './invitation-routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { teamRoutes } from './team-routes.ts';
+import { workerPoolRoutes } from './worker-pool-routes.ts';
 
 interface AccessDeps {
   readonly db: Database;
@@ -18,7 +19,13 @@ interface AccessDeps {
 export function accessDomain(deps: AccessDeps): Domain {
   return {
     name: 'access',
-    routes: () => [...keyRoutes(deps), ...teamRoutes(deps), ...invitationRoutes(deps), ...auditRoutes(deps)],
+    routes: () => [
+      ...keyRoutes(deps),
+      ...teamRoutes(deps),
+      ...invitationRoutes(deps),
+      ...auditRoutes(deps),
+      ...workerPoolRoutes(deps),
+    ],
     retention: {
       rows: [
         { table: 'audit_days', isOver: `day < (now() AT TIME ZONE 'UTC')::date - 1` },

@@ -92,6 +92,8 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     INVITATION_ID: own.invitationId,
     INVITATION_KEY: own.invitationKey,
     IDENTITY_UID: own.identityUid,
+    POOL_NAME: own.poolName,
+    PRINCIPAL_UID: own.principalUid,
     FACTORY_UID: own.factoryUid,
     WEBHOOK_UID: own.webhookUid,
     AUTOMATION_UID: own.automationUid,
@@ -172,6 +174,8 @@ const ending: readonly RouteName[] = [
   'deleteWebhook',
   'disableWebhook',
   'updateAutomation',
+  'deleteWorkerPool',
+  'removeWorkerPoolConnector',
 ];
 
 /** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */

@@ -11,5 +11,5 @@ export async function authenticateWorker(
   const token = bearerToken(authorization ?? '');
   const principal = token === '' ? null : await keys.authenticate(token);
   if (principal === null || principal.kind === 'session' || !isAtLeast(principal.role, 'member')) return null;
-  return { keyId: principal.keyId, teamId: principal.teamId, isOperator: principal.isOperator };
+  return principal;
 }

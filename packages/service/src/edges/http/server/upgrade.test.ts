@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { joinWorkerPool } from '../../../../test/key.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';
+import { enterPool, type PoolCaller } from '../../../team/access/worker-pools/enter.ts';
 import { type Hub, openHub } from '../../workers/hub.ts';
 import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
 import { authenticateWorker } from './authenticate-worker.ts';
@@ -16,7 +18,9 @@ beforeAll(async () => {
   hub = openHub(service.deps.executionDeps, { serviceInstanceId: randomUUIDv7() });
   const { log, keys, keyWatch } = service.deps;
   const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
-  stopServing = serveWorkerSockets(service.app.server, { hub, log, authenticate, keyWatch, maxConnectionsOfTeam: 2 });
+  const enter = (caller: PoolCaller, name: string) => enterPool(service.deps.db, caller, name);
+  const options = { hub, log, authenticate, keyWatch, enterPool: enter, maxConnectionsOfTeam: 2 };
+  stopServing = serveWorkerSockets(service.app.server, options);
 });
 afterAll(async () => {
   stopServing();
@@ -93,6 +97,7 @@ test('a team has a limited number of connections of workers', async () => {
   const url = `${service.baseUrl.replace('http', 'ws')}${workerSocketPath}?worker_id=a`;
   const open = (key: string) => new WebSocket(url, { headers: { authorization: `Bearer ${key}` } });
   const secondKey = await service.newKey();
+  for (const key of [service.key, secondKey]) await joinWorkerPool(service.deps.db, 'a', key);
   const sockets = [open(service.key), open(secondKey)];
   await Promise.all(sockets.map((socket) => once(socket, 'open')));
   const [error] = await once(open(service.key), 'error');

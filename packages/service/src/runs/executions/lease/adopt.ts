@@ -2,8 +2,8 @@
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { fromNow } from '../from-now.ts';
+import { hasKey, isInPool } from '../pools/may-serve.ts';
 import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
-import { hasKey, isInPool } from './may-serve.ts';
 
 interface AdoptedExecution {
   readonly id: string;

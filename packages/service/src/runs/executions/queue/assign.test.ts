@@ -1,5 +1,7 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
 import type { Statement } from '../../../platform/store/database/database.ts';
 import { assignNext, type FreeSlot } from './assign.ts';
 
@@ -20,6 +22,20 @@ async function next(overrides: Partial<FreeSlot> = {}): Promise<string> {
   return typeof assignment === 'string' ? assignment : assignment.runId;
 }
 
+/** Returns a slot of a worker of a team's own pool. */
+async function slotOf(teamId: string, pool: string): Promise<Partial<FreeSlot>> {
+  const [connectionId, keyId] = [randomUUIDv7(), await insertWorkerKey(fixture.deps.db, teamId)];
+  await insertWorkerPool(fixture.deps.db, teamId, pool);
+  await change(
+    'INSERT INTO worker_connections (id, service_instance_id, worker_id, team_id, key_id) VALUES ($1, $1, $2, $3, $4)',
+    connectionId,
+    pool,
+    teamId,
+    keyId,
+  );
+  return { connectionId, pool, teamId };
+}
+
 const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 
 test('assigns the oldest run first, and runs below others before those above', async () => {
@@ -38,10 +54,11 @@ test('takes turns between teams with queued runs, and passes over a team at its 
   await change(`UPDATE teams SET served_at = now() WHERE id = $1`, other);
   const order = [await next(), await next(), await next(), await next(), await next()];
   expect(order).toEqual([ours[0], theirs[0], ours[1], ours[2], 'nothing']);
-  expect(await next({ teamId: other })).toBe('nothing');
+  const ofOther = { ...(await slotOf(other, 'box')), pool: '' };
+  expect(await next(ofOther)).toBe('nothing');
   await change(`UPDATE teams SET max_concurrent_executions = 2 WHERE id = $1`, other);
-  expect(await next({ teamId: fixture.teamId })).toBe('nothing');
-  expect(await next({ teamId: other })).toBe(theirs[1]);
+  expect(await next({ ...(await slotOf(fixture.teamId, 'box')), pool: '' })).toBe('nothing');
+  expect(await next(ofOther)).toBe(theirs[1]);
 });
 
 test("assigns one run when several assigners read a team's free slot at the same moment", async () => {
@@ -79,7 +96,7 @@ test('assigns other runs before one that pauses, is of another pool, or has an o
     retried,
   );
   expect([await next(), await next()]).toEqual([last, 'nothing']);
-  expect(await next({ pool: 'build-machine', teamId: fixture.teamId })).toBe(elsewhere);
+  expect(await next(await slotOf(fixture.teamId, 'build-machine'))).toBe(elsewhere);
   await change(`UPDATE executions SET phase = 'ended' WHERE run_id = $1 AND number = 1`, retried);
   await change(`UPDATE executions SET available_at = now() WHERE run_id = $1`, paused);
   expect([await next(), await next()].sort()).toEqual([paused, retried].sort());

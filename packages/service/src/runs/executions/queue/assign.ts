@@ -15,6 +15,7 @@ import {
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
+import { hasKey } from '../pools/may-serve.ts';
 import { holdsSlot } from './holds-slot.ts';
 
 /** A worker's connection that has a free slot. */
@@ -66,6 +67,7 @@ const mayGo = (e: string): string => `
  * (`served_at`). `served_count` is compared and set: an assigner that read an older count of taken slots changes nothing, so
  * a team's limit holds with any number of assigners. Locks rows in the order teams, runs, executions, as all statements do.
  * Runs below others go first, because the runs above may wait for them.
+ * The connection to a pool of a team gets nothing if its key may not connect to the pool now.
  * A retry waits until every older execution of its run has ended, so two never run at once.
  * The cost does not grow with the queue (`bench/assign.md`): teams are read in turn until one has a free slot, and queued
  * executions in the order of the index `executions_queue`. The run is locked in a subquery: with a join the planner would read
@@ -76,7 +78,7 @@ const assignStatement = defineStatement({
   text: `
     WITH team AS MATERIALIZED (
       SELECT t.id, t.served_count FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
-      WHERE (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} LIMIT 1)
+      WHERE ($2::uuid IS NULL OR EXISTS (SELECT FROM worker_connections c WHERE c.id = $5 AND ${hasKey('c')})) AND (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} LIMIT 1)
         AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')}) < t.max_concurrent_executions
       LIMIT 1
     ), served AS (

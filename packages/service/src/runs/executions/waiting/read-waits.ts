@@ -16,8 +16,8 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
+import { isOfPool, servesPool } from '../pools/serves-pool.ts';
 import { holdsSlot } from '../queue/holds-slot.ts';
-import { isOfPool, servesPool } from '../queue/serves-pool.ts';
 import { waitsAfterInterrupt } from './interrupted.ts';
 import { waitSentence } from './wait-sentence.ts';
 

@@ -3,12 +3,15 @@ import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
 import { keysChannel } from './channel.ts';
+import { mayConnectToPool } from './may-connect-to-pool.ts';
 import { isValidKeyIn, mayRunWorkersIn } from './valid-key.ts';
 
 /** A key, and the team in which its owner acts with the key. */
 export interface KeyInTeam {
   readonly keyId: string;
   readonly teamId: string;
+  /** The pool of the team to which a worker connects with the key; absent: none. */
+  readonly pool?: string | undefined;
 }
 
 /** The use of the connection: a worker needs a role that may run workers. */
@@ -18,7 +21,7 @@ export type ConnectionUse = 'stream' | 'worker';
 export interface KeyWatch {
   /**
    * Calls `onEnd` once, within a second after the key was deleted or expired, or its person left the team, also if that
-   * happened before this call. The connection of a worker also ends when its person becomes a viewer. Returns the function that
+   * happened before this call. The connection of a worker also ends when its person becomes a viewer, or the key may not connect to the pool any more. Returns the function that
    * stops watching.
    */
   watch(key: KeyInTeam, use: ConnectionUse, onEnd: () => void): () => void;
@@ -28,9 +31,10 @@ export interface KeyWatch {
 const readEnds = defineStatement({
   name: 'read_ends_of_keys',
   text: `
-    SELECT w.key_id || ' ' || w.team_id || ' ' || w.use AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
-    FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS w (key_id, team_id, use) JOIN api_keys k ON k.id = w.key_id
-    WHERE ${isValidKeyIn('k', 'w.team_id')} AND (w.use <> 'worker' OR ${mayRunWorkersIn('k', 'w.team_id')})`,
+    SELECT w.key_id || ' ' || w.team_id || ' ' || w.use || ' ' || coalesce(w.pool, '') AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
+    FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[]) AS w (key_id, team_id, use, pool) JOIN api_keys k ON k.id = w.key_id
+    WHERE ${isValidKeyIn('k', 'w.team_id')} AND (w.use <> 'worker' OR ${mayRunWorkersIn('k', 'w.team_id')})
+      AND (w.pool IS NULL OR ${mayConnectToPool('k', 'w.team_id', 'w.pool')})`,
   row: { name: text(), remainingMs: nullable(float) },
 });
 
@@ -84,6 +88,7 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
       entries.map(({ key }) => key.keyId),
       entries.map(({ key }) => key.teamId),
       entries.map(({ use }) => use),
+      entries.map(({ key }) => key.pool ?? null),
     ]);
     const remaining = new Map(rows.map((row) => [row.name, row.remainingMs ?? Number.POSITIVE_INFINITY]));
     for (const [name, entry] of asked) {
@@ -113,10 +118,10 @@ export async function openKeyWatch(db: Database, log: Logger, checkEveryMs = 5_0
 
   const stopListening = await db.listen(keysChannel, check, check);
   return {
-    watch: ({ keyId, teamId }, use, onEnd) => {
-      const name = `${keyId} ${teamId} ${use}`;
+    watch: ({ keyId, teamId, pool }, use, onEnd) => {
+      const name = `${keyId} ${teamId} ${use} ${pool ?? ''}`;
       const entry = watched.get(name) ?? {
-        key: { keyId, teamId },
+        key: { keyId, teamId, pool },
         use,
         callbacks: new Set(),
         endsAt: Number.POSITIVE_INFINITY,

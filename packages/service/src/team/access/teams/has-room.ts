@@ -10,7 +10,8 @@ type Limited =
   | 'mcp_servers'
   | 'schedules'
   | 'team_invitations'
-  | 'team_members';
+  | 'team_members'
+  | 'worker_pools';
 
 /** SQL: rows that do not count. Browser sessions have a limit of their own, and the schedules of automations those of automations. */
 const uncounted: Readonly<Partial<Record<Limited, string>>> = {

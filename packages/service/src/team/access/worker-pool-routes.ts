@@ -1,0 +1,48 @@
+import { maxPoolConnectors } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import { workerName } from '@runyard/contract/worker-name';
+import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { serve } from './serve.ts';
+import { addConnector, deletePool, listPools, type PoolRefusal, removeConnector } from './worker-pools/pools.ts';
+
+function refusePool(reason: PoolRefusal): Refusal {
+  switch (reason) {
+    case 'not_found':
+      return notFound('pool of workers');
+    case 'not_owner':
+      return refuse('not_authorized', { detail: 'Only the owner of the pool and administrators change it.' });
+    case 'no_such_principal':
+      return notFound('person who runs workers, agent identity or agent key');
+    case 'too_many':
+      return refuse('conflict', { detail: `A pool has at most ${maxPoolConnectors} connectors; remove one.` });
+  }
+}
+
+/** Returns whether a pool and a person or service account can have these names. */
+const isNamed = ({ poolName, principalUid = '' }: { readonly poolName: string; readonly principalUid?: string }) =>
+  workerName.test(poolName) && /^[\w-]{0,200}$/.test(principalUid);
+
+/** The pools of self-hosted workers, and who connects to them. */
+export const workerPoolRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
+  serve(routes.listWorkerPools, async ({ principal }) => ({ pools: await listPools(db, principal.teamId) })),
+
+  serve(routes.addWorkerPoolConnector, async ({ principal, params }) => {
+    if (!isNamed(params)) return refusePool('not_found');
+    const outcome = await addConnector(db, principal, params.poolName, params.principalUid);
+    return typeof outcome === 'string' ? refusePool(outcome) : outcome;
+  }),
+
+  serve(routes.removeWorkerPoolConnector, async ({ principal, params }) => {
+    if (!isNamed(params)) return refusePool('not_found');
+    const outcome = await removeConnector(db, principal, params.poolName, params.principalUid);
+    return outcome === 'removed' ? { success: true as const } : refusePool(outcome);
+  }),
+
+  serve(routes.deleteWorkerPool, async ({ principal, params }) => {
+    if (!isNamed(params)) return refusePool('not_found');
+    const outcome = await deletePool(db, principal, params.poolName);
+    return outcome === 'deleted' ? { success: true as const } : refusePool(outcome);
+  }),
+];

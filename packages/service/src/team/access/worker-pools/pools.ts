@@ -1,0 +1,198 @@
+/** The pools of self-hosted workers of a team, and who connects to them. */
+import { isAtLeast } from '@runyard/contract/access';
+import { maxPoolConnectors } from '@runyard/contract/limits';
+import type { WorkerPool } from '@runyard/contract/worker-pools';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  json,
+  type RowOf,
+  text,
+  timestamp,
+} from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../actor.ts';
+import { recordChange } from '../audit/record.ts';
+import { keysChannel } from '../keys/channel.ts';
+import type { Principal } from '../keys/principal.ts';
+import { readProfiles } from '../profiles.ts';
+
+interface Connector extends RunActor {
+  readonly added_by: string;
+  readonly added_at: string;
+}
+
+const select = `
+  SELECT p.name, p.owner_kind, p.owner_uid, p.created_at,
+    coalesce((SELECT jsonb_agg(jsonb_build_object('kind', c.kind, 'uid', c.uid, 'added_by', c.added_by_uid,
+        'added_at', to_char(c.added_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY c.added_at, c.uid)
+      FROM worker_pool_connectors c WHERE c.team_id = p.team_id AND c.pool = p.name), '[]') AS connectors
+  FROM worker_pools p WHERE p.team_id = $1`;
+const row = {
+  name: text(),
+  owner_kind: text<RunActor['kind']>(),
+  owner_uid: text(),
+  created_at: timestamp,
+  connectors: json<readonly Connector[]>(),
+};
+
+const readAll = defineStatement({
+  name: 'read_worker_pools',
+  text: `${select} ORDER BY p.name COLLATE "C"`,
+  row,
+});
+
+const readOne = defineStatement({ name: 'read_worker_pool', text: `${select} AND p.name = $2`, row });
+
+const lockPool = defineStatement({
+  name: 'lock_worker_pool',
+  text: 'SELECT owner_kind, owner_uid FROM worker_pools WHERE team_id = $1 AND name = $2 FOR UPDATE',
+  row: { owner_kind: text<RunActor['kind']>(), owner_uid: text() },
+});
+
+/** People who may run workers, agent identities, and agent keys that act as none. */
+const findConnector = defineStatement({
+  name: 'find_connector_of_worker_pool',
+  text: `
+    SELECT 'user' AS kind FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = $1 AND u.uid = $2 AND m.role <> 'viewer'
+    UNION ALL SELECT 'service_account' FROM agent_identities WHERE team_id = $1 AND uid = $2
+    UNION ALL SELECT 'service_account' FROM api_keys WHERE team_id = $1 AND kind = 'agent' AND agent_uid IS NULL AND id::text = $2`,
+  row: { kind: text<RunActor['kind']>() },
+});
+
+const insertConnector = defineStatement({
+  name: 'insert_connector_of_worker_pool',
+  text: `
+    INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid)
+    SELECT $1, $2, $3, $4, $5
+    WHERE (SELECT count(*) FROM worker_pool_connectors WHERE team_id = $1 AND pool = $2) < ${maxPoolConnectors}
+      OR EXISTS (SELECT FROM worker_pool_connectors WHERE team_id = $1 AND pool = $2 AND uid = $4)
+    ON CONFLICT (team_id, pool, uid) DO UPDATE SET added_by_uid = worker_pool_connectors.added_by_uid
+    RETURNING xmax = 0 AS is_new`,
+  row: { is_new: boolean },
+});
+
+/** The notice ends the connections of those who were removed, on every process. */
+const removeConnectorRow = defineStatement({
+  name: 'delete_connector_of_worker_pool',
+  text: `
+    WITH gone AS (DELETE FROM worker_pool_connectors WHERE team_id = $1 AND pool = $2 AND uid = $3 RETURNING uid)
+    SELECT uid, pg_notify('${keysChannel}', '')::text AS notified FROM gone`,
+  row: { uid: text() },
+});
+
+const removePool = defineStatement({
+  name: 'delete_worker_pool',
+  text: `
+    WITH gone AS (DELETE FROM worker_pools WHERE team_id = $1 AND name = $2 RETURNING name)
+    SELECT name, pg_notify('${keysChannel}', '')::text AS notified FROM gone`,
+  row: { name: text() },
+});
+
+type PoolRow = RowOf<typeof readOne>;
+
+async function toPools(db: Queryable, teamId: string, rows: readonly PoolRow[]): Promise<WorkerPool[]> {
+  const actors = rows.flatMap(({ owner_kind, owner_uid, connectors }) => [
+    { kind: owner_kind, uid: owner_uid },
+    ...connectors,
+    ...connectors.map(({ added_by }) => ({ kind: 'user', uid: added_by }) as const),
+  ]);
+  const profileOf = await readProfiles(db, teamId, actors);
+  return rows.map(({ owner_kind, owner_uid, connectors, ...pool }) => ({
+    ...pool,
+    owner: profileOf({ kind: owner_kind, uid: owner_uid }),
+    connectors: connectors.map((each) => ({
+      principal: profileOf(each),
+      added_by: profileOf({ kind: 'user', uid: each.added_by }),
+      added_at: each.added_at,
+    })),
+  }));
+}
+
+/** Returns the pools of the team, by name. */
+export async function listPools(db: Queryable, teamId: string): Promise<WorkerPool[]> {
+  return await toPools(db, teamId, await db.query(readAll, [teamId]));
+}
+
+/**
+ * Why a pool is not changed: `not_found` 404; `not_owner` 403: only its owner and administrators change it; `no_such_principal` 404: nobody
+ * of this uid runs workers in the team; `too_many` 409.
+ */
+export type PoolRefusal = 'not_found' | 'not_owner' | 'no_such_principal' | 'too_many';
+
+/** Locks a pool that the caller may change. */
+async function lockOwn(tx: Queryable, { teamId, role, creator }: Principal, name: string) {
+  const [pool] = await tx.query(lockPool, [teamId, name]);
+  if (!pool) return 'not_found';
+  const isOwn = pool.owner_kind === creator.kind && pool.owner_uid === creator.uid;
+  return isOwn || isAtLeast(role, 'admin') ? pool : 'not_owner';
+}
+
+/** Lets the keys of a person, an agent identity or an agent key connect to a pool. */
+export async function addConnector(
+  db: Database,
+  principal: Principal,
+  name: string,
+  uid: string,
+): Promise<WorkerPool | PoolRefusal> {
+  const { teamId } = principal;
+  return await db.transaction(async (tx) => {
+    const pool = await lockOwn(tx, principal, name);
+    if (typeof pool === 'string') return pool;
+    const [found] = await tx.query(findConnector, [teamId, uid]);
+    if (!found) return 'no_such_principal';
+    const [added] = await tx.query(insertConnector, [teamId, name, found.kind, uid, principal.creator.uid]);
+    if (!added) return 'too_many';
+    const [changed] = await toPools(tx, teamId, await tx.query(readOne, [teamId, name]));
+    if (!changed) throw new Error('the pool was not read');
+    if (added.is_new)
+      await recordChange(tx, principal, {
+        action: 'worker_pool_connector.create',
+        subject: { type: 'worker_pool', uid: name, name },
+        after: { connector: uid, kind: found.kind },
+      });
+    return changed;
+  });
+}
+
+/** Ends the right to connect to a pool, and the connections that use it. `no_such_principal`: it was not added. */
+export async function removeConnector(
+  db: Database,
+  principal: Principal,
+  name: string,
+  uid: string,
+): Promise<'removed' | PoolRefusal> {
+  return await db.transaction(async (tx) => {
+    const pool = await lockOwn(tx, principal, name);
+    if (typeof pool === 'string') return pool;
+    if ((await tx.query(removeConnectorRow, [principal.teamId, name, uid])).length === 0) return 'no_such_principal';
+    await recordChange(tx, principal, {
+      action: 'worker_pool_connector.delete',
+      subject: { type: 'worker_pool', uid: name, name },
+      before: { connector: uid },
+      endsAccess: true,
+    });
+    return 'removed';
+  });
+}
+
+/** Deletes a pool and ends its connections. The next connection under its name makes it anew. */
+export async function deletePool(
+  db: Database,
+  principal: Principal,
+  name: string,
+): Promise<'deleted' | Exclude<PoolRefusal, 'no_such_principal' | 'too_many'>> {
+  return await db.transaction(async (tx) => {
+    const pool = await lockOwn(tx, principal, name);
+    if (typeof pool === 'string') return pool;
+    await tx.query(removePool, [principal.teamId, name]);
+    await recordChange(tx, principal, {
+      action: 'worker_pool.delete',
+      subject: { type: 'worker_pool', uid: name, name },
+      before: { owner: pool.owner_uid },
+      endsAccess: true,
+    });
+    return 'deleted';
+  });
+}

@@ -1,0 +1,42 @@
+/** Describes why the service refused a connection. */
+import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+
+/** Time for the body of a refusal. */
+const detailMs = 2_000;
+/** Characters. */
+const longestDetail = 2_000;
+const Problem = z.object({ detail: z.string() });
+
+/** Returns the sentence for the console. `detail`: what the service says. */
+export function refusal(status: number, keySource: string, workerName: string, detail: string): string {
+  return status === 401
+    ? `the service does not know the key (401): ${keySource} is wrong, expired or revoked; give the worker a valid key in RUNYARD_API_KEY`
+    : `the service refuses the name ${workerName} with the key of ${keySource} (403): ${detail || 'it gives no reason'}; or set RUNYARD_WORKER_NAME to another name`;
+}
+
+/** Returns the detail of a refusal, on one line; '' if the answer has none, is too long, or does not end in time. */
+export async function readDetail(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  const late = setTimeout(() => response.destroy(), detailMs);
+  try {
+    for await (const part of response) {
+      size += part.length;
+      if (size > 4 * longestDetail) return '';
+      parts.push(part);
+    }
+    const read = Problem.safeParse(JSON.parse(Buffer.concat(parts).toString('utf8')));
+    return read.success
+      ? read.data.detail
+          .replace(/\p{C}+/gu, ' ')
+          .trim()
+          .slice(0, longestDetail)
+      : '';
+  } catch {
+    return '';
+  } finally {
+    clearTimeout(late);
+    response.destroy();
+  }
+}
