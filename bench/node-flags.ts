@@ -63,7 +63,11 @@ const ways = (measure: (system: System, name: string) => Promise<number>) =>
 
 try {
   for (const [name, flags] of Object.entries(variants))
-    systems[name] = await startSystem({ workers: [], serviceNodeFlags: flags, env: { RUNYARD_LOG: 'warn' } });
+    systems[name] = await startSystem({
+      workers: [],
+      serviceNodeFlags: flags,
+      env: { RUNYARD_LOG: 'warn', RUNYARD_EVENT_STREAMS: '1000000' },
+    });
   const started = await inTurns(
     ways((system) => timed(() => restart(system))),
     starts,

@@ -90,7 +90,10 @@ async function measureBare(): Promise<string[]> {
   }
 }
 
-const system = await startSystem({ workers: [], env: { RUNYARD_LOG: 'warn', ...probedEnvironment(memoryFile) } });
+const system = await startSystem({
+  workers: [],
+  env: { RUNYARD_LOG: 'warn', RUNYARD_EVENT_STREAMS: '1000000', ...probedEnvironment(memoryFile) },
+});
 const pid = system.service().pid ?? 0;
 
 async function measure(

@@ -229,6 +229,16 @@ export const limits: readonly Limit[] = [
     above: '409; the worker is not connected',
   },
   { of: 'connectors of a pool of workers besides its owner', most: `${maxPoolConnectors}`, above: '409' },
+  {
+    of: 'event streams of one service process, and of a team and a key in it',
+    most: `\`RUNYARD_EVENT_STREAMS\` (${serviceSettings.RUNYARD_EVENT_STREAMS.default}), half of them, a quarter`,
+    above: '429 with `Retry-After`',
+  },
+  {
+    of: 'connections to one service process',
+    most: "three quarters of the files that it can open (`ulimit -n`), or all but 1,000; of these, a sixteenth, at most 100, only for the operator's keys, `/healthz` and `/readyz`",
+    above: '503; then closed at once',
+  },
   { of: 'event subscriptions of a team', most: `${maxSubscriptions}`, above: '409' },
   ...factoryLimits,
 ];

@@ -18,6 +18,7 @@ const tooManyReads = 'Too many long conversations are being read; `Retry-After` 
 const noConversation = 'No such conversation, or it belongs to another team';
 const lastEventId = 'Id of the last event that was read: the stream continues after it, without loss or repetition';
 const notOfStream = 'Last-Event-ID is not an id of this stream';
+const tooManyStreams = 'The key, the team or the service has as many event streams open as it can have';
 const goneEvents = 'Events after Last-Event-ID are no longer stored: connect again without it';
 const streamRules =
   'Ids are opaque; `Last-Event-ID` continues after one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that takes nothing for a minute is disconnected.';
@@ -211,7 +212,7 @@ export const runRoutes = {
     }),
     headers: { 'Last-Event-ID': lastEventId },
     answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream', eventSchema: LiveEvent },
-    errors: { 400: notOfStream, 404: noRun, 410: goneEvents },
+    errors: { 400: notOfStream, 404: noRun, 410: goneEvents, 429: tooManyStreams },
   },
   streamTeamEvents: {
     method: 'GET',
@@ -227,7 +228,7 @@ export const runRoutes = {
       contentType: 'text/event-stream',
       eventSchema: TeamLiveEvent,
     },
-    errors: { 400: notOfStream, 410: goneEvents },
+    errors: { 400: notOfStream, 410: goneEvents, 429: tooManyStreams },
   },
   getConversation: {
     method: 'GET',

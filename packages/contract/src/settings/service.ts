@@ -198,4 +198,11 @@ export const serviceSettings = {
     description: 'Connections of one service process to the database.',
     usedBy: ['service'],
   },
+  RUNYARD_EVENT_STREAMS: {
+    read: whole(4, 1_000_000),
+    default: '10000',
+    description:
+      'Event streams that one service process serves at once, and never more than half of the files that it can open (`ulimit -n`). A team gets at most a half of them, a key a quarter; more get 429.',
+    usedBy: ['service'],
+  },
 } as const satisfies Record<string, Setting<unknown>>;

@@ -3,7 +3,8 @@ import type { Domain } from '../../platform/domain.ts';
 import { makeRateLimits } from '../../team/access/rate-limits/rate-limits.ts';
 import { registerIngress } from './ingress/webhooks.ts';
 import { showNotFound } from './pages/not-found-page.ts';
-import { makeAuthorizer } from './server/authorize.ts';
+import { bearerToken, makeAuthorizer } from './server/authorize.ts';
+import { connectionLimits, limitConnections, openFilesLimit } from './server/connection-limits.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { registerHealthRoutes } from './server/health.ts';
 import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
@@ -18,6 +19,10 @@ export async function buildApp(
   const { db, keys, bodies, settings } = deps;
   const authorizer = makeAuthorizer(db, keys, makeRateLimits(settings));
   const app = makeApp(deps, { authorizer, bodies, timeouts, showNotFound });
+  limitConnections(app, connectionLimits(openFilesLimit()), async ({ headers }) => {
+    const principal = await keys.authenticate(bearerToken(headers.authorization ?? ''));
+    return principal?.isOperator === true;
+  });
   registerHealthRoutes(
     app,
     domains.flatMap(({ readiness }) => readiness ?? []),

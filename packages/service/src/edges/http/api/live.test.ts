@@ -290,3 +290,29 @@ describe('a stream with follow=false', () => {
     await service.problem(400, 'GET', `/agent/runs/${runId}/events?follow=perhaps`);
   });
 });
+
+test('a key gets a bounded number of streams, and gets a place again when one ends', async () => {
+  const small = await startTestService({ env: { RUNYARD_EVENT_STREAMS: '8' } });
+  try {
+    const run = await small.newRun();
+    const paths = ['/agent/runs/events', `/agent/runs/${run}/events`] as const;
+    const readers = [await followStream(small, paths[0]), await followStream(small, paths[1])];
+    for (const path of paths) {
+      const refused = await small.request('GET', path);
+      expect(refused).toMatchObject({ status: 429, body: { detail: expect.stringContaining('2 event streams open') } });
+      expect(refused.headers.get('retry-after')).toBe('30');
+    }
+    const other = await followStream(small, paths[0], undefined, await small.newKey());
+    readers[0]?.close();
+    const again = () =>
+      followStream(small, paths[1]).then(
+        (reader) => reader,
+        () => null,
+      );
+    let reader: Awaited<ReturnType<typeof again>> = null;
+    await expect.poll(async () => (reader ??= await again()), { timeout: 30_000 }).not.toBeNull();
+    for (const each of [...readers, other, reader]) (each as typeof other | null)?.close();
+  } finally {
+    await small.close();
+  }
+});

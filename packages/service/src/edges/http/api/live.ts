@@ -4,12 +4,14 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
-import type { KeyInTeam } from '../../../team/access/keys/watch.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
 import { cut, drained, end, leave, type Outlet, type Stream } from '../../live/feed.ts';
 import { idBytes, retryBytes } from '../../live/frame.ts';
 import { openLive } from '../../live/live.ts';
 import { afterRow, findRunPlace, parseRunPosition } from '../../live/run-events.ts';
+import { makeStreamPlaces, type StreamsTaken } from '../../live/stream-places.ts';
 import { addRoute } from '../server/add-route.ts';
+import { openFilesLimit } from '../server/connection-limits.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 
 /** The readers of a restarted service do not all connect in the same moment. */
@@ -24,6 +26,14 @@ const gone = (): Refusal =>
     detail: 'Events after Last-Event-ID are no longer stored. Connect again without Last-Event-ID.',
   });
 
+const owners = { key: 'The key', team: 'The team', process: 'The service' } as const;
+
+const tooManyStreams = ({ by, most }: StreamsTaken): Refusal =>
+  refuse('resource_unavailable', {
+    detail: `${owners[by]} has ${most} event streams open, and can have no more. Close those that are not needed; GET /agent/runs/events follows all runs of the team in one.`,
+    headers: { 'retry-after': '30' },
+  });
+
 /** Absent and empty are the same. */
 function lastIdOf(request: FastifyRequest): string | undefined {
   const id = request.headers['last-event-id'];
@@ -33,9 +43,10 @@ function lastIdOf(request: FastifyRequest): string | undefined {
 /** Registers `GET /agent/runs/{runId}/events` and `GET /agent/runs/events`. Streams are cut when their key ends. */
 export async function registerLiveRoutes(
   app: FastifyInstance,
-  { executionDeps: deps, db, keyWatch }: ServiceDeps,
+  { executionDeps: deps, db, keyWatch, settings }: ServiceDeps,
 ): Promise<void> {
   const live = await openLive(deps);
+  const places = makeStreamPlaces(settings.RUNYARD_EVENT_STREAMS, openFilesLimit());
   let isClosing = false;
   app.addHook('preClose', async () => {
     isClosing = true;
@@ -46,13 +57,18 @@ export async function registerLiveRoutes(
   const answer = (
     request: FastifyRequest,
     reply: FastifyReply,
-    key: KeyInTeam,
+    key: Principal,
     first: Buffer,
     open: (outlet: Outlet) => Stream<unknown>,
-  ): FastifyReply => {
+  ): FastifyReply | Refusal => {
+    const place = places.enter(key);
+    if (typeof place !== 'function') return tooManyStreams(place);
     reply.hijack();
     const response = reply.raw;
     response.on('error', () => response.destroy());
+    response.on('close', place);
+    // The client may have closed the connection before.
+    if (response.destroyed) place();
     response.writeHead(200, {
       // Headers that were set before the stream was asked for, such as X-Ignored-Fields.
       ...(reply.getHeaders() as OutgoingHttpHeaders),
