@@ -58,6 +58,20 @@ export const workerSettings = {
     description: 'Largest size of workspace and home of one sandbox. A larger sandbox is ended.',
     usedBy: ['worker'],
   },
+  RUNYARD_SANDBOX_OPEN_FILES: {
+    read: whole(16384, 100_000_000),
+    default: '393216',
+    description:
+      'Files that all processes of one sandbox may have open together. Each process may open this number divided by `RUNYARD_SANDBOX_PROCESSES`, at most 65,536.',
+    usedBy: ['worker'],
+  },
+  RUNYARD_SANDBOX_CPUS: {
+    read: whole(0, 1024),
+    default: '0',
+    description:
+      'Processors that one sandbox may use, if cgroups are writable. 0: all of the machine, after the programs outside of sandboxes.',
+    usedBy: ['worker'],
+  },
   RUNYARD_WARM_SANDBOXES: {
     read: whole(0, 64),
     default: '1',

@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';
 import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
-import { lowerLimits, type SandboxLimits, shapedLimits } from '../sandboxes/limits.ts';
+import { lowerLimits, type ReportedLimits, type SandboxLimits, shapedLimits } from '../sandboxes/limits.ts';
 import type { ImageStep, Sandbox, SandboxBackend } from '../sandboxes/sandbox.ts';
 import type { Execution } from './execution.ts';
 import { agentLaunch } from './launch.ts';
@@ -105,7 +105,7 @@ async function awaitEnd(
   { log }: CarryOutOptions,
   execution: Execution,
   sandbox: Pick<Sandbox, 'ended'>,
-  { memoryMb }: SandboxLimits,
+  { memoryMb }: Pick<SandboxLimits, 'memoryMb'>,
 ): Promise<TerminalMessage> {
   const { name } = execution;
   const exit = await sandbox.ended;
@@ -135,7 +135,7 @@ function readyMessage(
   { backend }: CarryOutOptions,
   name: ExecutionName,
   spawnMs: number,
-  limits: SandboxLimits | undefined,
+  limits: ReportedLimits | undefined,
   network: SandboxNetwork | undefined,
 ): WorkerMessage {
   const { backend: kind } = backend.describe();
@@ -173,7 +173,7 @@ const finishedStep = ({ bytes, durationMs, error }: Extract<ImageStep, { step: '
   ...(error === undefined ? {} : { error: shorten(error, 2000) }),
 });
 
-const limitsToReport = ({ memoryMb, processes, diskMb }: SandboxLimits): EnvironmentLimits => ({
+const limitsToReport = ({ memoryMb, processes, diskMb }: ReportedLimits): EnvironmentLimits => ({
   memory_mb: memoryMb,
   processes,
   disk_mb: diskMb,

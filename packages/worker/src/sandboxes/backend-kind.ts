@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';
 import type { StateRoot } from '../state/state-root.ts';
-import type { SandboxLimits } from './limits.ts';
+import type { ReportedLimits, SandboxLimits } from './limits.ts';
 import type { Sandbox, SandboxBackend } from './sandbox.ts';
 import type { SandboxSupervisors } from './supervisors.ts';
 
@@ -66,7 +66,7 @@ export interface AdoptableSandbox {
   readonly record: {
     readonly execution: { readonly task_id: string; readonly execution_id: string };
     readonly assignment_id?: string | undefined;
-    readonly limits: SandboxLimits;
+    readonly limits: ReportedLimits;
     /** True if its environment lowers the worker's limits. */
     readonly limited: boolean;
     /** Hosts that its environment allows. */

@@ -9,12 +9,27 @@ export interface SandboxLimits {
   readonly tmpMb: number;
   /** Workspace and home together. */
   readonly diskMb: number;
+  /** Files that all processes may have open together. */
+  readonly openFiles: number;
+  /** Processors; 0: all of the machine. */
+  readonly cpus: number;
 }
+
+/** The limits that an environment can lower, and that the service is told of. */
+export type ReportedLimits = Omit<SandboxLimits, 'openFiles' | 'cpus'>;
 
 type LimitSettings = Pick<
   Settings,
-  'RUNYARD_SANDBOX_MEMORY_MB' | 'RUNYARD_SANDBOX_PROCESSES' | 'RUNYARD_SANDBOX_TMP_MB' | 'RUNYARD_SANDBOX_DISK_MB'
+  | 'RUNYARD_SANDBOX_MEMORY_MB'
+  | 'RUNYARD_SANDBOX_PROCESSES'
+  | 'RUNYARD_SANDBOX_TMP_MB'
+  | 'RUNYARD_SANDBOX_DISK_MB'
+  | 'RUNYARD_SANDBOX_OPEN_FILES'
+  | 'RUNYARD_SANDBOX_CPUS'
 >;
+
+/** Node does not start with fewer files. */
+const leastFiles = 64;
 
 /** Least memory of a sandbox, as in the settings. */
 const leastMemoryMb = 128;
@@ -26,6 +41,8 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
     processes: settings.RUNYARD_SANDBOX_PROCESSES,
     tmpMb: settings.RUNYARD_SANDBOX_TMP_MB,
     diskMb: settings.RUNYARD_SANDBOX_DISK_MB,
+    openFiles: settings.RUNYARD_SANDBOX_OPEN_FILES,
+    cpus: settings.RUNYARD_SANDBOX_CPUS,
   };
 }
 
@@ -33,6 +50,7 @@ export function sandboxLimits(settings: LimitSettings): SandboxLimits {
 export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | undefined): SandboxLimits {
   const least = (own: number, other: number | undefined) => Math.min(own, other ?? own);
   return {
+    ...limits,
     memoryMb: least(limits.memoryMb, wanted?.memory_mb),
     processes: least(limits.processes, wanted?.processes),
     // /tmp uses memory.
@@ -41,11 +59,23 @@ export function lowerLimits(limits: SandboxLimits, wanted: EnvironmentLimits | u
   };
 }
 
-/** Returns the limits of the worker, lowered to the memory of a machine of this shape. */
-export function shapedLimits(limits: SandboxLimits, shape: { readonly memory_gb: number } | undefined): SandboxLimits {
+/** Returns the limits of the worker, lowered to the memory and processors of a machine of this shape. */
+export function shapedLimits(
+  limits: SandboxLimits,
+  shape: { readonly memory_gb: number; readonly vcpus: number } | undefined,
+): SandboxLimits {
   if (shape === undefined) return limits;
-  return lowerLimits(limits, { memory_mb: Math.max(leastMemoryMb, Math.floor(shape.memory_gb * 1024)) });
+  const { memory_gb, vcpus } = shape;
+  const lowered = lowerLimits(limits, { memory_mb: Math.max(leastMemoryMb, Math.floor(memory_gb * 1024)) });
+  return { ...lowered, cpus: limits.cpus === 0 ? vcpus : Math.min(limits.cpus, vcpus) };
 }
+
+/**
+ * Returns how many files a process may open, so that all processes of the sandbox together stay within their limit. The kernel limits only
+ * each process. `most`: a limit of the machine.
+ */
+export const filesOfProcess = ({ openFiles, processes }: SandboxLimits, most: number): number =>
+  Math.min(most, Math.max(leastFiles, Math.floor(openFiles / processes)));
 
 /** Returns true if both set the same limits. */
 export function sameLimits(one: SandboxLimits, other: SandboxLimits): boolean {
@@ -53,6 +83,8 @@ export function sameLimits(one: SandboxLimits, other: SandboxLimits): boolean {
     one.memoryMb === other.memoryMb &&
     one.processes === other.processes &&
     one.tmpMb === other.tmpMb &&
-    one.diskMb === other.diskMb
+    one.diskMb === other.diskMb &&
+    one.openFiles === other.openFiles &&
+    one.cpus === other.cpus
   );
 }

@@ -6,7 +6,7 @@ const plain: SandboxSpecification = {
   executionId: 'e',
   taskId: 't',
   isLimited: false,
-  limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1 },
+  limits: { memoryMb: 1, processes: 1, tmpMb: 1, diskMb: 1, openFiles: 65_536, cpus: 0 },
   files: [],
 };
 

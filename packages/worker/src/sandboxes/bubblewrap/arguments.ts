@@ -24,7 +24,12 @@ export interface SandboxView {
   readonly writableCache?: { readonly from: string; readonly to: string };
   readonly limits: SandboxLimits;
   readonly env: Readonly<Record<string, string>>;
+  /** True: bwrap reads a filter of system calls from `filterDescriptor`. */
+  readonly isFiltered: boolean;
 }
+
+/** Descriptor from which bwrap reads the filter of system calls. */
+export const filterDescriptor = 5;
 
 const megabyte = 1024 * 1024;
 
@@ -51,6 +56,7 @@ export function bubblewrapOptions(view: SandboxView): string[] {
     ...(view.egressSocket === undefined ? [] : ['--ro-bind', view.egressSocket, inside.egressSocket]),
     // The root and /dev are in memory and have no size limit.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
+    ...(view.isFiltered ? ['--seccomp', String(filterDescriptor)] : []),
     ...['--chdir', inside.workspace],
     ...Object.entries(view.env).flatMap(([name, value]) => ['--setenv', name, value]),
   ];

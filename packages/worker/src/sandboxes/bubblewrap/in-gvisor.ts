@@ -13,7 +13,7 @@ const bundleBytes = 8 * megabyte;
 /** A program in a gVisor container. */
 export interface ContainerStart {
   readonly gvisor: Gvisor;
-  readonly view: Omit<SandboxView, 'env'>;
+  readonly view: Omit<SandboxView, 'env' | 'isFiltered'>;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Environment of gVisor itself, which marks its processes. */

@@ -34,11 +34,12 @@ test.skipIf((await bubblewrapFeatures()) === undefined)(
         'no-capabilities',
         'no-new-privileges',
         'no-user-namespaces',
+        'system-calls',
         'files',
       ]),
     );
     const known = [...level.features, ...level.missing.map(({ feature }) => feature)];
-    expect(known).toEqual(expect.arrayContaining(['user', 'cgroup', 'disk-quota', 'kernel']));
+    expect(known).toEqual(expect.arrayContaining(['user', 'cgroup', 'cpu', 'disk-quota', 'kernel']));
   },
 );
 

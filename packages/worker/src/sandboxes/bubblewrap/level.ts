@@ -4,6 +4,7 @@ import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import { type ProbeResult, unavailable } from '../backend-kind.ts';
 import type { CgroupSearch } from '../cgroups/hierarchy.ts';
 import type { SandboxError } from '../sandbox.ts';
+import { seccompFilter } from '../seccomp/filter.ts';
 import { insideUid } from './filesystem.ts';
 import type { BubblewrapGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
@@ -16,7 +17,7 @@ const probeScript = [
   'echo uid=$(id -u)',
   'n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo processes=$n',
   'i=0; while read -r l; do case $l in lo:*|Inter-*|face*) ;; *) i=$((i+1));; esac; done </proc/net/dev; echo interfaces=$i',
-  'while read -r k v; do case $k in CapEff:) echo capabilities=$v;; NoNewPrivs:) echo nonewprivs=$v;; esac; done </proc/self/status',
+  'while read -r k v; do case $k in CapEff:) echo capabilities=$v;; NoNewPrivs:) echo nonewprivs=$v;; Seccomp:) echo seccomp=$v;; Seccomp_filters:) echo filters=$v;; esac; done </proc/self/status',
   'if command -v unshare >/dev/null; then unshare -U true 2>/dev/null && echo userns=1 || echo userns=0; else echo userns=unknown; fi',
   'h=0; for f in /root /home/*/.ssh /etc/shadow /var/lib /boot; do [ -e "$f" ] && h=1; done; echo hostfiles=$h',
   '(: >/rootfile) 2>/dev/null && echo rootwrite=1 || echo rootwrite=0',
@@ -50,6 +51,8 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   } catch (error) {
     return failed((error as SandboxError).message);
   }
+  const isFiltered = gvisor === undefined && seccompFilter() !== undefined;
+  const ownFilters = await filtersOfThisProcess();
   const facts = new Map(
     outcome.outputTail.split('\n').map((line) => line.split('=', 2) as [string, string | undefined]),
   );
@@ -72,6 +75,15 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
       facts.get('hostfiles') === '0' && facts.get('rootwrite') === '0',
       'files of the machine are visible inside, or its root is writable',
     ],
+    ...(isFiltered
+      ? [
+          [
+            'system-calls',
+            facts.get('seccomp') === '2' && Number(facts.get('filters') ?? ownFilters + 1) > ownFilters,
+            'the filter of system calls is not in force',
+          ] satisfies [string, boolean, string],
+        ]
+      : []),
     ['inside-user', facts.get('uid') === String(insideUid), 'the user inside is not the expected one'],
   ];
   const broken = checks.filter(([, holds]) => !holds).map(([feature, , reason]) => `${feature}: ${reason}`);
@@ -79,9 +91,16 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   const features = checks.map(([feature]) => feature).filter((feature) => feature !== 'inside-user');
   if (ground.ownUsers && hostUid !== 0) features.push('user');
   if (cgroups.ok) features.push('cgroup');
+  if (cgroups.ok && cgroups.hierarchy.cpu !== undefined) features.push('cpu');
   if (ground.disks.ok) features.push('disk-quota');
   const missing = missingFeatures(ground, cgroups, features, facts.get('ls') === '1');
   return { ok: true, reasons: [], level: { backend, features, missing } };
+}
+
+/** Returns how many filters of system calls this process has, of a container around the worker. */
+async function filtersOfThisProcess(): Promise<number> {
+  const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
+  return Number(/^Seccomp_filters:\s+(\d+)/m.exec(status)?.[1] ?? 0);
 }
 
 /** Returns the kernel of the machine as `uname -rv` prints it. */
@@ -105,7 +124,13 @@ function missingFeatures(
     const how = gvisor === undefined ? 'memory is limited per process, not per sandbox' : 'memory is not limited';
     add('cgroup', `${how}: ${cgroups.reason}`);
   }
+  if (!features.includes('cpu')) {
+    const reason = cgroups.ok ? 'no cgroup that the worker can make has the cpu controller' : cgroups.reason;
+    add('cpu', `a sandbox can use all processors: ${reason}`);
+  }
   if (!disks.ok) add('disk-quota', `disk use is watched every few seconds, not limited by the kernel: ${disks.reason}`);
+  if (gvisor === undefined && !features.includes('system-calls'))
+    add('system-calls', `the numbers of system calls of ${process.arch} are not known, so all of them are allowed`);
   if (gvisor === undefined) {
     add('kernel', 'sandboxes share the machine’s kernel: not a boundary against exploits of it');
     return missing;

@@ -9,8 +9,10 @@ import { processesBelow, processesBeside } from '../disk/unlinked-files.ts';
 import { watchDisk } from '../disk-watch.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { containerCommand, hostProcesses } from '../gvisor/command.ts';
+import { filesOfProcess } from '../limits.ts';
 import { endMarked, logSlow } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
+import { seccompFilter } from '../seccomp/filter.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
 import {
   bubblewrapOptions,
@@ -80,9 +82,15 @@ export async function prepareSandbox(
   id = newSandboxId(),
 ): Promise<RawSandbox> {
   const { limits, gvisor } = ground;
-  const processLimits = { nproc: limits.processes, nofile: ground.nofile, fileBytes: limits.diskMb * megabyte };
+  const processLimits = {
+    nproc: limits.processes,
+    nofile: filesOfProcess(limits, ground.nofile),
+    fileBytes: limits.diskMb * megabyte,
+  };
   const processesOnHost = gvisor === undefined ? limits.processes : hostProcesses(gvisor, limits.processes);
   const { label, variable } = marksOf(ground, id);
+  // gVisor makes mounts, and has a filter of its own.
+  const filter = gvisor === undefined ? seccompFilter() : undefined;
   const identity = ground.ownUsers ? await takeIdentity() : undefined;
   const uid = identity?.uid;
   let made = false;
@@ -131,7 +139,11 @@ export async function prepareSandbox(
         memory: async () => ({ oom_kills: (await cgroup?.oomKills()) ?? 0, memory_mb: limits.memoryMb }),
       }),
       ground.cgroups &&
-        openCgroup(ground.cgroups, id, { memoryMb: limits.memoryMb, processes: processesOnHost + ownProcesses }),
+        openCgroup(ground.cgroups, id, {
+          memoryMb: limits.memoryMb,
+          processes: processesOnHost + ownProcesses,
+          cpus: limits.cpus,
+        }),
     ]);
     process = await startBubblewrap({
       program: ground.program,
@@ -145,6 +157,7 @@ export async function prepareSandbox(
           : containerCommand(gvisor, label, ground.nofile),
       ...(uid === undefined ? {} : { uid }),
       ...(cgroup === undefined ? {} : { cgroup }),
+      filter,
     });
   } catch (error) {
     await dispose();
@@ -171,7 +184,13 @@ export async function prepareSandbox(
     const known = { ...env, ...(egress === undefined ? {} : { RUNYARD_EGRESS_SOCKET: inside.egressSocket }) };
     if (gvisor === undefined) {
       if (text !== undefined) started.give(text);
-      started.release(bubblewrapOptions({ ...view, env: { ...known, ...commandSetting(command), ...marker } }));
+      started.release(
+        bubblewrapOptions({
+          ...view,
+          isFiltered: filter !== undefined,
+          env: { ...known, ...commandSetting(command), ...marker },
+        }),
+      );
       return;
     }
     const marked = { ...known, ...marker };

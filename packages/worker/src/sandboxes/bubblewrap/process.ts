@@ -34,6 +34,8 @@ export interface BubblewrapStart {
   /** User to run as, where we are root. */
   readonly uid?: number;
   readonly cgroup?: Cgroup;
+  /** Filter of system calls, for the options that name `filterDescriptor`. */
+  readonly filter?: Buffer | undefined;
 }
 
 /**
@@ -48,7 +50,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     argv0: start.label,
     cwd: '/',
     env: {},
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...(start.filter === undefined ? [] : (['pipe'] as const))],
     ...user,
   });
   const pid = child.pid;
@@ -62,10 +64,15 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
     );
   }
   child.on('error', () => {});
-  const [, stdout, stderr, options, token] = child.stdio as unknown as [null, Readable, Readable, Writable, Duplex];
+  const [, stdout, stderr, options, token, filter] = child.stdio as unknown as [
+    ...[null, Readable, Readable, Writable, Duplex],
+    Writable | undefined,
+  ];
   // If bwrap ends early, it closes its side; its output says why.
   options.on('error', () => {});
   token.on('error', () => {});
+  filter?.on('error', () => {});
+  filter?.end(start.filter);
   const tail = keepOutputTail([stdout, stderr]);
   const ended = new Promise<{ exitCode: number; outputTail: string }>((resolve) => {
     child.once('exit', () => tail.close());
@@ -78,6 +85,7 @@ export async function startBubblewrap(start: BubblewrapStart): Promise<Bubblewra
   } catch (error) {
     options.destroy();
     token.destroy();
+    filter?.destroy();
     child.kill('SIGKILL');
     throw new SandboxError(
       'spawn',

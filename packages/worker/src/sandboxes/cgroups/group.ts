@@ -3,7 +3,7 @@ import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killProcesses, slowDeaths } from '../../state/processes.ts';
-import type { CgroupHierarchy } from './hierarchy.ts';
+import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
 export interface Cgroup {
@@ -36,15 +36,18 @@ function writeIfThere(file: string, text: string): void {
   }
 }
 
+/** Microseconds in which a group may use its share of the processors, the kernel's default. */
+const cpuPeriod = 100_000;
+
 /** Makes a group with limits. Without limits, opens an existing group in order to remove it. */
 export async function openCgroup(
   hierarchy: CgroupHierarchy,
   name: string,
-  limits?: { readonly memoryMb: number; readonly processes: number },
+  limits?: { readonly memoryMb: number; readonly processes: number; readonly cpus: number },
 ): Promise<Cgroup> {
   const memory = path.join(hierarchy.memory, name);
   const pids = path.join(hierarchy.pids, name);
-  const folders = [...new Set([memory, pids])];
+  const folders = foldersOf(hierarchy).map((folder) => path.join(folder, name));
   if (limits !== undefined) {
     for (const folder of folders) await mkdir(folder, { recursive: true });
     const bytes = String(limits.memoryMb * 1024 * 1024);
@@ -57,6 +60,12 @@ export async function openCgroup(
       writeIfThere(path.join(memory, 'memory.memsw.limit_in_bytes'), bytes);
     }
     writeFileSync(path.join(pids, 'pids.max'), String(limits.processes));
+    if (hierarchy.cpu !== undefined && limits.cpus > 0) {
+      const cpu = path.join(hierarchy.cpu, name);
+      const quota = Math.round(limits.cpus * cpuPeriod);
+      if (hierarchy.version === 2) writeFileSync(path.join(cpu, 'cpu.max'), `${quota} ${cpuPeriod}`);
+      else writeFileSync(path.join(cpu, 'cpu.cfs_quota_us'), String(quota));
+    }
   }
   const members = (): number[] => {
     const found = new Set<number>();

@@ -39,26 +39,32 @@ test('uses a place below its own group in each hierarchy of version 1', async ()
 });
 
 test('version 1 in a container, where the mount begins at the own group', async () => {
-  for (const name of ['memory', 'pids']) await mkdir(path.join(root, name), { recursive: true });
+  for (const name of ['memory', 'pids', 'cpu']) await mkdir(path.join(root, name), { recursive: true });
   const mounts = [
     mount('cgroup', 'memory', 'memory', '/docker/abc'),
     mount('cgroup', 'pids', 'pids', '/docker/abc'),
+    mount('cgroup', 'cpu', 'cpu,cpuacct', '/docker/abc'),
   ].join('\n');
   const found = await findCgroups('runyard-x', { mounts, membership: '8:pids:/docker/abc\n4:memory:/docker/abc\n' });
-  expect(found).toMatchObject({ ok: true, hierarchy: { memory: path.join(root, 'memory/runyard-x') } });
+  expect(found).toMatchObject({
+    ok: true,
+    hierarchy: { memory: path.join(root, 'memory/runyard-x'), cpu: path.join(root, 'cpu/runyard-x') },
+  });
+  expect(await readFile(path.join(root, 'cpu/runyard-x/cpu.shares'), 'utf8')).toBe('256');
 });
 
 test('version 2 goes up to the first group that hands both controllers down, and hands them on', async () => {
   await group('.', 'cpu memory pids');
-  await group('user.slice', 'memory pids');
+  await group('user.slice', 'memory pids cpu');
   await group('user.slice/session.scope', '');
   const found = await findCgroups('runyard-x', {
     mounts: mount('cgroup2', '.', 'nsdelegate'),
     membership: '0::/user.slice/session.scope\n',
   });
   const folder = path.join(root, 'user.slice/runyard-x');
-  expect(found).toEqual({ ok: true, hierarchy: { version: 2, memory: folder, pids: folder } });
-  expect(await readFile(path.join(folder, 'cgroup.subtree_control'), 'utf8')).toBe('+memory +pids');
+  expect(found).toEqual({ ok: true, hierarchy: { version: 2, memory: folder, pids: folder, cpu: folder } });
+  expect(await readFile(path.join(folder, 'cgroup.subtree_control'), 'utf8')).toBe('+memory +pids +cpu');
+  expect(await readFile(path.join(folder, 'cpu.weight'), 'utf8')).toBe('25');
 });
 
 test('version 2 without delegation names the remedy', async () => {

@@ -7,6 +7,8 @@ export interface CgroupHierarchy {
   readonly version: 1 | 2;
   readonly memory: string;
   readonly pids: string;
+  /** Absent: the kernel does not limit processors here. */
+  readonly cpu?: string | undefined;
 }
 
 export type CgroupSearch = { ok: true; hierarchy: CgroupHierarchy } | { ok: false; reason: string };
@@ -63,34 +65,49 @@ async function writable(folder: string): Promise<boolean> {
   );
 }
 
+/**
+ * Share of the processors that all sandboxes get together while programs outside of them want the processors too: a quarter of the share of
+ * such a program, so that the service answers.
+ */
+const shares = { version1: 256, version2: 25 } as const;
+
 /** Finds a place where the group `name` can limit memory and processes, and makes it. */
 export async function findCgroups(name: string, files: CgroupFiles): Promise<CgroupSearch> {
   const mounts = parseMounts(files.mounts);
   const memory = mounts.find((mount) => mount.controllers.includes('memory'));
   const pids = mounts.find((mount) => mount.controllers.includes('pids'));
-  if (memory !== undefined && pids !== undefined) return versionOne(name, memory, pids, files.membership);
+  if (memory !== undefined && pids !== undefined) {
+    const cpu = mounts.find((mount) => mount.controllers.includes('cpu'));
+    return versionOne(name, { memory, pids, cpu }, files.membership);
+  }
   const unified = mounts.find((mount) => mount.version === 2);
   if (unified !== undefined) return versionTwo(name, unified, files.membership);
   return { ok: false, reason: 'no cgroup filesystem is mounted' };
 }
 
-async function versionOne(name: string, memory: Mount, pids: Mount, membership: string): Promise<CgroupSearch> {
-  const folders: string[] = [];
-  for (const mount of [memory, pids]) {
-    const own = ownGroup(mount, membership) ?? mount.point;
-    const folder = path.join((await writable(own)) ? own : mount.point, name);
-    try {
-      await mkdir(folder, { recursive: true });
-    } catch (error) {
-      return {
-        ok: false,
-        reason: `cannot make ${folder} (${(error as NodeJS.ErrnoException).code}): the worker has no right to make cgroups`,
-      };
-    }
-    folders.push(folder);
+/** Makes the group in a hierarchy of version 1. Returns its folder. */
+async function makeGroup(name: string, mount: Mount, membership: string): Promise<string> {
+  const own = ownGroup(mount, membership) ?? mount.point;
+  const folder = path.join((await writable(own)) ? own : mount.point, name);
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+async function versionOne(
+  name: string,
+  mounts: { readonly memory: Mount; readonly pids: Mount; readonly cpu: Mount | undefined },
+  membership: string,
+): Promise<CgroupSearch> {
+  try {
+    const memory = await makeGroup(name, mounts.memory, membership);
+    const pids = await makeGroup(name, mounts.pids, membership);
+    const cpu = mounts.cpu && (await makeGroup(name, mounts.cpu, membership).catch(() => undefined));
+    if (cpu !== undefined) await writeFile(path.join(cpu, 'cpu.shares'), String(shares.version1)).catch(() => {});
+    return { ok: true, hierarchy: { version: 1, memory, pids, cpu } };
+  } catch (error) {
+    const { code, path: folder = 'a group' } = error as NodeJS.ErrnoException;
+    return { ok: false, reason: `cannot make ${folder} (${code}): the worker has no right to make cgroups` };
   }
-  const [memoryFolder = '', pidsFolder = ''] = folders;
-  return { ok: true, hierarchy: { version: 1, memory: memoryFolder, pids: pidsFolder } };
 }
 
 /**
@@ -108,8 +125,10 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
     const folder = path.join(at, name);
     try {
       await mkdir(folder, { recursive: true });
-      await writeFile(path.join(folder, 'cgroup.subtree_control'), '+memory +pids');
-      return { ok: true, hierarchy: { version: 2, memory: folder, pids: folder } };
+      const cpu = handedDown.includes('cpu') ? folder : undefined;
+      await writeFile(path.join(folder, 'cgroup.subtree_control'), `+memory +pids${cpu === undefined ? '' : ' +cpu'}`);
+      if (cpu !== undefined) await writeFile(path.join(cpu, 'cpu.weight'), String(shares.version2)).catch(() => {});
+      return { ok: true, hierarchy: { version: 2, memory: folder, pids: folder, cpu } };
     } catch (error) {
       reason = `cannot hand down limits in ${folder} (${(error as NodeJS.ErrnoException).code})`;
     }
@@ -117,10 +136,15 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
   return { ok: false, reason };
 }
 
+/** Returns the folders of the hierarchy, each once. */
+export const foldersOf = ({ memory, pids, cpu }: CgroupHierarchy): string[] => [
+  ...new Set([memory, pids, ...(cpu === undefined ? [] : [cpu])]),
+];
+
 /** Returns the names of the groups in the hierarchy. */
 export async function listGroups(hierarchy: CgroupHierarchy): Promise<string[]> {
   const names = new Set<string>();
-  for (const folder of [hierarchy.memory, hierarchy.pids]) {
+  for (const folder of foldersOf(hierarchy)) {
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       if (entry.isDirectory()) names.add(entry.name);
     }
@@ -130,5 +154,5 @@ export async function listGroups(hierarchy: CgroupHierarchy): Promise<string[]> 
 
 /** Removes the worker's own group, which is empty by then. */
 export async function removeHierarchy(hierarchy: CgroupHierarchy): Promise<void> {
-  for (const folder of new Set([hierarchy.memory, hierarchy.pids])) await rmdir(folder).catch(() => {});
+  for (const folder of new Set(foldersOf(hierarchy))) await rmdir(folder).catch(() => {});
 }

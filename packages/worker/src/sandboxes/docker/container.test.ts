@@ -12,7 +12,7 @@ const view: ContainerView = {
   uid: 70_001,
   gid: 70_001,
   nofile: 1024,
-  limits: { memoryMb: 256, processes: 64, tmpMb: 16, diskMb: 64 },
+  limits: { memoryMb: 256, processes: 64, tmpMb: 16, diskMb: 64, openFiles: 65_536, cpus: 0 },
   command: ['/opt/runyard/agent/node', 'agent'],
   env: { PATH: '/opt/runyard/bin:/usr/bin:/bin', HOME: '/home/agent' },
 };

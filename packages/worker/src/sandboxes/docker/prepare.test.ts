@@ -67,7 +67,7 @@ const prepare = () =>
       id: 'one',
       executionId: 'execution',
       image: { id: 'sha256:1', env: [], volumes: [] },
-      limits: { memoryMb: 64, processes: 16, tmpMb: 16, diskMb: 16 },
+      limits: { memoryMb: 64, processes: 16, tmpMb: 16, diskMb: 16, openFiles: 65_536, cpus: 0 },
       runtime: folder,
     },
   );

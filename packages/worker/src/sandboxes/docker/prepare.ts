@@ -11,6 +11,7 @@ import { watchDisk } from '../disk-watch.ts';
 import { EngineError, openEngine } from '../engine/engine.ts';
 import { containerLabels, containerName, removeContainer } from '../engine/names.ts';
 import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
+import { filesOfProcess } from '../limits.ts';
 import { ownerVariable } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
 import { agentCommand, agentEnvironment } from './agent-command.ts';
@@ -137,7 +138,7 @@ export async function prepareContainer(
       hasEgress: egress !== undefined,
       uid: uid ?? process.getuid?.() ?? 0,
       gid: uid ?? process.getgid?.() ?? 0,
-      nofile: ground.nofile,
+      nofile: filesOfProcess(order.limits, ground.nofile),
       limits,
       vcpus: order.vcpus,
       command,

@@ -30,7 +30,7 @@ test('deletes the Job of an execution that was cancelled while its pod was allow
   };
   const level = { backend: 'kubernetes' as const, features: [], missing: [] };
   const backend = kubernetesBackend(ground, { level, agentServiceRoot: '', renewPolicy: async () => {} });
-  const limits = { memoryMb: 512, diskMb: 512, tmpMb: 64, processes: 100 };
+  const limits = { memoryMb: 512, diskMb: 512, tmpMb: 64, processes: 100, openFiles: 65_536, cpus: 0 };
   const specification = { executionId: 'execution', taskId: 'run', limits, isLimited: false, files: [] };
   const sandbox = await backend.create(specification, cancelled.signal);
   void sandbox.spawn({ args: [], env: {}, runToken: 'token' });
