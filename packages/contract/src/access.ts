@@ -37,6 +37,8 @@ export interface AllowKeys {
 /** Accepts run tokens: of an execution in progress, or until its end, including the time while it is stopping. */
 export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
+  /** True: only a run that may start others is accepted. */
+  readonly startsRuns?: true;
 }
 
 /** Accepts a request without a credential: any, or one whose URL the service has signed. */

@@ -5,25 +5,17 @@ import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { gatewayDomain } from './edges/gateway/domain.ts';
-import { registerChildRunRoutes } from './edges/http/agent/child-runs.ts';
 import { registerHarnessArtifactRoutes } from './edges/http/agent/harness-artifacts.ts';
+import { registerHarnessMemoryRoutes } from './edges/http/agent/harness-memory.ts';
 import { registerHarnessSnapshotRoutes } from './edges/http/agent/harness-snapshots.ts';
-import { registerHarnessSupport } from './edges/http/agent/harness-support.ts';
 import { registerHarnessWorkspaceRoutes } from './edges/http/agent/harness-workspace.ts';
-import { registerRunMessageRoutes } from './edges/http/agent/run-messages.ts';
 import { registerAgentIdentityRoutes } from './edges/http/api/agent-identities.ts';
-import { registerArtifactRoutes } from './edges/http/api/artifacts.ts';
 import { registerAutomationRoutes } from './edges/http/api/automations.ts';
 import { registerBlobRoutes } from './edges/http/api/blobs.ts';
 import { registerBrowserSessionRoutes } from './edges/http/api/browser-sessions.ts';
-import { registerConversationRoutes } from './edges/http/api/conversations.ts';
-import { registerDeleteRunRoute } from './edges/http/api/delete-run.ts';
 import { registerEnvironmentGuestRoutes } from './edges/http/api/environment-guests.ts';
 import { registerEnvironmentRoutes } from './edges/http/api/environments.ts';
-import { registerHandoffRoutes } from './edges/http/api/handoff.ts';
 import { registerLiveRoutes } from './edges/http/api/live.ts';
-import { registerRedirectRoutes } from './edges/http/api/redirects.ts';
-import { registerRunRoutes } from './edges/http/api/runs.ts';
 import { registerScheduleRoutes } from './edges/http/api/schedules.ts';
 import { registerServiceInfoRoutes } from './edges/http/api/service-info.ts';
 import { registerSimulationRoutes } from './edges/http/api/simulations.ts';
@@ -49,6 +41,7 @@ import { uploadsDomain } from './platform/uploads/domain.ts';
 import { conversationsDomain } from './runs/conversations/domain.ts';
 import { executionsDomain } from './runs/executions/domain.ts';
 import { filesDomain } from './runs/files/domain.ts';
+import { harnessSupportDomain } from './runs/harness-support/domain.ts';
 import { repositoriesDomain } from './runs/repositories/domain.ts';
 import { runsDomain } from './runs/runs/domain.ts';
 import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
@@ -62,6 +55,7 @@ import { isTeamOutOfBudget } from './team/usage/budget/team-budget.ts';
 import { usageDomain } from './team/usage/domain.ts';
 import { automationsDomain } from './triggers/automations/domain.ts';
 import { definitionsDomain } from './triggers/definitions/domain.ts';
+import { definedSkillsWith } from './triggers/definitions/skills.ts';
 import { factoriesDomain } from './triggers/factories/domain.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
@@ -98,10 +92,10 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     mcpDomain(deps),
     subscriptionsDomain(deps),
     executionsDomain(deps),
-    served(conversationsDomain, registerConversationRoutes),
-    served(filesDomain, registerArtifactRoutes, registerBlobRoutes, registerHandoffRoutes),
+    conversationsDomain,
+    served(filesDomain(deps), registerBlobRoutes),
     skillsDomain(deps),
-    served(runsDomain(deps), registerRunRoutes, registerDeleteRunRoute, registerRedirectRoutes),
+    runsDomain(deps),
     served(schedulesDomain(deps), registerScheduleRoutes),
     factoriesDomain(deps),
     factoryRunsDomain(deps),
@@ -113,10 +107,10 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
       registerHarnessArtifactRoutes,
       registerHarnessWorkspaceRoutes,
       registerHarnessSnapshotRoutes,
+      registerHarnessMemoryRoutes,
     ),
     repositoriesDomain(deps),
-    served({ name: 'agent runs' }, registerChildRunRoutes, registerRunMessageRoutes),
-    served({ name: 'harness support' }, registerHarnessSupport),
+    harnessSupportDomain(deps, definedSkillsWith),
     served(liveDomain, registerLiveRoutes),
     workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
     gatewayDomain(deps),

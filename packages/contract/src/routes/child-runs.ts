@@ -11,7 +11,8 @@ import {
 } from '../child-runs.ts';
 import type { Route } from '../route.ts';
 
-const common = { tag: 'harness', allow: { run: 'at_work' }, namesChecked: true } as const;
+const common = { tag: 'harness', namesChecked: true } as const;
+const allow = { run: 'at_work', startsRuns: true } as const;
 const child = z.object({ childRunId: z.string().meta({ description: 'Id of a run that the caller started' }) });
 const notAllowed = "The caller's configuration does not let it start runs";
 const noChild = 'The caller has started no such run';
@@ -20,6 +21,7 @@ const noChild = 'The caller has started no such run';
 export const childRunRoutes = {
   startChildRun: {
     ...common,
+    allow,
     method: 'POST',
     path: '/harness-support/child-runs',
     summary: 'Start a child run',
@@ -37,6 +39,7 @@ export const childRunRoutes = {
   },
   listChildRuns: {
     ...common,
+    allow,
     method: 'GET',
     path: '/harness-support/child-runs',
     summary: 'List child runs, oldest first, or wait for them',
@@ -46,6 +49,7 @@ export const childRunRoutes = {
   },
   getChildRun: {
     ...common,
+    allow,
     method: 'GET',
     path: '/harness-support/child-runs/{childRunId}',
     summary: 'Read a child run, or wait for it',
@@ -57,6 +61,7 @@ export const childRunRoutes = {
   },
   cancelChildRun: {
     ...common,
+    allow,
     method: 'POST',
     endsSomething: true,
     path: '/harness-support/child-runs/{childRunId}/cancel',
@@ -68,6 +73,7 @@ export const childRunRoutes = {
   },
   sendRunMessage: {
     ...common,
+    allow: { run: 'at_work' },
     method: 'POST',
     path: '/harness-support/messages',
     summary: 'Send a message to another run of the tree',

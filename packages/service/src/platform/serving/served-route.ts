@@ -28,6 +28,8 @@ export interface Call<R extends Route, P, S> {
   readonly from: RequestOrigin;
   /** Sets a header of the answer. */
   setHeader(name: string, value: string): void;
+  /** Ends the connection at once. */
+  cut(): void;
   /** Returns a signal that is aborted when the answer was sent or the client has disconnected. */
   closed(): AbortSignal;
   /** Returns a signal for work that waits most of the time. It is aborted when the client has disconnected and when the service stops. */

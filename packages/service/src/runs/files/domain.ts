@@ -1,6 +1,8 @@
 import type { Domain, RowRule } from '../../platform/domain.ts';
+import { artifactRoutes } from './artifact-routes.ts';
 import { deleteFollowupFiles } from './attachments/delete-followup-files.ts';
 import { fileBlobs } from './blob-columns.ts';
+import { harnessFileRoutes } from './harness-routes.ts';
 
 /** Rows whose bytes never came: the URL for the upload expired long ago. */
 const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
@@ -10,8 +12,11 @@ const rows: readonly RowRule[] = [
   { table: 'snapshots', isOver: isAbandoned },
 ];
 
-export const filesDomain: Domain = {
+type FileDeps = Parameters<typeof artifactRoutes>[0] & Parameters<typeof harnessFileRoutes>[0];
+
+export const filesDomain = (deps: FileDeps): Domain => ({
   name: 'files',
+  routes: () => [...artifactRoutes(deps), ...harnessFileRoutes(deps)],
   blobs: fileBlobs,
   retention: { rows, deleteRunDetail: deleteFollowupFiles },
-};
+});

@@ -1,17 +1,32 @@
 import type { Domain } from '../../platform/domain.ts';
-import type { Database } from '../../platform/store/database/database.ts';
+import { childRunRoutes } from './child-run-routes.ts';
+import { conversationRoutes } from './conversation-routes.ts';
 import { deleteRunDetail } from './delete/delete-detail.ts';
 import { indexRunWords, readWaiting, runsPerTurn } from './list/search-index.ts';
+import { messageRoutes } from './message-routes.ts';
+import { readRoutes } from './read-routes.ts';
+import { runRoutes } from './run-routes.ts';
 
-export const runsDomain = ({ db }: { readonly db: Database }): Domain => ({
+type RunDeps = Parameters<typeof runRoutes>[0] &
+  Parameters<typeof readRoutes>[0] &
+  Parameters<typeof conversationRoutes>[0];
+
+export const runsDomain = (deps: RunDeps): Domain => ({
   name: 'runs',
+  routes: () => [
+    ...runRoutes(deps),
+    ...readRoutes(deps),
+    ...conversationRoutes(deps),
+    ...childRunRoutes(deps),
+    ...messageRoutes(deps),
+  ],
   retention: { deleteRunDetail },
   loops: async () => [
     {
       name: 'the words of new runs',
       everyMs: 1_000,
       due: [readWaiting],
-      work: () => indexRunWords(db, runsPerTurn),
+      work: () => indexRunWords(deps.db, runsPerTurn),
     },
   ],
 });

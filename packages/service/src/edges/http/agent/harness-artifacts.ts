@@ -1,43 +1,24 @@
-/** Routes with which an agent reports and uploads its results, and downloads the attachments of its prompt. */
+/** Routes with which an agent uploads its results, and downloads the attachments of its prompt. */
 
-import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { maxArtifactBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
-import type { z } from 'zod';
-import { answerOnce } from '../../../platform/idempotency/answer-once.ts';
-import { once } from '../../../platform/idempotency/once.ts';
-import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { notFound, refuse } from '../../../platform/serving/refusal.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
-import { reportArtifact } from '../../../runs/files/artifacts/report.ts';
 import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 import { findAttachment } from '../../../runs/files/attachments/read.ts';
+import { artifactUploadTarget } from '../../../runs/files/signed-targets.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
-import { artifactUploadTarget, refuseSignature } from '../server/signed-targets.ts';
-import { signUrl } from '../server/signed-urls.ts';
+import { refuseSignature } from '../server/refuse-signature.ts';
 
 const tooLarge = 'An artifact has at most 100 MB.';
 
-/** Registers report-artifact, the upload of its bytes, and the attachments of a run. */
+/** Registers the upload of the bytes of an artifact, and the attachments of a run. */
 export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
   const { db, blobs } = deps;
-
-  addRoute(app, routes.reportArtifact, async (call) => {
-    const { session, body } = call;
-    const outcome = await once(db, call.once, async (tx) => {
-      const stored = await reportArtifact(deps.executionDeps, tx, session, body);
-      return stored.kind === 'stored' ? { kind: 'done', response: stored } : { kind: 'failed', failure: stored };
-    });
-    const reported = answerOnce(outcome, ({ faults }) => invalid(faults));
-    if (reported instanceof Refusal) return reported;
-    const { artifactUid, isFileLike } = reported;
-    const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
-    if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), artifactUploadTarget(artifactUid)).url;
-    return answer;
-  });
 
   addRoute(app, routes.readAttachment, async ({ session, params, reply }) => {
     const attachment = await findAttachment(db, session.runId, params.attachmentId);

@@ -2,25 +2,15 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { notFound, refuse } from '../../../platform/serving/refusal.ts';
-import { beginHandoff } from '../../../runs/files/handoffs/begin.ts';
 import { putHandoffFile } from '../../../runs/files/handoffs/put-file.ts';
+import { snapshotUploadTarget } from '../../../runs/files/signed-targets.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { refuseSignature, snapshotUploadTarget } from '../server/signed-targets.ts';
-import { signUrl } from '../server/signed-urls.ts';
+import { refuseSignature } from '../server/refuse-signature.ts';
 
-/** Registers upload-snapshot and the upload of its files. */
+/** Registers the upload of the files of a snapshot. */
 export function registerHarnessSnapshotRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  addRoute(app, routes.uploadSnapshot, async ({ session, body }) => {
-    const ids = await beginHandoff(deps, session, body);
-    const files = ids.map((id, index) => ({
-      filename: body.files[index]?.filename ?? '',
-      upload_url: signUrl(deps.signing, deps.baseUrl(), snapshotUploadTarget(id)).url,
-    }));
-    return { files };
-  });
-
   withByteBodies(app, (scope) => {
     addRoute(scope, routes.putSnapshotFile, async ({ params, query, request, reply }) => {
       const refused = refuseSignature(deps, snapshotUploadTarget(params.fileId), query);

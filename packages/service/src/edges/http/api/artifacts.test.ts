@@ -4,9 +4,9 @@ import { ArtifactResponse } from '@runyard/contract/artifacts';
 import { maxArtifactBytes } from '@runyard/contract/limits';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
+import { signUrl } from '../../../platform/secrets/signed-urls.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
-import { signUrl } from '../server/signed-urls.ts';
 
 const service = await openTestService();
 const execution = await service.startExecution();

@@ -6,10 +6,11 @@ import { notFound } from '../../../platform/serving/refusal.ts';
 import { findTranscriptRuns, hasTranscript, streamTranscript } from '../../../runs/conversations/transcript.ts';
 import { findArtifact } from '../../../runs/files/artifacts/read.ts';
 import { findHandoffFile } from '../../../runs/files/handoffs/read.ts';
+import { type BlobKind, blobTarget } from '../../../runs/files/signed-targets.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendStream } from '../server/download.ts';
-import { type BlobKind, blobTarget, refuseSignature } from '../server/signed-targets.ts';
+import { refuseSignature } from '../server/refuse-signature.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */
 export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {

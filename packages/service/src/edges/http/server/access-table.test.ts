@@ -9,8 +9,8 @@ import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { replaceAccessTable, securityPage } from '../../../../test/security-page.ts';
 import { openTestService } from '../../../../test/service.ts';
+import { signUrl } from '../../../platform/secrets/signed-urls.ts';
 import { endSandbox } from '../../../runs/executions/reconcile/sandbox-end.ts';
-import { signUrl } from './signed-urls.ts';
 
 const service = await openTestService();
 await service.deps.db.query('UPDATE teams SET max_concurrent_executions = 10000');

@@ -111,6 +111,7 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
       const caller = authorizer.callerOf(request);
       const once = repeatableRequest(route, request, reply, caller, { params, body });
       if (isClientAttempt(once)) watchDelivery(reply, once);
+      if ('run' in route.allow && route.allow.startsRuns) await authorizer.checkRun(request);
       const call = {
         params,
         query,

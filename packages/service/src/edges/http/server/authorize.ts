@@ -1,15 +1,17 @@
 /** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
+
 import type { Allow, AllowKeys } from '@runyard/contract/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
+import { stoppingAttempt } from '../../../runs/executions/run-tokens/refused-attempt.ts';
 import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { checkBodyPermission, checkPermission, type Permission } from '../../../team/access/permission.ts';
 import type { RateLimits, RateOutcome } from '../../../team/access/rate-limits/rate-limits.ts';
-import { stoppingAttempt } from './problem.ts';
 
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
@@ -22,6 +24,8 @@ export interface Authorizer {
   forRoute(allow: Allow): (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
   /** Throws the refusal of a caller that the route accepts, but not with this body. */
   checkBody(allow: Allow, request: FastifyRequest, body: unknown): void;
+  /** Throws the refusal of a run that may not start others, on a route that only such a run may call. */
+  checkRun(request: FastifyRequest): Promise<void>;
   /** Returns the caller that the hook found. */
   callerOf(request: FastifyRequest): Caller;
 }
@@ -88,6 +92,13 @@ function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOu
   });
 }
 
+/** Returns the 403 of a run that may not start others. */
+const mayStartNone = (): Refusal =>
+  refuse('not_authorized', {
+    detail:
+      'This run may not start others. Whoever creates it allows it with the mode orchestrate, or with config.child_runs {"enabled": true}.',
+  });
+
 /** Returns the 403 of a caller who is not in the team of the header. */
 const notInTeam = (): Refusal =>
   refuse('not_authorized', {
@@ -143,6 +154,10 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
       const { byBody } = allow;
       const permission = checkBodyPermission(allow, principal, body);
       requirePermission(permission, principal, `This value of ${byBody?.member ?? 'the body'}`);
+    },
+    checkRun: async (request) => {
+      const { session } = callers.get(request) ?? noCaller;
+      if (session && !(await readChildRunsPermission(db, session))) throw mayStartNone();
     },
     callerOf: (request) => callers.get(request) ?? noCaller,
   };

@@ -7,7 +7,7 @@ import type { RequestOfRoute } from '../../../../test/own-requests.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { openTestService, startTestService, type TestService } from '../../../../test/service.ts';
 import type { TestServiceOptions } from '../../../../test/service-options.ts';
-import { signUrl } from './signed-urls.ts';
+import { signUrl } from '../../../platform/secrets/signed-urls.ts';
 
 const service = await openTestService();
 const { own, requestOf } = await makeOwnThings(service);

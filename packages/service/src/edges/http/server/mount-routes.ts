@@ -21,6 +21,7 @@ export function mountRoutes(app: FastifyInstance, db: Database, served: readonly
     ...call,
     from: originOf(request),
     setHeader: (name: string, value: string) => void reply.header(name, value),
+    cut: () => void reply.raw.destroy(),
     closed: () => closedSignal(reply.raw),
     waiting: () => waitingOf(request),
   });

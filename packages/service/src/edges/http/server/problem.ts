@@ -1,4 +1,5 @@
 /** The one place that turns refusals and exceptions into `application/problem+json`. */
+
 import { errorCatalogue } from '@runyard/contract/error-catalogue';
 import { errorSlug, type Problem } from '@runyard/contract/errors';
 import { maxChangesPerDay } from '@runyard/contract/limits';
@@ -7,13 +8,10 @@ import { Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { sqlState } from '../../../platform/store/database/connections.ts';
 import { StoreUnavailable, type UnavailableReason } from '../../../platform/store/database/unavailable.ts';
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
+import { stoppingAttempt, supersededAttempt } from '../../../runs/executions/run-tokens/refused-attempt.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
 import { shownPath } from './shown-path.ts';
 import { traceOf } from './trace.ts';
-
-/** 401 for a run token whose execution has ended, or was assigned again with another token. */
-export const supersededAttempt = (): Refusal =>
-  refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
 
 /** 429 for more changes than a team may make in a day. */
 const tooManyChanges = (): Refusal =>
@@ -21,10 +19,6 @@ const tooManyChanges = (): Refusal =>
     detail: `The team has made ${maxChangesPerDay} changes today (UTC). Cancels, deletes and lower roles still work.`,
     headers: { 'retry-after': '3600' },
   });
-
-/** 409 for actions that an agent may only do until its execution is stopping. */
-export const stoppingAttempt = (): Refusal =>
-  refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
 
 /** Returns the body of the answer. `path` is that of the request, without its query. */
 export function problemOf(refusal: Refusal, baseUrl: string, path: string, traceId: string): Problem {

@@ -1,5 +1,7 @@
 import { isTerminal, terminalStates } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
+import type { Logger } from 'pino';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
@@ -109,4 +111,16 @@ export async function deleteLockedRuns(tx: Queryable, runIds: readonly string[])
   );
   await tx.query(deleteRows, [runIds]);
   return blobs.map(({ key }) => key);
+}
+
+/** Deletes the blobs of a deleted run. One that cannot be deleted now is left to the nightly sweep. */
+export async function deleteBlobs(
+  { blobs, log }: { readonly blobs: Pick<BlobStore, 'delete'>; readonly log: Pick<Logger, 'warn'> },
+  keys: readonly string[],
+): Promise<void> {
+  for (const key of keys) {
+    await blobs.delete(key).catch((error: unknown) => {
+      log.warn({ err: error, blob_key: key }, 'a blob of a deleted run is left to the nightly sweep');
+    });
+  }
 }

@@ -1,20 +1,31 @@
 import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
 import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance } from 'fastify';
-import { notFound, Refusal, refuse } from '../../../platform/serving/refusal.ts';
-import { deleteArtifact } from '../../../runs/files/artifacts/delete.ts';
-import { findRunByExternalReference } from '../../../runs/files/artifacts/external-reference.ts';
-import { findArtifact, type StoredArtifact } from '../../../runs/files/artifacts/read.ts';
-import { shareArtifact } from '../../../runs/files/artifacts/share.ts';
-import type { Principal } from '../../../team/access/keys/principal.ts';
-import { addRoute, redirect } from '../server/add-route.ts';
-import type { ServiceDeps } from '../server/deps.ts';
-import { blobTarget } from '../server/signed-targets.ts';
-import { signUrl } from '../server/signed-urls.ts';
+import type { Logger } from 'pino';
+import { signUrl } from '../../platform/secrets/signed-urls.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import { notFound, Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
+import { serve } from '../../team/access/serve.ts';
+import { deleteArtifact } from './artifacts/delete.ts';
+import { findRunByExternalReference } from './artifacts/external-reference.ts';
+import { findArtifact, type StoredArtifact } from './artifacts/read.ts';
+import { shareArtifact } from './artifacts/share.ts';
+import { blobTarget } from './signed-targets.ts';
 
-/** Registers read, download, sharing and deletion of artifacts, and the look-up of the run of a reference. */
-export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+interface ArtifactRouteDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly log: Logger;
+  readonly signing: Signer;
+  baseUrl(): string;
+}
+
+/** Read, download, sharing and deletion of artifacts, and the look-up of the run of a reference. */
+export function artifactRoutes(deps: ArtifactRouteDeps): readonly ServedRoute[] {
   const { db } = deps;
 
   /** A caller without a key can see only public artifacts; one with a key also those of its team. */
@@ -26,27 +37,6 @@ export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps):
       detail: 'The artifact is not public: send the header Authorization: Bearer <key>.',
     });
   };
-
-  addRoute(app, routes.getArtifact, async ({ params, principal }) => {
-    const artifact = await findReadable(principal, params.artifactUid);
-    return artifact instanceof Refusal ? artifact : toResponse(deps, artifact, principal);
-  });
-
-  addRoute(app, routes.downloadArtifact, async ({ params, principal, reply }) => {
-    const artifact = await findReadable(principal, params.artifactUid);
-    if (artifact instanceof Refusal) return artifact;
-    if (artifact.type === 'PLAN') {
-      const read = `${deps.baseUrl()}${apiPrefix}/agent/artifacts/${artifact.id}`;
-      return refuse('operation_not_supported', { status: 400, detail: `A plan is no file: read it at ${read}.` });
-    }
-    if (artifact.blobKey === null) return nothingToDownload(artifact);
-    return redirect(reply, signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url);
-  });
-
-  addRoute(app, routes.deleteArtifact, async ({ params, principal }) => {
-    const wasThere = await deleteArtifact(deps, principal, params.artifactUid);
-    return wasThere ? { success: true as const } : notFound('artifact');
-  });
 
   const share = async (principal: Principal, uid: string, isPublic: boolean): Promise<ArtifactSharing | Refusal> => {
     const outcome = await shareArtifact(db, principal, uid, isPublic);
@@ -66,13 +56,37 @@ export function registerArtifactRoutes(app: FastifyInstance, deps: ServiceDeps):
       }
     }
   };
-  addRoute(app, routes.shareArtifact, ({ params, principal }) => share(principal, params.artifactUid, true));
-  addRoute(app, routes.unshareArtifact, ({ params, principal }) => share(principal, params.artifactUid, false));
 
-  addRoute(app, routes.findRunByExternalReference, async ({ query, principal }) => {
-    const runId = await findRunByExternalReference(db, principal.teamId, query.url);
-    return runId === null ? notFound('reference') : { run_id: runId };
-  });
+  return [
+    serve(routes.getArtifact, async ({ params, principal }) => {
+      const artifact = await findReadable(principal, params.artifactUid);
+      return artifact instanceof Refusal ? artifact : toResponse(deps, artifact, principal);
+    }),
+
+    serve(routes.downloadArtifact, async ({ params, principal }) => {
+      const artifact = await findReadable(principal, params.artifactUid);
+      if (artifact instanceof Refusal) return artifact;
+      if (artifact.type === 'PLAN') {
+        const read = `${deps.baseUrl()}${apiPrefix}/agent/artifacts/${artifact.id}`;
+        return refuse('operation_not_supported', { status: 400, detail: `A plan is no file: read it at ${read}.` });
+      }
+      if (artifact.blobKey === null) return nothingToDownload(artifact);
+      return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url };
+    }),
+
+    serve(routes.deleteArtifact, async ({ params, principal }) => {
+      const wasThere = await deleteArtifact(deps, principal, params.artifactUid);
+      return wasThere ? { success: true as const } : notFound('artifact');
+    }),
+
+    serve(routes.shareArtifact, ({ params, principal }) => share(principal, params.artifactUid, true)),
+    serve(routes.unshareArtifact, ({ params, principal }) => share(principal, params.artifactUid, false)),
+
+    serve(routes.findRunByExternalReference, async ({ query, principal }) => {
+      const runId = await findRunByExternalReference(db, principal.teamId, query.url);
+      return runId === null ? notFound('reference') : { run_id: runId };
+    }),
+  ];
 }
 
 const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
@@ -82,7 +96,7 @@ const nothingToDownload = ({ type }: Pick<StoredArtifact, 'type'>) =>
   });
 
 function toResponse(
-  deps: ServiceDeps,
+  deps: ArtifactRouteDeps,
   artifact: StoredArtifact,
   principal: Principal | null,
 ): ArtifactResponse | Refusal {

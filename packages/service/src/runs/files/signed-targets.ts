@@ -1,8 +1,5 @@
 /** The objects that signed URLs open. */
-
-import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
-import type { ServiceDeps } from './deps.ts';
-import { checkSignedUrl, type SignedTarget } from './signed-urls.ts';
+import type { SignedTarget } from '../../platform/secrets/signed-urls.ts';
 
 /** Kinds of objects that can be downloaded. */
 export type BlobKind = 'artifact' | 'handoff' | 'transcript' | 'conversation-transcript';
@@ -24,15 +21,3 @@ export const snapshotUploadTarget = (fileId: string): SignedTarget => ({
   method: 'PUT',
   path: `/harness-support/snapshot-files/${fileId}`,
 });
-
-/** Returns the refusal of a signed URL that does not open `target`; null: it opens it. */
-export function refuseSignature(
-  deps: Pick<ServiceDeps, 'signing'>,
-  target: SignedTarget,
-  query: { readonly expires: string; readonly signature: string },
-): Refusal | null {
-  const check = checkSignedUrl(deps.signing, target, query);
-  if (check === 'valid') return null;
-  const detail = check === 'expired' ? 'The URL has expired; ask for a new one.' : 'The signature of the URL is wrong.';
-  return refuse('not_authorized', { detail });
-}

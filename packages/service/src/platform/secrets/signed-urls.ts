@@ -1,5 +1,5 @@
 import { apiPrefix } from '@runyard/contract/route';
-import type { Signer } from '../../../platform/secrets/signer.ts';
+import type { Signer } from './signer.ts';
 
 /** How long a signed URL is valid. */
 const signedUrlSeconds = 15 * 60;

@@ -1,0 +1,46 @@
+import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
+import { routes } from '@runyard/contract/routes';
+import type { z } from 'zod';
+import { signUrl } from '../../platform/secrets/signed-urls.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import { invalid } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
+import { serveRun, serveRunOnce } from '../executions/run-tokens/serve-run.ts';
+import { reportArtifact } from './artifacts/report.ts';
+import { beginHandoff } from './handoffs/begin.ts';
+import { artifactUploadTarget, snapshotUploadTarget } from './signed-targets.ts';
+
+interface HarnessFileRouteDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly executionDeps: ExecutionDeps;
+  readonly signing: Signer;
+  baseUrl(): string;
+}
+
+/** Routes with which an agent reports artifacts, and the files of a snapshot, before it uploads their bytes. */
+export const harnessFileRoutes = (deps: HarnessFileRouteDeps): readonly ServedRoute[] => [
+  serveRunOnce(routes.reportArtifact, {
+    work: async (tx, { session, body }) => {
+      const stored = await reportArtifact(deps.executionDeps, tx, session, body);
+      return stored.kind === 'stored' ? stored : invalid(stored.faults);
+    },
+    answer: ({ artifactUid, isFileLike }) => {
+      const answer: z.output<typeof ReportArtifactResponse> = { artifact_uid: artifactUid };
+      if (isFileLike) answer.upload_url = signUrl(deps.signing, deps.baseUrl(), artifactUploadTarget(artifactUid)).url;
+      return answer;
+    },
+  }),
+
+  serveRun(routes.uploadSnapshot, async ({ session, body }) => {
+    const ids = await beginHandoff(deps, session, body);
+    const files = ids.map((id, index) => ({
+      filename: body.files[index]?.filename ?? '',
+      upload_url: signUrl(deps.signing, deps.baseUrl(), snapshotUploadTarget(id)).url,
+    }));
+    return { files };
+  }),
+];

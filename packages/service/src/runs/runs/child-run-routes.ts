@@ -1,0 +1,63 @@
+/** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
+
+import type { ChildRun } from '@runyard/contract/child-runs';
+import { routes } from '@runyard/contract/routes';
+import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { serveRun, serveRunRepeatable } from '../executions/run-tokens/serve-run.ts';
+import type { RunSession } from '../executions/run-tokens/sessions.ts';
+import type { SubmitDeps } from './submit/prepare.ts';
+import { refusedSubmission } from './submit/refused.ts';
+import { startChild } from './submit/start-child.ts';
+import { awaitChildren } from './tree/await-children.ts';
+import { cancelChild } from './tree/cancel-child.ts';
+import { readChildren } from './tree/read-children.ts';
+
+/** Start, list, await and cancel of child runs. The contract declares that only a run which may start others calls them. */
+export function childRunRoutes(deps: SubmitDeps): readonly ServedRoute[] {
+  const { executionDeps } = deps;
+  const { db } = executionDeps;
+
+  const readChild = async (session: RunSession, runId: string): Promise<ChildRun | Refusal> =>
+    (await readChildren(db, session.runId, [runId]))[0] ?? notFound('run');
+
+  return [
+    serveRunRepeatable(routes.startChildRun, async ({ session, body, once }) => {
+      const outcome = await startChild(deps, session, body, once);
+      switch (outcome.kind) {
+        case 'submitted': {
+          const { run_id, state } = outcome.response;
+          return { run_id, state };
+        }
+        case 'gone':
+          return notFound('run');
+        default:
+          return refusedSubmission(outcome);
+      }
+    }),
+
+    serveRun(routes.listChildRuns, async ({ session, query, waiting }) => {
+      const { run_ids: runIds, wait_ms: waitMs, until } = query;
+      const awaited = await awaitChildren(executionDeps, session, { runIds, until, waitMs, signal: waiting() });
+      if (awaited === 'not_found') return notFound('run');
+      return { child_runs: await readChildren(db, session.runId, runIds) };
+    }),
+
+    serveRun(routes.getChildRun, async ({ session, params, query, waiting }) => {
+      const wait = { runIds: [params.childRunId], until: 'all', waitMs: query.wait_ms, signal: waiting() } as const;
+      const awaited = await awaitChildren(executionDeps, session, wait);
+      return awaited === 'not_found' ? notFound('run') : await readChild(session, params.childRunId);
+    }),
+
+    serveRun(routes.cancelChildRun, async ({ session, params, waiting }) => {
+      switch (await cancelChild(executionDeps, session, params.childRunId, waiting())) {
+        case 'not_found':
+          return notFound('run');
+        case 'pending':
+          return refuse('conflict', { detail: 'The run is still PENDING; try again in some seconds.' });
+        case 'done':
+          return await readChild(session, params.childRunId);
+      }
+    }),
+  ];
+}

@@ -1,0 +1,123 @@
+import { Readable } from 'node:stream';
+import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
+import type { Route } from '@runyard/contract/route';
+import { routes } from '@runyard/contract/routes';
+import { isTerminal } from '@runyard/contract/run-states';
+import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
+import { atPace } from '../../platform/bodies/client-pace.ts';
+import { tooBusy } from '../../platform/bodies/too-busy.ts';
+import { signUrl } from '../../platform/secrets/signed-urls.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { Call, ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
+import { serve } from '../../team/access/serve.ts';
+import { conversationJson } from '../conversations/as-json.ts';
+import { type ConversationRun, readConversationRuns, readParts, sizeOfConversation } from '../conversations/read.ts';
+import { readCost } from '../conversations/read-limits.ts';
+import { hasTranscript } from '../conversations/transcript.ts';
+import { whyNothingWasSaid } from '../executions/waiting/read-waits.ts';
+import { blobTarget } from '../files/signed-targets.ts';
+import { findRun } from './read/read.ts';
+
+const rawOutputOnly = (): Refusal =>
+  refuse('operation_not_supported', { detail: 'The harness gave only raw output; download the transcript.' });
+
+/** A client that reads a conversation. */
+type Reader = Pick<Call<Route, Principal, null>, 'closed' | 'cut'> & { readonly principal: Principal };
+
+interface ConversationRouteDeps {
+  readonly db: Database;
+  readonly conversationReads: BodyBudget;
+  readonly signing: Signer;
+  baseUrl(): string;
+}
+
+/** Conversation and transcript, of a run and of a conversation. */
+export function conversationRoutes(deps: ConversationRouteDeps): readonly ServedRoute[] {
+  const { db, conversationReads: reads } = deps;
+  const conversationRuns = async (teamId: string, id: string) =>
+    isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
+
+  /** Refuses with `nothing` and the reason why the newest of the runs has no message yet. */
+  const refuseUnsaid = async (teamId: string, runs: readonly ConversationRun[], nothing: string) => {
+    const newest = runs.at(-1);
+    const why = newest ? [await whyNothingWasSaid(db, teamId, newest)] : [];
+    return refuse('resource_not_found', { detail: [nothing, ...why].join(' ') });
+  };
+
+  /** Returns why these runs have no conversation: nothing was said, or only in a format that the service does not read. */
+  const refuseUnread = async ({ teamId }: Principal, runs: readonly ConversationRun[], nothing: string) => {
+    const raw =
+      runs.every(({ state }) => isTerminal(state)) &&
+      (await hasTranscript(
+        db,
+        runs.map(({ id }) => id),
+      ));
+    return raw ? rawOutputOnly() : refuseUnsaid(teamId, runs, nothing);
+  };
+
+  const answer = async (
+    { principal: { teamId }, closed, cut }: Reader,
+    conversationId: string,
+    runs: readonly ConversationRun[],
+  ): Promise<Readable | Refusal | null> => {
+    const over = closed();
+    const place = await reads.enter({ teamId }, readCost(await sizeOfConversation(db, runs)), over);
+    // A client that closed its connection gets the same answer, but never reads it.
+    if (typeof place === 'string') return tooBusy('Too many long conversations are being read.');
+    if (over.aborted) place.release();
+    else over.addEventListener('abort', place.release);
+    const json = await conversationJson(conversationId, readParts(db, runs));
+    return json && Readable.from(atPace(json, cut), { objectMode: false, highWaterMark: 64 * 1024 });
+  };
+
+  return [
+    serve(routes.getRunConversation, async (call) => {
+      const { params, principal } = call;
+      const run = await findRun(db, principal.teamId, params.runId);
+      if (!run) return notFound('run');
+      if (run.harness === 'command') return rawOutputOnly();
+      const conversation = await answer(call, run.conversationId, [run]);
+      return conversation ?? refuseUnread(principal, [run], 'The run has no conversation yet.');
+    }),
+
+    serve(routes.getConversation, async (call) => {
+      const { params, principal } = call;
+      const runs = await conversationRuns(principal.teamId, params.conversationId);
+      if (runs.length === 0) return notFound('conversation');
+      if (runs.every(({ harness }) => harness === 'command')) return rawOutputOnly();
+      const conversation = await answer(call, params.conversationId, runs);
+      return conversation ?? refuseUnread(principal, runs, 'Nothing was said in the conversation yet.');
+    }),
+
+    serve(routes.getRunTranscript, async ({ params, principal }) => {
+      const run = await findRun(db, principal.teamId, params.runId);
+      if (!run) return notFound('run');
+      if (!(await hasTranscript(db, [run.id]))) {
+        return refuseUnsaid(principal.teamId, [run], 'The run has no transcript yet.');
+      }
+      return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('transcript', run.id)).url };
+    }),
+
+    serve(routes.getConversationTranscript, async ({ params, principal }) => {
+      const runs = await conversationRuns(principal.teamId, params.conversationId);
+      if (runs.length === 0) return notFound('conversation');
+      if (runs.some(({ harness }) => isBuiltin(harness))) {
+        return refuse('operation_not_supported', {
+          status: 400,
+          detail:
+            "The built-in harness's conversation has no raw download; read the conversation, or the transcript of its run.",
+        });
+      }
+      const ids = runs.map(({ id }) => id);
+      if (!(await hasTranscript(db, ids))) {
+        return refuseUnsaid(principal.teamId, runs, 'The conversation has no transcript yet.');
+      }
+      const target = blobTarget('conversation-transcript', params.conversationId);
+      return { location: signUrl(deps.signing, deps.baseUrl(), target).url };
+    }),
+  ];
+}

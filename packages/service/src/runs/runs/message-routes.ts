@@ -1,0 +1,58 @@
+import { maxMessagesOfRun, maxMessagesPerMinute, maxWaitingFollowups } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import { invalid, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { refusedByPolicy } from '../../team/content-policy/refused.ts';
+import { withoutSecrets } from '../../team/redaction/agent-text.ts';
+import { serveRunOnce } from '../executions/run-tokens/serve-run.ts';
+import type { SubmitDeps } from './submit/prepare.ts';
+import { refusedChild } from './submit/refused.ts';
+import { type MessageOutcome, sendMessage } from './tree/messages.ts';
+import { readChildRunsPermission } from './tree/permission.ts';
+
+type Unsent = Exclude<MessageOutcome, { kind: 'sent' }>;
+
+function refusalOf(outcome: Unsent): Refusal {
+  switch (outcome.kind) {
+    case 'itself':
+      return invalid([{ path: 'run_id', message: 'is your own run' }]);
+    case 'not_found':
+      return refuse('resource_not_found', { detail: 'There is no such run in the tree of your run.' });
+    case 'ended':
+      return refuse('conflict', {
+        detail: `The run is ${outcome.state} and its sandbox is gone; only the run that started it can continue it.`,
+      });
+    case 'asks_a_person':
+      return refuse('conflict', {
+        detail: 'The run waits for the answer of a person. Send the message when it continues.',
+      });
+    case 'too_many':
+      return refuse('conflict', {
+        detail: `This run has sent ${maxMessagesOfRun} messages, which is all that a run may send.`,
+      });
+    case 'too_often':
+      return refuse('resource_unavailable', {
+        detail: `A run may send ${maxMessagesPerMinute} messages a minute, and ${maxWaitingFollowups} may wait for a run. Wait, and put more into one.`,
+        headers: { 'retry-after': '10' },
+      });
+    case 'refused':
+      return refusedChild(outcome.reason);
+  }
+}
+
+/** The messages between runs of one tree. */
+export const messageRoutes = ({ executionDeps, contentPolicy }: SubmitDeps): readonly ServedRoute[] => [
+  serveRunOnce(routes.sendRunMessage, {
+    check: async ({ session, body }) => {
+      // The other run gets it without the values of secrets.
+      const text = withoutSecrets(executionDeps, session, body.message);
+      const verdict = await contentPolicy?.check(session.teamId, [{ kind: 'prompt', text }]);
+      return verdict && verdict.kind !== 'allowed' ? refusedByPolicy(verdict) : null;
+    },
+    work: async (tx, { session, body }) => {
+      const maxLive = (await readChildRunsPermission(tx, session))?.max_live ?? 0;
+      const sent = await sendMessage(executionDeps, tx, session, body, { maxLive });
+      return sent.kind === 'sent' ? { delivery: sent.delivery } : refusalOf(sent);
+    },
+  }),
+];

@@ -1,0 +1,82 @@
+import { routes } from '@runyard/contract/routes';
+import { signUrl } from '../../platform/secrets/signed-urls.ts';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import { invalid, notFound, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
+import { serve } from '../../team/access/serve.ts';
+import { readTimeline } from '../executions/timeline/timeline.ts';
+import { readLatestHandoff } from '../files/handoffs/read.ts';
+import { blobTarget } from '../files/signed-targets.ts';
+import { listRuns } from './list/list.ts';
+import { readRunItem } from './read/read.ts';
+import { findConversationRedirect, findSessionRedirect } from './read/redirects.ts';
+import type { ReadContext } from './read/run-items.ts';
+import { isVisibleRun } from './read/visible.ts';
+
+interface ReadRouteDeps {
+  readonly db: Database;
+  readonly signing: Signer;
+  baseUrl(): string;
+}
+
+const contextOf = (deps: ReadRouteDeps, principal: Principal): ReadContext => ({
+  teamId: principal.teamId,
+  teamUid: principal.teamUid,
+  baseUrl: deps.baseUrl(),
+});
+
+/** Read, list and timeline of runs, the files that a run hands off, and the redirects for links of sessions and conversations. */
+export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
+  const { db, signing } = deps;
+  return [
+    serve(routes.getRun, async ({ params, principal }) => {
+      return (await readRunItem(db, contextOf(deps, principal), params.runId)) ?? notFound('run');
+    }),
+
+    serve(routes.listRuns, async ({ query, principal }) => {
+      const outcome = await listRuns(db, deps.signing, contextOf(deps, principal), query);
+      switch (outcome.kind) {
+        case 'ok':
+          return outcome.page;
+        case 'invalid':
+          return invalid(outcome.faults);
+        case 'not_available':
+          return refuse('feature_not_available', { detail: outcome.detail });
+      }
+    }),
+
+    serve(routes.getRunTimeline, async ({ params, principal }) => {
+      if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+      return { events: await readTimeline(db, params.runId) };
+    }),
+
+    serve(routes.listHandoffAttachments, async ({ params, principal }) => {
+      if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+      const files = await readLatestHandoff(db, params.runId);
+      return {
+        attachments: files.map(({ id, filename, mimeType }) => ({
+          attachment_id: id,
+          filename,
+          download_url: signUrl(signing, deps.baseUrl(), blobTarget('handoff', id)).url,
+          ...(mimeType === null ? {} : { mime_type: mimeType }),
+        })),
+      };
+    }),
+
+    // The redirects need no key, because request and answer contain only ids.
+    serve(routes.checkSessionRedirect, async ({ params: { sessionUuid } }) => {
+      const found = isUuid(sessionUuid) ? await findSessionRedirect(db, sessionUuid) : null;
+      if (!found) return refuse('resource_not_found', { detail: 'There is no such session.' });
+      return found.conversationId === undefined ? {} : { conversation_id: found.conversationId };
+    }),
+
+    serve(routes.checkConversationRedirect, async ({ params: { conversationId } }) => {
+      const found = isUuid(conversationId) ? await findConversationRedirect(db, conversationId) : null;
+      if (!found) return refuse('resource_not_found', { detail: 'There is no such conversation.' });
+      return found.sessionId === undefined ? {} : { session_id: found.sessionId };
+    }),
+  ];
+};

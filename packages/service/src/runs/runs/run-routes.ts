@@ -1,0 +1,149 @@
+import { maxWaitingFollowups } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { Logger } from 'pino';
+import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
+import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { serve, serveRepeatable } from '../../team/access/serve.ts';
+import { refusedByPolicy } from '../../team/content-policy/refused.ts';
+import { cancelRun } from '../executions/cancel/cancel.ts';
+import { interruptRun } from '../executions/cancel/interrupt.ts';
+import { deleteBlobs, deleteRun } from './delete/delete.ts';
+import { type SendOutcome, sendFollowup } from './follow-ups/send.ts';
+import { isVisibleRun } from './read/visible.ts';
+import type { SubmitDeps } from './submit/prepare.ts';
+import { refusedSubmission } from './submit/refused.ts';
+import { sourceOf } from './submit/source-of.ts';
+import { type SingleSubmission, submitRun } from './submit/submit.ts';
+
+interface RunRouteDeps extends SubmitDeps {
+  readonly log: Logger;
+  baseUrl(): string;
+}
+
+/** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
+const deprecatedSince = '@1767225600';
+
+function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refusal {
+  switch (outcome.kind) {
+    case 'idempotency_conflict':
+      return idempotencyConflict();
+    case 'invalid':
+      return invalid(outcome.faults);
+    case 'not_found':
+      return notFound('run');
+    case 'policy_violation':
+    case 'policy_unavailable':
+      return refusedByPolicy(outcome);
+    case 'refused':
+      return invalid([{ path: outcome.path, message: outcome.reason }]);
+    case 'full':
+      return invalid([
+        { path: '', message: `${maxWaitingFollowups} follow-ups wait for the agent; it must take some first` },
+      ]);
+    case 'empty': {
+      const message = 'must not be empty: there is no saved conversation to continue without one, and no decision';
+      return invalid([{ path: 'message', message }]);
+    }
+  }
+}
+
+/** Create, rerun, follow-up, interrupt, cancel and delete of runs. */
+export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
+  const { executionDeps, blobs, log } = deps;
+  const { db } = executionDeps;
+
+  const submit = async (submission: SingleSubmission): Promise<RunAgentResponse | Refusal> => {
+    const outcome = await submitRun(deps, submission);
+    return outcome.kind === 'submitted' ? outcome.response : refusedSubmission(outcome);
+  };
+
+  return [
+    serveRepeatable(routes.createRun, ({ principal, body, once, from }) =>
+      submit({ actor: principal, request: body, source: sourceOf(from), once }),
+    ),
+
+    serveRepeatable(routes.createRunDeprecated, ({ principal, body, once, from, setHeader }) => {
+      setHeader('deprecation', deprecatedSince);
+      setHeader('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
+      return submit({ actor: principal, request: body, source: sourceOf(from), once });
+    }),
+
+    serveRepeatable(routes.rerunRun, ({ principal, params, body, once, from }) =>
+      submit({
+        actor: principal,
+        request: { rerunOf: params.runId, instead: body ?? {} },
+        source: sourceOf(from),
+        once,
+      }),
+    ),
+
+    serve(routes.cancelRun, async ({ params, principal }) => {
+      if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+      const outcome = await cancelRun(executionDeps, params.runId, principal);
+      switch (outcome) {
+        case 'cancelled':
+        case 'wait_ended':
+          return params.runId;
+        case 'already_ended':
+          return refuse('invalid_request', { detail: 'The run has ended already.' });
+        case 'pending':
+          return refuse('conflict', {
+            detail: 'The run is PENDING; try again in some seconds.',
+            headers: { 'retry-after': '1' },
+          });
+        case 'not_supported':
+          return refuse('operation_not_supported', {
+            detail: 'Self-hosted, local and GitHub Action runs cannot be cancelled over the API.',
+          });
+        case 'not_found':
+          return notFound('run');
+      }
+    }),
+
+    serveRepeatable(routes.sendFollowup, async ({ params, principal, body, once }) => {
+      const outcome = await sendFollowup(deps, { actor: principal, runId: params.runId, request: body, once });
+      return outcome.kind === 'sent' ? {} : refusedFollowup(outcome);
+    }),
+
+    serve(routes.interruptRun, async ({ params, principal }) => {
+      if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
+      switch (await interruptRun(db, params.runId)) {
+        case 'interrupted':
+          return {};
+        case 'blocked':
+          return refuse('invalid_request', {
+            detail: 'The run is BLOCKED: answer what it asks with a follow-up, or cancel it.',
+          });
+        case 'asks':
+          return refuse('invalid_request', {
+            detail: 'In the sandbox of the failed setup the agent waits for an answer: give it with a follow-up.',
+          });
+        case 'no_turn':
+          return refuse('invalid_request', { detail: 'The run has no turn in progress.' });
+      }
+    }),
+
+    serve(routes.deleteRun, async ({ params, principal }) => {
+      const outcome = await deleteRun(executionDeps, principal.teamId, params.runId, undefined, principal);
+      switch (outcome.kind) {
+        case 'not_found':
+          return notFound('run');
+        case 'not_ended':
+          return refuse('conflict', {
+            detail: `The run is ${outcome.state}. ${outcome.canBeCancelled ? 'Cancel it, or wait' : 'Wait'} for its end, then delete it.`,
+          });
+        case 'sandbox_running':
+          return refuse('conflict', {
+            detail:
+              'The run has ended, but its sandbox, or a run that it started, is still being closed; try again in some seconds.',
+            headers: { 'retry-after': '5' },
+          });
+        case 'deleted':
+          await deleteBlobs({ blobs, log }, outcome.blobKeys);
+          return { success: true as const };
+      }
+    }),
+  ];
+}
