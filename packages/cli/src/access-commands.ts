@@ -51,6 +51,10 @@ export function addKeyCommands(program: Command): void {
     .description('delete a key, which stops working at once')
     .argument('<key-id>')
     .action(async (uid) => (await loadKeys()).deleteKey(await loadContext(), uid));
+  keys
+    .command('replace-operator-key')
+    .description("make a new operator's key, on the machine of the service and without the old one")
+    .action(async () => (await import('./commands/operator-key.ts')).replaceKeyOfOperator(await loadContext()));
 }
 
 export function addTeamCommands(program: Command): void {
@@ -118,7 +122,9 @@ export function addUserCommands(program: Command): void {
     .command('remove')
     .description("remove a person; the person's keys of the team stop working at once")
     .argument('<user>', userHelp)
-    .action(async (user) => (await loadUsers()).removeUser(await loadContext(), user));
+    .option('--delete-agent-keys', 'delete also the agent keys that the person made (default: ask)')
+    .option('--delete-pools', 'delete also the pools of workers that the person owns (default: ask)')
+    .action(async (user, options) => (await loadUsers()).removeUser(await loadContext(), user, options));
 }
 
 const identityHelp = 'UID of the identity; bin/runyard identities list shows it';

@@ -17,6 +17,10 @@ export const ApiKey = z
     prefix: z.string().meta({ description: 'First characters of the raw key' }),
     last_four: z.string().describe('Last four characters of the raw key'),
     agent_uid: z.string().optional().describe('Agent identity that an agent key acts as'),
+    created_by_uid: z
+      .string()
+      .optional()
+      .meta({ description: 'UID of the person who made an agent key; absent: not known' }),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
     last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { roles } from './access.ts';
-import { KeyLifetime } from './keys.ts';
+import { ApiKey, DeleteResponse, KeyLifetime } from './keys.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 
@@ -109,3 +109,14 @@ export type AcceptTeamInvitationResponse = z.infer<typeof AcceptTeamInvitationRe
 export const JoinTeamRequest = z
   .object({ key: InvitationKey })
   .meta({ id: 'JoinTeamRequest', description: 'An invitation that the person of the key accepts' });
+
+export const RemoveTeamMemberResponse = DeleteResponse.extend({
+  agent_keys: z.array(ApiKey).describe('Agent keys that the person made, also those that are deleted now'),
+  worker_pools: z
+    .array(z.string())
+    .describe('Names of the pools of workers that the person owns, also of those that are deleted now'),
+}).meta({
+  id: 'RemoveTeamMemberResponse',
+  description: 'The person was removed. Whoever has a copy of the agent keys can still use those that stay',
+});
+export type RemoveTeamMemberResponse = z.infer<typeof RemoveTeamMemberResponse>;

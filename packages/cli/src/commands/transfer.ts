@@ -20,9 +20,9 @@ export async function exportAll(context: Context, file: string): Promise<void> {
 }
 
 /** Refuses a folder without an embedded database, which would otherwise be created. */
-function requireDatabase({ folder, settings }: Context): void {
+export function requireDatabase({ folder, settings }: Context): void {
   if (settings.RUNYARD_DATABASE_URL !== undefined || existsSync(path.join(folder.path, 'postgres'))) return;
-  throw new Failure(`there is no database in ${folder.path}; set RUNYARD_DATA_DIR to the data folder to export`);
+  throw new Failure(`there is no database in ${folder.path}; set RUNYARD_DATA_DIR to the data folder`);
 }
 
 /** Fills an empty database and blob folder from a file that `export` wrote; the service must not run. */
@@ -50,7 +50,7 @@ export async function importAll(context: Context, file: string): Promise<void> {
   }
 }
 
-function dataPlace({ folder, settings }: Context): DataPlace {
+export function dataPlace({ folder, settings }: Context): DataPlace {
   const url = settings.RUNYARD_DATABASE_URL;
   return { dataFolder: folder.path, ...(url === undefined ? {} : { databaseUrl: url }) };
 }

@@ -4,6 +4,7 @@ import type { TeamMember } from '@runyard/contract/teams';
 import { connect } from '../api.ts';
 import { type Context, requireOrigin } from '../context.ts';
 import type { Column } from '../live/columns.ts';
+import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
@@ -70,9 +71,48 @@ export async function setUserRole(context: Context, userUid: string, role: Role)
   context.out(`${userUid} is now ${member.role}\n`);
 }
 
-/** Removes a person from the team; the person's keys of the team stop working at once. */
-export async function removeUser(context: Context, userUid: string): Promise<void> {
+/**
+ * Removes a person from the team; the person's keys of the team stop working at once. Asks what becomes of the agent keys and pools of
+ * workers that the person made; without a terminal, shows them and the commands that delete them.
+ */
+export async function removeUser(
+  context: Context,
+  userUid: string,
+  options: { readonly deleteAgentKeys?: true; readonly deletePools?: true },
+): Promise<void> {
+  const client = connect(context);
   const params = { teamUid: await currentTeam(context), userUid };
-  await connect(context).removeTeamMember({ params });
+  const removed = await client.removeTeamMember({
+    params,
+    query: {
+      agent_keys: options.deleteAgentKeys ? 'delete' : 'keep',
+      worker_pools: options.deletePools ? 'delete' : 'keep',
+    },
+  });
   context.out(`${userUid} is removed\n`);
+  const made = [
+    {
+      areDeleted: options.deleteAgentKeys,
+      what: 'agent keys that the person made, of which there may be copies',
+      things: removed.agent_keys.map(({ uid, name }) => ({ id: uid, text: `${uid} ${harmlessLine(name)}` })),
+      command: 'keys delete',
+      end: (uid: string) => client.deleteKey({ params: { uid } }),
+    },
+    {
+      areDeleted: options.deletePools,
+      what: 'pools of workers that the person owns',
+      things: removed.worker_pools.map((name) => ({ id: name, text: name })),
+      command: 'workers delete',
+      end: (poolName: string) => client.deleteWorkerPool({ params: { poolName } }),
+    },
+  ];
+  for (const { areDeleted, what, things, command, end } of made) {
+    if (things.length === 0) continue;
+    context.out(
+      `${areDeleted ? 'deleted' : 'there are'} ${what}:\n${things.map(({ text }) => `  ${text}\n`).join('')}`,
+    );
+    if (areDeleted) continue;
+    if (!process.stdin.isTTY) context.report(`they stay; delete one with bin/runyard ${command} ID`);
+    else if (await isConfirmed('Delete them? [y/N] ')) for (const { id } of things) await end(id);
+  }
 }

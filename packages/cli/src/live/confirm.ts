@@ -2,11 +2,11 @@ import { createInterface } from 'node:readline/promises';
 import { Failure } from '../failure.ts';
 
 /** Asks at the terminal. @throws Failure with exit code 2 if there is none */
-export async function isConfirmed(): Promise<boolean> {
+export async function isConfirmed(question = 'Apply? [y/N] '): Promise<boolean> {
   if (!process.stdin.isTTY) throw new Failure('there is no terminal to ask at; apply the plan with --yes', 2);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await terminal.question('Apply? [y/N] ')).trim());
+    return /^y(es)?$/i.test((await terminal.question(question)).trim());
   } finally {
     terminal.close();
   }

@@ -41,7 +41,7 @@ export const accessExamples = {
   updateTeam: { body: { name: 'Payments' }, answer: team },
   listTeamMembers: { answer: { members: [member] } },
   updateTeamMember: { body: { role: 'admin' }, answer: member },
-  removeTeamMember: deleted,
+  removeTeamMember: { answer: { success: true, agent_keys: [], worker_pools: ['build-1'] } },
   listTeamInvitations: { answer: { invitations: [invitation] } },
   createTeamInvitation: { body: { role: 'member', note: 'Ada' }, answer: { ...invitation, key: 'ryi_k3Fz…x8Qw' } },
   deleteTeamInvitation: deleted,

@@ -110,10 +110,14 @@ export const environmentRoutes = {
     path: '/keys/{uid}',
     tag: 'keys',
     summary: 'Delete an API key',
-    description: 'It stops working at once.',
+    description:
+      "It stops working at once. Administrators delete the keys of others, but none of a person with a role above theirs. Whoever runs the service replaces the operator's key on its machine.",
     allow: { user: 'viewer' },
     params: z.object({ uid: z.string().meta({ description: 'UID of the key' }) }),
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
-    errors: { 404: 'No such key, or it is not yours to delete' },
+    errors: {
+      403: "It is the operator's key of the service, or its person has a role above yours",
+      404: 'No such key, or it is not yours to delete',
+    },
   },
 } as const satisfies Record<string, Route>;

@@ -12,6 +12,7 @@ import {
   ListTeamInvitationsResponse,
   ListTeamMembersResponse,
   ListTeamsResponse,
+  RemoveTeamMemberResponse,
   Team,
   TeamMember,
   TeamRequest,
@@ -21,6 +22,7 @@ import {
 const team = z.object({ teamUid: z.string().meta({ description: 'UID of the team' }) });
 const member = team.extend({ userUid: z.string().meta({ description: 'UID of the person' }) });
 const invitation = team.extend({ invitationId: z.string().meta({ description: 'Id of the invitation' }) });
+const stayOrGo = z.enum(['keep', 'delete']).default('keep');
 const noTeam = { 404: 'No such team, or you are not in it' };
 const aboveOwn = 'The role is above yours';
 const badInvitation = 'The invitation was used or withdrawn, has expired, or is unknown';
@@ -92,10 +94,14 @@ export const teamRoutes = {
     tag: 'teams',
     summary: 'Remove a person from a team',
     description:
-      "The person's keys and browser sessions of the team, and the invitations that the person made, end at once. Keys that were made in other teams no longer work in this one.",
+      "The person's keys and browser sessions of the team, and the invitations that the person made, end at once. Keys that were made in other teams no longer work in this one. Agent keys and pools of workers that the person made stay, unless the query says otherwise; the answer lists them.",
     allow: administrators,
     params: member,
-    answer: { status: 200, description: 'Removed', schema: DeleteResponse },
+    query: z.object({
+      agent_keys: stayOrGo.describe('What becomes of the agent keys that the person made'),
+      worker_pools: stayOrGo.describe('What becomes of the pools of workers that the person owns'),
+    }),
+    answer: { status: 200, description: 'Removed', schema: RemoveTeamMemberResponse },
     errors: {
       403: aboveOwn,
       404: 'No such person in the team, or you are not in it',

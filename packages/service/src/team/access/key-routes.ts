@@ -34,8 +34,20 @@ export const keyRoutes = ({ db }: { readonly db: Database }): readonly ServedRou
   }),
 
   serve(routes.deleteKey, async ({ principal, params }) => {
-    const wasThere = isUuid(params.uid) && (await deleteKey(db, principal, params.uid));
-    return wasThere ? { success: true as const } : notFound('key');
+    const outcome = isUuid(params.uid) ? await deleteKey(db, principal, params.uid) : 'not_found';
+    switch (outcome) {
+      case 'deleted':
+        return { success: true as const };
+      case 'not_found':
+        return notFound('key');
+      case 'above_own':
+        return refuse('not_authorized', { detail: 'The key belongs to a person whose role is above yours.' });
+      case 'operator':
+        return refuse('not_authorized', {
+          detail:
+            "It is the operator's key of this service. Whoever runs the service replaces it there: bin/runyard keys replace-operator-key",
+        });
+    }
   }),
 
   serve(routes.createSignInCode, async ({ principal }) => await createSignInCode(db, principal)),

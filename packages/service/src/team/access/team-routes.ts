@@ -60,11 +60,12 @@ export const teamRoutes = ({ db }: { readonly db: Database }): readonly ServedRo
     return typeof outcome === 'string' ? refuseMember(outcome) : outcome;
   }),
 
-  serve(routes.removeTeamMember, async ({ principal, params }) => {
+  serve(routes.removeTeamMember, async ({ principal, params, query }) => {
     if (params.teamUid !== principal.teamUid) return notFound('team');
     if (!isUid(params.userUid)) return refuseMember('not_found');
-    const outcome = await removeMember(db, principal, params.userUid);
-    return outcome === 'removed' ? { success: true as const } : refuseMember(outcome);
+    const ended = { agentKeys: query.agent_keys === 'delete', workerPools: query.worker_pools === 'delete' };
+    const outcome = await removeMember(db, principal, params.userUid, ended);
+    return typeof outcome === 'string' ? refuseMember(outcome) : outcome;
   }),
 
   serve(routes.listTeamInvitations, async ({ principal, params }) =>

@@ -96,6 +96,26 @@ describe('DELETE /keys/{uid}', () => {
   });
 });
 
+describe('an administrator', () => {
+  test("deletes the keys of members, but none of an owner, and nobody the operator's key", async () => {
+    const [admin, owner, member] = [
+      await service.newKey({ role: 'admin' }),
+      await service.newKey({ role: 'owner' }),
+      await service.newKey({ role: 'member' }),
+    ];
+    const uidOf = async (key: string) =>
+      (await listed()).find(({ last_four }) => last_four === key.slice(-4))?.uid ?? 'none';
+    const ofOwner = await service.problem(403, 'DELETE', `/keys/${await uidOf(owner)}`, { key: admin });
+    expect(ofOwner.detail).toContain('role is above yours');
+    for (const key of [admin, owner, service.key]) {
+      const refused = await service.problem(403, 'DELETE', `/keys/${await uidOf(service.key)}`, { key });
+      expect(refused.detail).toContain('bin/runyard keys replace-operator-key');
+    }
+    expect((await service.request('DELETE', `/keys/${await uidOf(member)}`, { key: admin })).status).toBe(200);
+    for (const key of [service.key, owner]) expect((await service.request('GET', '/keys', { key })).status).toBe(200);
+  });
+});
+
 describe('the directory of keys', () => {
   test('stores the time of use at most once a minute', async () => {
     const created = await create({ name: 'used', kind: 'personal' });

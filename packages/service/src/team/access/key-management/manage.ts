@@ -1,9 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { isAtLeast } from '@runyard/contract/access';
+import { isAtLeast, type Role } from '@runyard/contract/access';
 import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/keys';
 import { maxKeys } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
+  boolean,
   defineStatement,
   nullable,
   type RowOf,
@@ -18,7 +19,7 @@ import type { Principal } from '../keys/principal.ts';
 import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 
-const columns = 'id, name, kind, prefix, last_four, agent_uid, created_at, expires_at, last_used_at';
+const columns = 'id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at';
 const keyRow = {
   id: uuid,
   name: text(),
@@ -26,19 +27,20 @@ const keyRow = {
   prefix: text(),
   last_four: text(),
   agent_uid: nullable(text()),
+  created_by_uid: nullable(text()),
   created_at: timestamp,
   expires_at: nullable(timestamp),
   last_used_at: nullable(timestamp),
 };
 
 /** SQL: the keys that a principal may see and delete: administrators all of the team, others their own. */
-const manageable = `team_id = $1 AND ($2::boolean OR user_id = (SELECT id FROM users WHERE uid = $3))`;
+const manageable = `k.team_id = $1 AND ($2::boolean OR k.user_id = (SELECT id FROM users WHERE uid = $3))`;
 
 const scopeOf = ({ teamId, role, creator }: Principal) => [teamId, isAtLeast(role, 'admin'), creator.uid];
 
 const listManageable = defineStatement({
   name: 'list_api_keys',
-  text: `SELECT ${columns} FROM api_keys WHERE ${manageable} ORDER BY created_at, id`,
+  text: `SELECT ${columns} FROM api_keys k WHERE ${manageable} ORDER BY created_at, id`,
   row: keyRow,
 });
 
@@ -58,19 +60,33 @@ const insertPersonal = defineStatement({
 const insertAgent = defineStatement({
   name: 'insert_agent_key',
   text: `
-    INSERT INTO api_keys (id, hash, kind, name, team_id, agent_uid, prefix, last_four, expires_at)
-    VALUES ($1, $2, 'agent', $3, $4, $5, $6, $7, now() + $8::interval)
+    INSERT INTO api_keys (id, hash, kind, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid)
+    VALUES ($1, $2, 'agent', $3, $4, $5, $6, $7, now() + $8::interval, $9)
     RETURNING ${columns}`,
   row: keyRow,
 });
 
-const deleteManageable = defineStatement({
+const findManageable = defineStatement({
+  name: 'find_api_key_to_delete',
+  text: `
+    SELECT k.is_operator, m.role FROM api_keys k LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
+    WHERE ${manageable} AND k.id = $4 FOR UPDATE OF k`,
+  row: { is_operator: boolean, role: nullable(text<Role>()) },
+});
+
+const deleteOne = defineStatement({
   name: 'delete_api_key',
   text: `
-    WITH gone AS (DELETE FROM api_keys WHERE ${manageable} AND id = $4 RETURNING id, name, kind, agent_uid)
+    WITH gone AS (DELETE FROM api_keys WHERE id = $1 RETURNING id, name, kind, agent_uid)
     -- Empty: of any key, because the browser sessions of the key end with it.
     SELECT name, kind, agent_uid, pg_notify('${keysChannel}', '') FROM gone`,
   row: { name: text(), kind: text<'personal' | 'agent'>(), agent_uid: nullable(text()) },
+});
+
+const listMadeBy = defineStatement({
+  name: 'list_agent_keys_made_by',
+  text: `SELECT ${columns} FROM api_keys WHERE team_id = $1 AND kind = 'agent' AND created_by_uid = $2 ORDER BY created_at, id`,
+  row: keyRow,
 });
 
 const toApiKey = (row: RowOf<typeof insertAgent>): ApiKey => ({
@@ -80,6 +96,7 @@ const toApiKey = (row: RowOf<typeof insertAgent>): ApiKey => ({
   prefix: row.prefix,
   last_four: row.last_four,
   ...(row.agent_uid ? { agent_uid: row.agent_uid } : {}),
+  ...(row.created_by_uid ? { created_by_uid: row.created_by_uid } : {}),
   created_at: row.created_at,
   ...(row.expires_at ? { expires_at: row.expires_at } : {}),
   ...(row.last_used_at ? { last_used_at: row.last_used_at } : {}),
@@ -103,20 +120,19 @@ export async function insertPersonalKey(
     readonly expiresIn: CreateKeyRequest['expires_in'];
   },
 ): Promise<CreateKeyResponse> {
-  return await insertWith(tx, insertPersonal, key.name, key.teamId, key.userUid, key.expiresIn);
+  return await insertWith(tx, insertPersonal, [key.name, key.teamId, key.userUid], key.expiresIn, []);
 }
 
 async function insertWith(
   tx: Queryable,
   statement: typeof insertAgent,
-  name: string,
-  teamId: string,
-  ownerUid: string | null,
+  [name, teamId, ownerUid]: readonly [name: string, teamId: string, ownerUid: string | null],
   expiresIn: CreateKeyRequest['expires_in'],
+  more: readonly string[],
 ): Promise<CreateKeyResponse> {
   const key = newRawKey();
   const { prefix, lastFour } = shownParts(key);
-  const values = [randomUUIDv7(), hashKey(key), name, teamId, ownerUid, prefix, lastFour, lifetime[expiresIn]];
+  const values = [randomUUIDv7(), hashKey(key), name, teamId, ownerUid, prefix, lastFour, lifetime[expiresIn], ...more];
   const [row] = await tx.query(statement, values);
   if (!row) throw new Error('the key was not inserted');
   return { ...toApiKey(row), key };
@@ -145,7 +161,7 @@ export async function createKey(
   const made =
     kind === 'personal'
       ? await insertPersonalKey(tx, { teamId, userUid: creator.uid, name, expiresIn })
-      : await insertWith(tx, insertAgent, name, teamId, agentUid ?? null, expiresIn);
+      : await insertWith(tx, insertAgent, [name, teamId, agentUid ?? null], expiresIn, [creator.uid]);
   await recordChange(tx, principal, {
     action: 'key.create',
     subject: { type: 'key', uid: made.uid, name },
@@ -154,17 +170,55 @@ export async function createKey(
   return made;
 }
 
-/** Deletes a key, which stops working in all processes. False: there is no such key, or the principal may not delete it. */
-export async function deleteKey(db: Database, principal: Principal, keyId: string): Promise<boolean> {
+/**
+ * Why a key is not deleted. `not_found` 404. `above_own` 403: it belongs to a person with a higher role. `operator` 403: it is the
+ * operator's key, without which the service cannot be managed.
+ */
+export type KeyDeleteRefusal = 'not_found' | 'above_own' | 'operator';
+
+/** Deletes a key, which stops working in all processes. */
+export async function deleteKey(
+  db: Database,
+  principal: Principal,
+  keyId: string,
+): Promise<'deleted' | KeyDeleteRefusal> {
   return await db.transaction(async (tx) => {
-    const [gone] = await tx.query(deleteManageable, [...scopeOf(principal), keyId]);
-    if (!gone) return false;
-    await recordChange(tx, principal, {
+    const [found] = await tx.query(findManageable, [...scopeOf(principal), keyId]);
+    if (!found) return 'not_found';
+    if (found.is_operator) return 'operator';
+    if (found.role !== null && !isAtLeast(principal.role, found.role)) return 'above_own';
+    await deleteKeys(tx, principal, [keyId]);
+    return 'deleted';
+  });
+}
+
+/** Deletes keys that the caller may delete, and records each. */
+async function deleteKeys(tx: Queryable, by: Principal, keyIds: readonly string[]): Promise<void> {
+  for (const keyId of keyIds) {
+    const [gone] = await tx.query(deleteOne, [keyId]);
+    if (!gone) continue;
+    await recordChange(tx, by, {
       action: 'key.delete',
       subject: { type: 'key', uid: keyId, name: gone.name },
       before: { kind: gone.kind, ...(gone.agent_uid ? { agent_uid: gone.agent_uid } : {}) },
       endsAccess: true,
     });
-    return true;
-  });
+  }
+}
+
+/** Returns the agent keys of the team that a person made, oldest first, and deletes them if `isEnded`. */
+export async function endKeysMadeBy(
+  tx: Queryable,
+  by: Principal,
+  userUid: string,
+  isEnded: boolean,
+): Promise<ApiKey[]> {
+  const rows = await tx.query(listMadeBy, [by.teamId, userUid]);
+  if (isEnded)
+    await deleteKeys(
+      tx,
+      by,
+      rows.map(({ id }) => id),
+    );
+  return rows.map(toApiKey);
 }

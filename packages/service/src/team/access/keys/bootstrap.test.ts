@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
-import { bootstrap } from './bootstrap.ts';
+import { bootstrap, replaceOperatorKey } from './bootstrap.ts';
 import { hashKey } from './raw-key.ts';
 
 let database: TestDatabase;
@@ -68,6 +68,33 @@ test('repairs a crash between the writes of file and database at the next start'
       }),
   } as typeof database.db;
   await expect(bootstrap(failing, { dataDir, key: undefined })).rejects.toThrow('crash');
+  const next = await bootstrap(database.db, { dataDir, key: undefined });
+  expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
+});
+
+test("replaces the operator's key without the old one, also after its row was deleted", async () => {
+  const first = await bootstrap(database.db, { dataDir, key: undefined });
+  await database.db.query('DELETE FROM api_keys');
+  const key = await replaceOperatorKey(database.db, dataDir);
+  expect(await works(key)).toBe(true);
+  expect(first.kind === 'ready' && (await works(first.key))).toBe(false);
+  expect((await readFile(path.join(dataDir, 'bootstrap-key'), 'utf8')).trim()).toBe(key);
+  expect(await bootstrap(database.db, { dataDir, key: undefined })).toEqual({ kind: 'ready', key, from: 'file' });
+  expect([await count('teams'), await count('users'), await count('api_keys')]).toEqual([1, 1, 1]);
+});
+
+test('gives the data folder the key that works after a kill in the middle of a replacement', async () => {
+  await bootstrap(database.db, { dataDir, key: undefined });
+  const { transaction } = database.db;
+  const failing = {
+    ...database.db,
+    transaction: (work: Parameters<typeof transaction>[0]) =>
+      transaction(async (tx) => {
+        await work(tx);
+        throw new Error('crash');
+      }),
+  } as typeof database.db;
+  await expect(replaceOperatorKey(failing, dataDir)).rejects.toThrow('crash');
   const next = await bootstrap(database.db, { dataDir, key: undefined });
   expect(next.kind === 'ready' && (await works(next.key))).toBe(true);
 });

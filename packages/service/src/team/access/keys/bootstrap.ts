@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import path from 'node:path';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
-import { createSecretFile, readSecretFile } from '../../../platform/store/secret-file.ts';
+import { createSecretFile, readSecretFile, replaceSecretFile } from '../../../platform/store/secret-file.ts';
 import { ensureFirstTeam } from '../teams/first-team.ts';
 import { keysChannel } from './channel.ts';
 import { hashKey, newRawKey, shownParts } from './raw-key.ts';
@@ -21,6 +21,7 @@ export interface BootstrapOptions {
 
 const keyName = 'bootstrap';
 const fileName = 'bootstrap-key';
+const lockBootstrap = `SELECT pg_advisory_xact_lock(hashtext('runyard bootstrap'))`;
 
 const readBootstrapKeys = defineStatement({
   name: 'read_bootstrap_keys',
@@ -53,7 +54,7 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
 export async function bootstrap(db: Database, options: BootstrapOptions): Promise<BootstrapResult> {
   const file = path.join(options.dataDir, fileName);
   return await db.transaction(async (tx) => {
-    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('runyard bootstrap'))`);
+    await tx.query(lockBootstrap);
     if (options.key !== undefined) {
       await replaceBootstrapKey(tx, options.key);
       return { kind: 'ready', key: options.key, from: 'setting' };
@@ -68,5 +69,19 @@ export async function bootstrap(db: Database, options: BootstrapOptions): Promis
     const key = await createSecretFile(file, newRawKey());
     await replaceBootstrapKey(tx, key);
     return { kind: 'ready', key, from: 'generated' };
+  });
+}
+
+/**
+ * Replaces the operator's key by a new one in the data folder, and returns it. The old one stops working. Needs no key: for whoever can read
+ * and write the data folder and the database. If this is killed before the end, the next start of the service takes the key of the folder.
+ */
+export async function replaceOperatorKey(db: Database, dataDir: string): Promise<string> {
+  return await db.transaction(async (tx) => {
+    await tx.query(lockBootstrap);
+    const key = newRawKey();
+    await replaceSecretFile(path.join(dataDir, fileName), key);
+    await replaceBootstrapKey(tx, key);
+    return key;
   });
 }

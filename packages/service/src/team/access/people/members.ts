@@ -1,6 +1,6 @@
 /** People of a team and their roles. */
 import { isAtLeast, type Role } from '@runyard/contract/access';
-import type { TeamMember } from '@runyard/contract/teams';
+import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/teams';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -12,8 +12,10 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { recordChange } from '../audit/record.ts';
+import { endKeysMadeBy } from '../key-management/manage.ts';
 import { keysChannel } from '../keys/channel.ts';
 import type { Principal } from '../keys/principal.ts';
+import { endPoolsOf } from '../worker-pools/pools.ts';
 
 const select = `
   SELECT u.id, u.uid, u.display_name, u.email, m.role, m.joined_at,
@@ -164,12 +166,16 @@ export async function changeRole(
   });
 }
 
-/** Removes a person from the team, with their keys, sessions and invitations in it. */
+/**
+ * Removes a person from the team, with their keys, sessions and invitations in it. Returns the agent keys and the pools of workers that
+ * the person made; those of `ended` are deleted too.
+ */
 export async function removeMember(
   db: Database,
   principal: Principal,
   userUid: string,
-): Promise<'removed' | MemberRefusal> {
+  ended: { readonly agentKeys: boolean; readonly workerPools: boolean },
+): Promise<RemoveTeamMemberResponse | MemberRefusal> {
   const { teamId } = principal;
   return await db.transaction(async (tx) => {
     const member = await lockMember(tx, principal, userUid);
@@ -186,6 +192,8 @@ export async function removeMember(
       before: { role: member.role },
       endsAccess: true,
     });
-    return 'removed';
+    const agentKeys = await endKeysMadeBy(tx, principal, member.uid, ended.agentKeys);
+    const workerPools = await endPoolsOf(tx, principal, member.uid, ended.workerPools);
+    return { success: true, agent_keys: agentKeys, worker_pools: workerPools };
   });
 }

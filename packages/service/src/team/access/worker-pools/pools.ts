@@ -90,6 +90,20 @@ const removePool = defineStatement({
   row: { name: text() },
 });
 
+const removeConnectorEverywhere = defineStatement({
+  name: 'delete_connector_of_all_worker_pools',
+  text: "DELETE FROM worker_pool_connectors WHERE team_id = $1 AND kind = 'user' AND uid = $2",
+  row: {},
+});
+
+const readOwned = defineStatement({
+  name: 'read_worker_pools_of_person',
+  text: `
+    SELECT name FROM worker_pools WHERE team_id = $1 AND owner_kind = 'user' AND owner_uid = $2
+    ORDER BY name COLLATE "C" FOR UPDATE`,
+  row: { name: text() },
+});
+
 type PoolRow = RowOf<typeof readOne>;
 
 async function toPools(db: Queryable, teamId: string, rows: readonly PoolRow[]): Promise<WorkerPool[]> {
@@ -186,13 +200,28 @@ export async function deletePool(
   return await db.transaction(async (tx) => {
     const pool = await lockOwn(tx, principal, name);
     if (typeof pool === 'string') return pool;
-    await tx.query(removePool, [principal.teamId, name]);
-    await recordChange(tx, principal, {
-      action: 'worker_pool.delete',
-      subject: { type: 'worker_pool', uid: name, name },
-      before: { owner: pool.owner_uid },
-      endsAccess: true,
-    });
+    await endPool(tx, principal, name, pool.owner_uid);
     return 'deleted';
   });
+}
+
+async function endPool(tx: Queryable, by: Principal, name: string, ownerUid: string): Promise<void> {
+  await tx.query(removePool, [by.teamId, name]);
+  await recordChange(tx, by, {
+    action: 'worker_pool.delete',
+    subject: { type: 'worker_pool', uid: name, name },
+    before: { owner: ownerUid },
+    endsAccess: true,
+  });
+}
+
+/**
+ * Ends the right of a person to connect to the pools of others. Returns the names of the person's own pools, and deletes them if
+ * `isEnded`.
+ */
+export async function endPoolsOf(tx: Queryable, by: Principal, userUid: string, isEnded: boolean): Promise<string[]> {
+  await tx.query(removeConnectorEverywhere, [by.teamId, userUid]);
+  const names = (await tx.query(readOwned, [by.teamId, userUid])).map(({ name }) => name);
+  if (isEnded) for (const name of names) await endPool(tx, by, name, userUid);
+  return names;
 }

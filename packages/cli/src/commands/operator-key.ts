@@ -1,0 +1,18 @@
+import { replaceOperatorKey } from '@runyard/service/replace-operator-key';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { dataPlace, requireDatabase } from './transfer.ts';
+
+/** Makes a new operator's key in the data folder, and prints it. The old one stops working; the service may run. */
+export async function replaceKeyOfOperator(context: Context): Promise<void> {
+  if (context.settings.RUNYARD_BOOTSTRAP_KEY !== undefined)
+    throw new Failure("RUNYARD_BOOTSTRAP_KEY is the operator's key: change this setting, and start the service again");
+  requireDatabase(context);
+  const key = await replaceOperatorKey(dataPlace(context)).catch((error: Error) => {
+    throw new Failure(error.message);
+  });
+  context.out(`${key}\n`);
+  context.report(
+    `it is the operator's key now, in ${context.folder.bootstrapKeyFile}; the old one has stopped working`,
+  );
+}
