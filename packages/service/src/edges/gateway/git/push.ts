@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
 import type { Repository } from '@runyard/contract/environments';
+import { maxBranchesOfPush } from '@runyard/contract/limits';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
@@ -172,7 +173,10 @@ export async function admitPush(
   };
 
   if (read.kind !== 'head') {
-    const why = read.kind === 'bad' ? read.message : 'the list of refs is cut, or too long';
+    const why =
+      read.kind === 'bad'
+        ? read.message
+        : `the list of refs is cut, or too long: a push can update at most ${maxBranchesOfPush} branches`;
     return await refuseAll(why, why);
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) return await refuseAll(tooLarge, tooLarge);

@@ -117,6 +117,23 @@ describe('a push', () => {
     expect(await git(...command)).toMatchObject({ code: 1, text: expect.stringContaining(reason) });
   });
 
+  it('of 1,500 branches is refused, and git prints why', async () => {
+    const { git } = await clone();
+    const names = Array.from({ length: 1_500 }, (_, index) => `HEAD:refs/heads/many-${index}`);
+    expect(await git('push', 'origin', ...names)).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('a push can update at most 20 branches'),
+    });
+  });
+
+  it('that would make the name of a branch ambiguous is refused, so that pushes of others go on', async () => {
+    const { git, commit } = await clone();
+    await commit('ambiguous');
+    for (const name of ['refs/heads/main', 'HEAD'])
+      expect((await git('push', 'origin', `HEAD:refs/heads/${name}`)).text).toContain('choose');
+    expect(await branchAt('refs/heads/main')).toBe('');
+  });
+
   it('follows the protected branches of the environment', async () => {
     const patterns = await clone({ protected_branches: ['release/*'] });
     await patterns.commit('x');

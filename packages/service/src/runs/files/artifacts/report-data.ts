@@ -12,7 +12,14 @@ const maxPlanLength = 2 * 1024 * 1024;
 /** Each answer with the run contains the metadata of its references. */
 const maxMetadataLength = 4096;
 
-const Short = z.string().max(1000);
+/** Returns the text without marks that turn the direction of others: with them, `gpj.exe` reads `exe.jpg`. */
+function inReadingOrder(text: string): string {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
+}
+
+/** 1 to 1,000 characters. */
+const Name = z.string().min(1).max(1000).transform(inReadingOrder);
+const Short = z.string().max(1000).transform(inReadingOrder);
 const Url = z
   .string()
   .refine((text) => canonicalUrl(text) !== null, { error: 'must be an http(s) URL of at most 2048 characters' });
@@ -22,7 +29,8 @@ const MediaType = z.string().regex(/^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(; 
 const FileName = z
   .string()
   .regex(/^[^/\\\p{Cc}]{1,255}$/u, { error: 'must be 1 to 255 characters without slashes or control characters' })
-  .refine((name) => name !== '.' && name !== '..', { error: 'must be a file name' });
+  .transform(inReadingOrder)
+  .refine((name) => name !== '' && name !== '.' && name !== '..', { error: 'must be a file name' });
 
 const schemas = {
   PLAN: z.object({
@@ -32,17 +40,17 @@ const schemas = {
     url: Url.optional(),
     content: z.string().max(maxPlanLength).default(''),
   }),
-  PULL_REQUEST: z.object({ url: Url, branch: Short.min(1) }),
+  PULL_REQUEST: z.object({ url: Url, branch: Name }),
   SCREENSHOT: z.object({ mime_type: MediaType.default('image/png'), description: Short.optional() }),
   FILE: z.object({
     filename: FileName,
-    filepath: z.string().min(1).max(4096).optional(),
+    filepath: z.string().min(1).max(4096).transform(inReadingOrder).optional(),
     mime_type: MediaType.default('application/octet-stream'),
     description: Short.optional(),
     title: Short.optional(),
   }),
   EXTERNAL_REFERENCE: z.object({
-    reference_type: Short.min(1),
+    reference_type: Name,
     url: Url,
     title: Short.optional(),
     metadata: z

@@ -38,6 +38,52 @@ describe('a pattern of branches', () => {
   });
 });
 
+describe('a name that misleads git or people', () => {
+  it.each([
+    ['HEAD', 'a name of git itself'],
+    ['head', 'a name of git itself'],
+    ['FETCH_HEAD', 'a name of git itself'],
+    ['@', 'a name of git itself'],
+    ['stash', 'a name of git itself'],
+    ['refs/heads/main', 'from the branch heads/main: choose a name that does not begin with refs/'],
+    ['heads/main', 'from the branch main'],
+    ['Tags/v1', 'from the branch v1'],
+    ['remotes/origin/main', 'from the branch origin/main'],
+    ['origin/main', 'from the branch main'],
+    [a, 'the id of a commit'],
+    ['-f', 'for an option'],
+    ['main\u202e', 'invisible'],
+    ['ma\u200bin', 'invisible'],
+    ['ma\u00adin', 'invisible'],
+    ['m\u0430in', 'looks like main, which is protected'],
+    ['ma1n', undefined],
+    ['mаіn', 'looks like main'],
+    ['\uff4dain', 'looks like main'],
+    ['má\u0456n', 'looks like main'],
+    ['re1ease/2', 'looks like release/*'],
+    ['rеlease/2', 'looks like release/*'],
+    ['feature/origin/x', undefined],
+    ['headline', undefined],
+    ['übung', undefined],
+    ['ветка', undefined],
+    ['機能/x', undefined],
+  ])('%j: %s', (branch, reason) => {
+    const ref = `refs/heads/${branch}`;
+    const protectedBranches = ['HEAD', 'release/*'];
+    const refusals = decidePush({ ...facts, protectedBranches, commands: [{ from: none, to: a, ref }] });
+    if (reason === undefined) expect(refusals.size).toBe(0);
+    else expect(refusals.get(ref)).toContain(reason);
+  });
+
+  it('is refused where nothing is protected, but for look-alikes', () => {
+    const refusalsOf = (ref: string) =>
+      decidePush({ ...facts, protectedBranches: [], commands: [{ from: none, to: a, ref }] }).size;
+    expect(['refs/heads/HEAD', 'refs/heads/refs/heads/main', 'refs/heads/m\u0430in'].map(refusalsOf)).toEqual([
+      1, 1, 0,
+    ]);
+  });
+});
+
 describe('the decision about a push', () => {
   it.each([
     ['a new branch', { from: none, to: a, ref: 'refs/heads/x' }, {}, undefined],

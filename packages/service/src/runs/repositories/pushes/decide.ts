@@ -1,4 +1,5 @@
 import { maxBranchesOfPush } from '@runyard/contract/limits';
+import { misleadingName, skeletonOf } from './branch-names.ts';
 import { type Commits, descendsFrom } from './leading-commits.ts';
 import { isNone, type PushCommand } from './read-commands.ts';
 
@@ -83,6 +84,8 @@ function reasonAgainst({ ref, from, to }: PushCommand, facts: PushFacts): string
   if (isFollowed(branch, facts)) return `a factory takes its definition from ${branch}: ${instead}`;
   const protection = protectionOf(branch, facts);
   if (protection !== undefined) return protection;
+  const misleading = misleadingName(branch) ?? lookAlikeOf(branch, facts);
+  if (misleading !== undefined) return misleading;
   const behind = aliases.get(branch);
   if (behind !== undefined && protectionOf(behind, facts) !== undefined)
     return `${branch} is another name of ${behind}, which is protected: ${instead}`;
@@ -110,4 +113,15 @@ function protectionOf(branch: string, { protectedBranches, defaultBranch }: Push
       : `${branch} is protected${isDefault ? ' as the default branch' : ''}: ${instead}`;
   }
   return undefined;
+}
+
+/** Returns why a run pushes nothing to a branch that people would take for a protected or followed one. */
+function lookAlikeOf(branch: string, facts: PushFacts): string | undefined {
+  const { protectedBranches, followedBranches, defaultBranch } = facts;
+  const looks = skeletonOf(branch);
+  const names = [...protectedBranches, ...followedBranches.map((name) => name ?? 'HEAD')];
+  const taken = names
+    .map((name) => (name === 'HEAD' ? (defaultBranch ?? '') : name))
+    .find((name) => name !== '' && matchesPattern(skeletonOf(name), looks));
+  return taken && `${branch} looks like ${taken}, which is protected: choose another name`;
 }

@@ -1,5 +1,7 @@
 /** Reads the beginning of a push: https://git-scm.com/docs/pack-protocol#_reference_update_request_and_packfile_transfer */
 
+import { maxBranchesOfPush } from '@runyard/contract/limits';
+
 /** A change of one ref. Ids are lower-case hexadecimal; zeros: the ref is new (`from`), or is deleted (`to`). */
 export interface PushCommand {
   readonly from: string;
@@ -27,6 +29,7 @@ export type ReadHead =
 
 const commandPattern = /^([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) (refs\/[^\s\p{Cc}]{1,250})$/u;
 const maxLines = 1_000;
+const tooMany = `a push can update at most ${maxBranchesOfPush} branches`;
 
 /** Returns whether an id is all zeros: there is no such commit. */
 export const isNone = (id: string): boolean => /^0+$/.test(id);
@@ -59,7 +62,8 @@ export function readPushHead(bytes: Buffer): ReadHead {
   for (let count = 0; ; count += 1) {
     const line = next();
     if (line === 'more') return { kind: 'more', capabilities };
-    if (line === 'bad' || count > maxLines) return bad('the list of refs is not of git');
+    if (line === 'bad') return bad('the list of refs is not of git');
+    if (count > maxLines) return bad(tooMany);
     if (line === null) break;
     const text = line.toString('utf8').replace(/\n$/, '');
     if (/^shallow [0-9a-f]{40,64}$/.test(text)) continue;

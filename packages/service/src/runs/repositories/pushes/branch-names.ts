@@ -1,0 +1,64 @@
+/** Names of branches that mislead git, code hosts or people. */
+
+/** Beginnings of full names: `git push origin main` fails where the repository has `refs/heads/main` and `refs/heads/refs/heads/main`. */
+const refPrefixes = /^(?:refs|heads|tags|remotes|origin)\//i;
+/** Names that git itself gives a meaning: HEAD, FETCH_HEAD, @, stash. */
+const ownNames = /^(?:@|stash|(?:[A-Z]+_)*HEAD)$/i;
+/** Hosts and git take them for a commit. */
+const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
+/** Marks of direction, joiners, fillers and other characters without a picture. */
+const invisible = /[\p{Cf}\p{DI}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;
+
+/** Returns why no run pushes a branch of this name; undefined: the name is clear. */
+export function misleadingName(branch: string): string | undefined {
+  if (invisible.test(branch)) return 'the name of the branch has invisible characters: choose another name';
+  if (ownNames.test(branch)) return `${branch} is a name of git itself: choose another name`;
+  if (commitId.test(branch)) return 'the name of the branch looks like the id of a commit: choose another name';
+  const [prefix] = refPrefixes.exec(branch) ?? [];
+  if (prefix !== undefined)
+    return `git could not tell ${branch} from the branch ${branch.slice(prefix.length)}: choose a name that does not begin with ${prefix}`;
+  if (branch.startsWith('-')) return 'git takes a name that begins with - for an option: choose another name';
+  return undefined;
+}
+
+/**
+ * Letters that look like a letter of ASCII, after compatibility decomposition (NFKD) and in lower case: Cyrillic, Greek, Armenian, Cherokee, and
+ * Latin letters that have no decomposition. From confusables.txt of Unicode (UTS 39).
+ */
+const lookAlikes: Readonly<Record<string, string>> = {
+  a: 'аαɑ\u{ff41}ᴀꭺ',
+  b: 'ЬьƄƅʙвβꮟ',
+  c: 'сϲᴄⲥꮯ',
+  d: 'ԁժꮷꓒɗđð',
+  e: 'еєɛҽᥱ℮ꬲ',
+  f: 'ƒꞙẝϝꬵ',
+  g: 'ɡցԍᶃǥ',
+  h: 'һհнħꮒћ',
+  i: 'іıɩιꙇꭵíї',
+  j: 'јϳյ',
+  k: 'кκĸᴋⲕ',
+  l: 'ӏⅼǀɭłℓ|1ן',
+  m: 'мᴍ\u{ab51}ⅿɱꮇ',
+  n: 'пոռηɴꞃŋᴨ',
+  o: 'оοσօ0øᴏഠ๐໐০ꬽθө',
+  p: 'рρϱⲣƿ',
+  q: 'ԛգզ',
+  r: 'гᴦⲅꭇꮁꭈɼ',
+  s: 'ѕꜱʂƽꮪ',
+  t: 'тτᴛŧƭ',
+  u: 'υսʋᴜꞟꭎցմ',
+  v: 'ѵνᴠטⴸꮩ',
+  w: 'ѡшԝաᴡωꮃ',
+  x: 'хχ×ⅹ᙮',
+  y: 'уүγʏỿꭚɣ',
+  z: 'ᴢʐꮓƶ',
+};
+const asciiOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(lookAlikes).flatMap(([letter, others]) => [...others].map((other) => [other.toLowerCase(), letter])),
+);
+
+/** Returns a form in which names are equal if they look alike. */
+export function skeletonOf(name: string): string {
+  const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+  return [...plain].map((letter) => asciiOf.get(letter) ?? letter).join('');
+}
