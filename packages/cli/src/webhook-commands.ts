@@ -30,10 +30,22 @@ export function addWebhookCommands(program: Command): void {
     .argument('<factory>', factoryHelp)
     .argument('<name>', 'name of the webhook')
     .addOption(new Option('--auth <mode>', 'how senders prove themselves').choices(webhookAuthModes))
-    .addOption(new Option('--scheme <scheme>', 'who signs; then --auth is signature').choices(signatureSchemeNames))
+    .addOption(
+      new Option(
+        '--scheme <scheme>',
+        'who sends; then --auth is signature, or url_token for senders that sign nothing',
+      ).choices(signatureSchemeNames),
+    )
     .option('--secret-file <file>', 'file with the secret of the provider, - for standard input')
     .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
     .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
+    .option('--delivery-id-path <path>', "member of the body with the sender's own id of a delivery, such as event.id")
+    .option('--event-header <name>', 'header that names the event (default: that of the scheme)')
+    .option('--duplicate-window <seconds>', 'how long equal signed bytes count once (default: 300)', wholeNumber)
+    .option(
+      '--signature <json>',
+      'how the sender signs with --scheme hmac, such as {"header": "X-Signature", "prefix": "sha256="}',
+    )
     .option('--disabled', 'answer senders with 404 until it is enabled')
     .option(...asJson)
     .addHelpText(
@@ -50,12 +62,18 @@ export function addWebhookCommands(program: Command): void {
     .action(async (uid) => (await loadWebhooks()).showWebhook(await loadContext(), uid));
   webhooks
     .command('update')
-    .description('change name, secret name or delivery id header of a webhook')
+    .description('change a webhook')
     .argument('<uid>', uidHelp)
     .option('--name <name>', 'name of the webhook')
     .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
     .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
     .option('--no-delivery-id-header', 'no such header any more')
+    .option('--delivery-id-path <path>', "member of the body with the sender's own id of a delivery, such as event.id")
+    .option('--no-delivery-id-path', 'that of the scheme')
+    .option('--event-header <name>', 'header that names the event')
+    .option('--no-event-header', 'that of the scheme')
+    .option('--duplicate-window <seconds>', 'how long equal signed bytes count once; 0: not at all', wholeNumber)
+    .option('--signature <json>', 'how the sender signs, of a webhook with --scheme hmac')
     .action(async (uid, options) => (await loadWebhooks()).updateWebhook(await loadContext(), uid, options));
   webhooks
     .command('rotate')
@@ -121,7 +139,7 @@ export function addWebhookCommands(program: Command): void {
     .argument('<uid>', uidHelp)
     .option('--payload <file>', 'JSON file with the payload, - for standard input')
     .option('--delivery <id>', 'id of an accepted delivery')
-    .option('--event <name>', 'event of GitHub, such as push, with --payload')
+    .option('--event <name>', 'event, as the header of the sender names it, such as push of GitHub; with --payload')
     .option('--json', 'print JSON')
     .action(async (uid, options) => (await loadSimulations()).simulateDelivery(await loadContext(), uid, options));
 }

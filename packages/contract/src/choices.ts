@@ -15,5 +15,25 @@ export const signatureSchemeNames = [
   'vercel',
   'slack',
   'gitlab',
+  'bitbucket',
+  'jira',
+  'linear',
+  'shopify',
+  'intercom',
+  'zendesk',
+  'grafana',
+  'zoom',
+  'hmac',
+  'event_grid',
+  'microsoft_graph',
+  'sns',
 ] as const;
+/** Schemes of senders that sign nothing with a secret: a token proves them. */
+export const unsignedSchemeNames = [
+  'event_grid',
+  'microsoft_graph',
+  'sns',
+] as const satisfies readonly (typeof signatureSchemeNames)[number][];
+export const signatureEncodings = ['hex', 'base64'] as const;
+export const signatureAlgorithms = ['sha256', 'sha1', 'sha512'] as const;
 export const workerLossPolicies = ['fail', 'resume'] as const;

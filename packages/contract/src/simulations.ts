@@ -5,8 +5,10 @@ import { Uuid } from './primitives.ts';
 
 const eventName = z
   .string()
-  .regex(/^[a-z_]{1,100}$/, { error: 'must be 1 to 100 characters of [a-z_]' })
-  .describe('Event of GitHub, as its header X-GitHub-Event names it; not together with delivery_id');
+  .regex(/^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/, {
+    error: 'must be 1 to 100 characters of [A-Za-z0-9._:/-]',
+  })
+  .describe('Event, as the header of the sender names it, such as push of GitHub; not together with delivery_id');
 
 const simulated = {
   payload: z.unknown().optional().describe('JSON body of the delivery; not together with delivery_id'),

@@ -2,17 +2,20 @@ import { z } from 'zod';
 import { signatureSchemeNames, webhookAuthModes } from './choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
 import { PageInfo } from './profiles.ts';
+import { HmacSignature, ruleMembers, shownHeader } from './webhook-rules.ts';
 
 export const WebhookAuthMode = z.enum(webhookAuthModes).meta({
   id: 'WebhookAuthMode',
   description:
-    'token: the sender sends the secret as Authorization: Bearer. url_token: the secret is the last segment of the URL. signature: the sender signs each request as signature_scheme says',
+    'token: the sender sends the secret as Authorization: Bearer, or as the password of Authorization: Basic. url_token: the secret is the last segment of the URL. signature: the sender signs each request as signature_scheme says',
 });
 export type WebhookAuthMode = z.infer<typeof WebhookAuthMode>;
 
-export const SignatureSchemeName = z
-  .enum(signatureSchemeNames)
-  .meta({ id: 'SignatureSchemeName', description: 'How the sender signs, or proves that it knows the secret' });
+export const SignatureSchemeName = z.enum(signatureSchemeNames).meta({
+  id: 'SignatureSchemeName',
+  description:
+    'Who sends, and so how it signs and what names its events. hmac: as signature says. event_grid, microsoft_graph and sns sign nothing with a secret, so they go with auth_mode url_token or token',
+});
 export type SignatureSchemeName = z.infer<typeof SignatureSchemeName>;
 
 const maxGraceSeconds = 24 * 60 * 60;
@@ -32,29 +35,16 @@ const secretName = z
     'A secret of the team with this name is the secret of the webhook: a change of it acts at once, and its deletion disables the webhook. Where the team has none, the webhook keeps a secret of its own, and this is only its name',
   );
 
-/** Headers with credentials or signatures: their values must not reach the log of deliveries. */
-const credentialHeader =
-  /^(?:(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|.*(?:signature|secret|token|credential|password|auth|session|jwt|key).*)$/i;
+const deliveryIdHeader = shownHeader.describe("Header with the sender's own id of a delivery");
+const { deliveryIdPath, eventHeader, duplicateWindowSeconds } = ruleMembers;
 
-/** Pattern of the name of an HTTP header. */
-export const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-
-/** Returns why the identity of deliveries cannot be in this header; undefined: it can. */
-export function deliveryIdHeaderFault(header: string): string | undefined {
-  if (!headerNamePattern.test(header)) return 'must be the name of an HTTP header, at most 100 characters';
-  return /^idempotency-key$/i.test(header) || !credentialHeader.test(header)
-    ? undefined
-    : 'must not be a header that carries a credential, because the log shows its value';
-}
-
-const deliveryIdHeader = z
-  .string()
-  .superRefine((header, context) => {
-    const message = deliveryIdHeaderFault(header);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
-  })
-  .meta({ pattern: headerNamePattern.source })
-  .describe("Header with the sender's own id of a delivery");
+/** Members by which deliveries are read, as a request may have them. */
+const requestedRules = {
+  delivery_id_path: deliveryIdPath.optional(),
+  event_header: eventHeader.optional(),
+  duplicate_window_seconds: duplicateWindowSeconds.optional(),
+  signature: HmacSignature.optional(),
+};
 
 /** A URL that receives deliveries of one sender. */
 export const Webhook = z
@@ -69,6 +59,15 @@ export const Webhook = z
       .optional()
       .describe('True: its secret is the one of the team with the name secret_name. Absent: it has its own'),
     delivery_id_header: z.string().optional().describe("Header with the sender's own id of a delivery"),
+    delivery_id_path: z.string().optional().describe("Member of the body with the sender's own id of a delivery"),
+    event_header: z.string().optional().describe('Header that names the event; absent: that of the scheme'),
+    duplicate_window_seconds: z
+      .int()
+      .optional()
+      .describe(
+        'How long equal signed bytes count as a duplicate, where the signature does not cover the id; absent: 300',
+      ),
+    signature: HmacSignature.optional(),
     enabled: z.boolean().describe('False: senders get 404'),
     disabled_reason: z.string().optional().describe('Why the service disabled it; absent: it did not'),
     url: z
@@ -96,6 +95,7 @@ export const CreateWebhookRequest = z
     secret: secret.optional(),
     secret_name: secretName.optional(),
     delivery_id_header: deliveryIdHeader.optional(),
+    ...requestedRules,
     enabled: z.boolean().default(true).describe('False: it starts disabled'),
   })
   .meta({ id: 'CreateWebhookRequest', description: 'A webhook to create' });
@@ -109,9 +109,22 @@ export const UpdateWebhookRequest = z
       .nullable()
       .optional()
       .describe("Header with the sender's own id of a delivery; null: none"),
+    delivery_id_path: deliveryIdPath
+      .nullable()
+      .optional()
+      .describe("Member of the body with the sender's own id of a delivery; null: that of the scheme"),
+    event_header: eventHeader.nullable().optional().describe('Header that names the event; null: that of the scheme'),
+    duplicate_window_seconds: duplicateWindowSeconds
+      .nullable()
+      .optional()
+      .describe('How long equal signed bytes count as a duplicate; null: 300'),
+    signature: HmacSignature.optional(),
     enabled: z.boolean().optional().describe('False: senders get 404 at once'),
   })
-  .meta({ id: 'UpdateWebhookRequest', description: 'Absent members stay unchanged; null removes the header' });
+  .meta({
+    id: 'UpdateWebhookRequest',
+    description: 'Absent members stay unchanged; null sets the default, and no header',
+  });
 export type UpdateWebhookRequest = z.infer<typeof UpdateWebhookRequest>;
 
 export const RotateWebhookSecretRequest = z
@@ -160,9 +173,20 @@ export const WebhookDelivery = z
   .object({
     delivery_id: Uuid.describe('Id of the delivery, as its sender got it'),
     label: WebhookDeliveryLabel,
-    size_bytes: z.int().describe('Bytes of the body; of one that was too large, as its sender announced it'),
+    size_bytes: z
+      .int()
+      .describe(
+        'Bytes of the body, decompressed if it was accepted; of one that was too large, as its sender announced it',
+      ),
     received_at: Timestamp.describe('When it was received, RFC 3339 in UTC'),
     identity: z.string().optional().describe("The sender's own id, or sha256: and the hash of the body"),
+    event: z.string().optional().describe('Name of the event, from the header that the webhook or its scheme names'),
+    reason: z
+      .string()
+      .optional()
+      .describe(
+        'Why it was refused or counts as a duplicate, and what a person can do, where the label does not say that',
+      ),
     replay_of: z.string().optional().describe('Delivery that it repeats'),
     runs: z.array(z.string()).optional().describe('Runs that it started'),
     automations: z

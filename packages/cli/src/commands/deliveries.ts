@@ -24,7 +24,8 @@ const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
 const notSelected = 'no automation selects the webhook';
 
 /** Returns, on one line, why a delivery started fewer runs than there are automations; an empty text if it did not. */
-function whyNot({ label, automations = [] }: WebhookDelivery): string {
+function whyNot({ label, automations = [], reason: why }: WebhookDelivery): string {
+  if (why !== undefined) return why;
   if (label !== 'ACCEPTED') return refusalOf[label];
   if (automations.length === 0) return notSelected;
   const [first, ...others] = automations.filter(({ run_id: run }) => run === undefined);
@@ -97,7 +98,9 @@ export async function showDelivery(
   if (identity !== undefined) line(`identity ${identity}`);
   if (original !== undefined) line(`replay of ${original}`);
   const outcomes = delivery.automations ?? [];
-  if (label !== 'ACCEPTED') line(`- ${refusalOf[label]}`);
+  if (delivery.event !== undefined) line(`event ${delivery.event}`);
+  if (delivery.reason !== undefined) line(`- ${delivery.reason}`);
+  else if (label !== 'ACCEPTED') line(`- ${refusalOf[label]}`);
   else if (outcomes.length === 0) line(`- ${notSelected}`);
   const { automations } = await client.listAutomations({ params: { factoryUid: params.factoryUid } });
   for (const each of outcomes) {

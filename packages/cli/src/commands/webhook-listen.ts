@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@runyard/client';
-import { schemes } from '@runyard/contract/signature-schemes/schemes';
+import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
 import { signHeaders } from '@runyard/contract/signature-schemes/sign';
 import type { Webhook } from '@runyard/contract/webhooks';
 import { connect } from '../api.ts';
@@ -13,7 +13,7 @@ import { findWebhook, secretFrom } from './webhooks.ts';
 
 type Client = ReturnType<typeof connect>;
 type WebhookParams = { readonly factoryUid: string; readonly webhookUid: string };
-type Sender = Pick<Webhook, 'auth_mode' | 'signature_scheme'>;
+type Sender = Pick<Webhook, 'auth_mode' | 'signature_scheme' | 'signature'>;
 
 const lookEveryMs = 1_000;
 const page = { limit: 100, label: 'ACCEPTED' } as const;
@@ -45,8 +45,8 @@ export async function listenToWebhook(context: Context, uid: string, options: Li
 }
 
 /** Makes a secret in the form of the scheme. */
-const newSecret = ({ signature_scheme: scheme }: Sender): string =>
-  scheme !== undefined && schemes[scheme].key === 'whsec'
+const newSecret = (sender: Sender): string =>
+  schemeOf(sender.signature_scheme, sender)?.key === 'whsec'
     ? `whsec_${randomBytes(32).toString('base64')}`
     : randomBytes(32).toString('hex');
 
@@ -96,10 +96,11 @@ async function forward(
   if (stored === null) return 'was deleted before it could be forwarded';
   const { body } = stored;
   const headers = { 'content-type': 'application/json', 'x-service-delivery-id': params.deliveryId, ...stored.headers };
+  const scheme = sender.auth_mode === 'signature' ? schemeOf(sender.signature_scheme, sender) : null;
   const proof =
-    sender.signature_scheme === undefined
+    scheme === null
       ? { authorization: `Bearer ${secret}` }
-      : signHeaders(schemes[sender.signature_scheme], secret, { headers, id: params.deliveryId, body }, Date.now());
+      : signHeaders(scheme, secret, { headers, id: params.deliveryId, body }, Date.now());
   try {
     const answer = await fetch(to, {
       method: 'POST',

@@ -1,4 +1,5 @@
 /** Manages webhooks. */
+import { type HmacSignature, isUnsignedScheme } from '@runyard/contract/webhook-rules';
 import type { SignatureSchemeName, Webhook, WebhookAuthMode, WebhookWithSecret } from '@runyard/contract/webhooks';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
@@ -58,7 +59,35 @@ export async function listWebhooks(context: Context, options: Json): Promise<voi
   printList(context, { columns, rows: webhooks, json: { webhooks }, none }, options);
 }
 
-export interface CreateOptions extends Json {
+interface RuleOptions {
+  /** False: the one of the scheme. */
+  readonly deliveryIdPath?: string | false;
+  readonly eventHeader?: string | false;
+  readonly duplicateWindow?: number;
+  /** JSON */
+  readonly signature?: string;
+}
+
+/** Returns the members of a request by which deliveries are read. */
+function rulesFrom({ deliveryIdPath: path, eventHeader: header, duplicateWindow, signature }: RuleOptions) {
+  return {
+    ...(path ? { delivery_id_path: path } : {}),
+    ...(header ? { event_header: header } : {}),
+    ...(duplicateWindow === undefined ? {} : { duplicate_window_seconds: duplicateWindow }),
+    ...(signature === undefined ? {} : { signature: signatureFrom(signature) }),
+  };
+}
+
+function signatureFrom(text: string): HmacSignature {
+  try {
+    // The service checks its members.
+    return JSON.parse(text) as HmacSignature;
+  } catch {
+    throw new Failure('--signature: it must be JSON, such as {"header": "X-Signature", "prefix": "sha256="}');
+  }
+}
+
+export interface CreateOptions extends Json, RuleOptions {
   readonly auth?: WebhookAuthMode;
   readonly scheme?: SignatureSchemeName;
   readonly secretFile?: string;
@@ -72,9 +101,9 @@ export async function createWebhook(
   context: Context,
   factoryUid: string,
   name: string,
-  { auth, scheme, secretFile, secretName, deliveryIdHeader, disabled, json }: CreateOptions,
+  { auth, scheme, secretFile, secretName, deliveryIdHeader, disabled, json, ...rules }: CreateOptions,
 ): Promise<void> {
-  const mode = auth ?? (scheme === undefined ? undefined : 'signature');
+  const mode = auth ?? (scheme === undefined ? undefined : isUnsignedScheme(scheme) ? 'url_token' : 'signature');
   const made = await connect(context).createWebhook({
     params: { factoryUid },
     body: {
@@ -83,6 +112,7 @@ export async function createWebhook(
       ...(scheme === undefined ? {} : { signature_scheme: scheme }),
       ...(deliveryIdHeader === undefined ? {} : { delivery_id_header: deliveryIdHeader }),
       ...(secretName === undefined ? {} : { secret_name: secretName }),
+      ...rulesFrom(rules),
       ...(disabled ? { enabled: false } : {}),
       ...secretFrom(secretFile),
     },
@@ -90,7 +120,7 @@ export async function createWebhook(
   show(context, made, json);
 }
 
-export interface UpdateOptions {
+export interface UpdateOptions extends RuleOptions {
   readonly name?: string;
   readonly secretName?: string;
   /** False if there are no more pages. */
@@ -101,15 +131,19 @@ export interface UpdateOptions {
 export async function updateWebhook(
   context: Context,
   uid: string,
-  { name, secretName, deliveryIdHeader: header }: UpdateOptions,
+  { name, secretName, deliveryIdHeader: header, ...rules }: UpdateOptions,
 ): Promise<void> {
-  if ((name ?? secretName ?? header) === undefined)
-    throw new Failure('give one of --name, --secret-name, --delivery-id-header and --no-delivery-id-header');
+  const changes = [name, secretName, header, ...Object.values(rules)];
+  if (changes.every((each) => each === undefined))
+    throw new Failure('give what changes, such as --name or --secret-name; --help lists all');
   const client = connect(context);
   const body = {
     ...(name === undefined ? {} : { name }),
     ...(secretName === undefined ? {} : { secret_name: secretName }),
     ...(header === undefined ? {} : { delivery_id_header: header === false ? null : header }),
+    ...(rules.deliveryIdPath === false ? { delivery_id_path: null } : {}),
+    ...(rules.eventHeader === false ? { event_header: null } : {}),
+    ...rulesFrom(rules),
   };
   await client.updateWebhook({ params: await findWebhook(client, uid), body });
   context.out(`${uid} is changed\n`);

@@ -2,7 +2,7 @@
  * A factory as its files define it. It has the names of the files; defaults are filled in, and members that only inherit are left out.
  */
 import type { z } from 'zod';
-import type { GithubEvent, GithubFilter } from '../github-triggers/catalogue.ts';
+import type { GithubEvent, GithubFilter, Matcher } from '../github-triggers/catalogue.ts';
 import type { AgentFile } from './schemas/agent-file.ts';
 import type { AutomationFile } from './schemas/automation-file.ts';
 import type { FactoryFile } from './schemas/factory-file.ts';
@@ -24,7 +24,11 @@ export type DefinedTrigger =
   | {
       readonly provider: 'webhook';
       readonly event: 'received';
-      readonly filter: { readonly webhook_ids: readonly string[]; readonly payload?: unknown };
+      readonly filter: {
+        readonly webhook_ids: readonly string[];
+        readonly events?: Matcher;
+        readonly payload?: unknown;
+      };
     }
   | {
       readonly provider: 'schedule';

@@ -25,6 +25,11 @@ test.each<[FactoryFileName, string]>([
   ],
   ['webhook', 'secretName: S'],
   ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: stripe'],
+  ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: hmac\nsignature: {header: X-Sig, prefix: v1=}'],
+  [
+    'webhook',
+    'secretName: S\nauthMode: url_token\nsignatureScheme: sns\nduplicateWindowSeconds: 0\neventHeader: X-Event',
+  ],
   ['runner', 'platform: {linux: {dockerImage: u}}'],
 ])('the schema of %s takes %j, as the reader does', (name, text) => {
   expect(accepts(name, text)).toBe(true);
@@ -45,6 +50,9 @@ test.each<[FactoryFileName, string]>([
   ['webhook', 'authMode: token'],
   ['webhook', 'secretName: S\nauthMode: signature'],
   ['webhook', 'secretName: S\nsignatureScheme: stripe'],
+  ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: hmac'],
+  ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: github\nsignature: {header: X-Sig}'],
+  ['webhook', 'secretName: S\nauthMode: signature\nsignatureScheme: sns'],
   ['runner', 'description: x'],
 ])('the schema of %s refuses %j, as the reader does', (name, text) => {
   expect(accepts(name, text)).toBe(false);

@@ -39,7 +39,8 @@ export function toAgent(name: string, prompt: string, file: z.output<typeof Agen
 
 export function toAutomation(name: string, prompt: string, file: z.output<typeof AutomationFile>): DefinedAutomation {
   const triggers = file.triggers.map((trigger) => {
-    if (trigger.provider !== 'github' || !trigger.filter) return withoutUndefined(trigger);
+    if (!['github', 'webhook'].includes(trigger.provider) || !('filter' in trigger) || !trigger.filter)
+      return withoutUndefined(trigger);
     const { filter: given, ...rest } = trigger;
     const filter = withoutUndefined(given);
     return Object.keys(filter).length === 0 ? rest : { ...rest, filter };

@@ -149,7 +149,7 @@ describe('refuses, with file, line and column,', () => {
     [
       'a signature without scheme',
       webhook('authMode: signature\nsecretName: S\n'),
-      'webhooks/w.yaml:1:1: needs signatureScheme, because authMode is signature: standard_webhooks, stripe, github, sentry, pagerduty, vercel, slack, gitlab',
+      'webhooks/w.yaml:1:1: needs signatureScheme, because authMode is signature: standard_webhooks, stripe, github, sentry, pagerduty, vercel, slack, gitlab, bitbucket, jira, linear, shopify, intercom, zendesk, grafana, zoom, hmac',
     ],
     [
       'a header with credentials',

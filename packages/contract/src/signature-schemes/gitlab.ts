@@ -12,5 +12,6 @@ export const gitlab: SignatureScheme = {
   prefix: '',
   signed: [],
   key: 'text',
-  otherHeaders: ['x-gitlab-event', 'x-gitlab-webhook-uuid', 'x-gitlab-instance'],
+  eventHeader: 'x-gitlab-event',
+  otherHeaders: ['x-gitlab-webhook-uuid', 'x-gitlab-instance'],
 };

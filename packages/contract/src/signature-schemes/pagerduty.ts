@@ -9,5 +9,6 @@ export const pagerduty: SignatureScheme = {
   prefix: 'v1=',
   signed: ['{body}'],
   key: 'text',
+  idMember: 'event.id',
   otherHeaders: ['x-webhook-id', 'x-webhook-subscription'],
 };

@@ -1,9 +1,9 @@
-/** A way to sign deliveries, as data. `verify-signature.ts` reads it; no provider has code of its own. */
+/** A kind of sender, as data: how it signs, and by what its deliveries are recognised. No provider has code of its own. */
 export interface SignatureScheme {
   /** Headers in which a sender puts its signature. The first set whose signature header is present is used. */
   readonly headers: readonly SchemeHeaders[];
-  /** `plain`: the header contains the secret itself. */
-  readonly algorithm: 'sha256' | 'sha1' | 'plain';
+  /** `plain`: the header contains the secret itself. `none`: the sender signs nothing, so that a token proves it. */
+  readonly algorithm: 'sha256' | 'sha1' | 'sha512' | 'plain' | 'none';
   readonly encoding: 'hex' | 'base64';
   /** Text between the parts of the signature header. Absent: the header is one part. */
   readonly separator?: string;
@@ -11,6 +11,8 @@ export interface SignatureScheme {
   readonly prefix: string;
   /** Text before the part of the signature header that contains the timestamp, in seconds since 1970. */
   readonly timestampPrefix?: string;
+  /** Member of the body that contains the timestamp, in milliseconds since 1970. */
+  readonly timestampMember?: string;
   /** The bytes that are signed, in this order; any other text means itself. */
   readonly signed: readonly ('{id}' | '{timestamp}' | '{body}' | (string & {}))[];
   /** `whsec`: base64 after an optional `whsec_`. `text`: the secret's UTF-8 bytes. */
@@ -19,10 +21,25 @@ export interface SignatureScheme {
   readonly maxAgeSeconds?: number;
   /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
+  /**
+   * Members by which a body tells its event, by the name in `eventHeader`. The first entry counts whose members the body all has. Events that
+   * are not listed are not compared.
+   */
+  readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
+  /** Member of the body with the same name of the event as `eventHeader`. */
+  readonly eventMember?: string;
+  /** Member of the body with the provider's id of the delivery; it counts where no header has one. */
+  readonly idMember?: string;
   /** Other headers that identify the event. None of them is a credential, so the log can store them. */
   readonly otherHeaders?: readonly string[];
-  /** Body with which the provider checks the URL: its member `type` has this value, and the answer repeats `challenge`. */
-  readonly handshakeType?: string;
+  /** Field with the JSON of a body that is a form. */
+  readonly formField?: string;
+  /** Members that contain JSON as text; filters see its values. */
+  readonly jsonMembers?: readonly string[];
+  /** Requests with which the provider checks the URL. They start nothing. */
+  readonly handshake?: Handshake;
+  /** What a person can do when a delivery is too large. */
+  readonly ifTooLarge?: string;
 }
 
 export interface SchemeHeaders {
@@ -33,6 +50,17 @@ export interface SchemeHeaders {
   /** Its id in senders that do not know the first header. */
   readonly olderId?: string;
 }
+
+/** Members of a body are named by a path with dots; a number is the place in a list. */
+export type Handshake =
+  /** The body has the member `when[0]` with the value `when[1]`. In the answer, `{value}` is the member `value`, `{hmac}` its HMAC. */
+  | { readonly when: Member; readonly value: string; readonly answer: Readonly<Record<string, string>> }
+  /** The query of the URL has this parameter, whose value is the answer. */
+  | { readonly query: string }
+  /** The body has the member; a person has to do what `confirm` says. Nothing is fetched, because the body names the address. */
+  | { readonly when: Member; readonly confirm: string };
+
+type Member = readonly [path: string, value: string];
 
 /** interface.md, "Limits": signature age. */
 export const fiveMinutes = 300;

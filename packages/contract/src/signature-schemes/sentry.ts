@@ -8,5 +8,13 @@ export const sentry: SignatureScheme = {
   prefix: '',
   signed: ['{body}'],
   key: 'text',
-  otherHeaders: ['sentry-hook-resource', 'sentry-hook-timestamp'],
+  eventHeader: 'sentry-hook-resource',
+  eventMembers: {
+    event_alert: ['data.event'],
+    metric_alert: ['data.metric_alert'],
+    error: ['data.error'],
+    issue: ['data.issue'],
+    installation: ['data.installation'],
+  },
+  otherHeaders: ['sentry-hook-timestamp'],
 };

@@ -16,13 +16,21 @@ const keyOf = ({ key }: SignatureScheme, secret: string): KeyObject =>
 
 /** Returns the signature of a delivery, without the text before it. */
 export function signatureOf(scheme: SignatureScheme, secret: string, { id, timestamp, body }: SignedParts): string {
-  if (scheme.algorithm === 'plain') return secret;
+  if (scheme.algorithm === 'plain' || scheme.algorithm === 'none') return secret;
+  const hmac = createHmac(scheme.algorithm, keyOf(scheme, secret));
+  for (const part of signedBytes(scheme, { id, timestamp, body })) hmac.update(part);
+  return hmac.digest(scheme.encoding);
+}
+
+/** Returns what a signature covers, in its order. */
+export function signedBytes(
+  { signed }: SignatureScheme,
+  { id, timestamp, body }: SignedParts,
+): (string | Uint8Array)[] {
   const values: Readonly<Record<string, string | Uint8Array>> = {
     '{id}': id ?? '',
     '{timestamp}': timestamp ?? '',
     '{body}': body,
   };
-  const hmac = createHmac(scheme.algorithm, keyOf(scheme, secret));
-  for (const part of scheme.signed) hmac.update(values[part] ?? part);
-  return hmac.digest(scheme.encoding);
+  return signed.map((part) => values[part] ?? part);
 }

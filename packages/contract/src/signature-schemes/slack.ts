@@ -8,7 +8,8 @@ export const slack: SignatureScheme = {
   prefix: 'v0=',
   signed: ['v0:', '{timestamp}', ':', '{body}'],
   key: 'text',
+  idMember: 'event_id',
   maxAgeSeconds: fiveMinutes,
   otherHeaders: ['x-slack-retry-num', 'x-slack-retry-reason'],
-  handshakeType: 'url_verification',
+  handshake: { when: ['type', 'url_verification'], value: 'challenge', answer: { challenge: '{value}' } },
 };

@@ -10,5 +10,6 @@ export const stripe: SignatureScheme = {
   timestampPrefix: 't=',
   signed: ['{timestamp}', '.', '{body}'],
   key: 'text',
+  idMember: 'id',
   maxAgeSeconds: fiveMinutes,
 };

@@ -8,4 +8,5 @@ export const vercel: SignatureScheme = {
   prefix: '',
   signed: ['{body}'],
   key: 'text',
+  idMember: 'id',
 };

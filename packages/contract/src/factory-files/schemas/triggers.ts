@@ -39,6 +39,9 @@ const WebhookTrigger = strictObject({
           { error: 'must be a list of UIDs of webhooks, which have 22 characters; names of files are not UIDs' },
         )
         .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them'),
+      events: textMatcher.describe(
+        'Names of events, from the header that the webhook or its scheme names, such as X-Event-Key. A delivery without one matches only `not_in`',
+      ),
       payload: PayloadFilter.optional(),
     },
     {},

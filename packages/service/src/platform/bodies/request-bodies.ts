@@ -17,6 +17,8 @@ export interface RequestBody {
   readonly owner: BodyOwner;
   readonly maxBytes: number;
   readonly pace?: BodyPace;
+  /** Bytes that the body takes besides its own, because it is compressed. Default: 0. */
+  readonly moreBytes?: number;
   /** Gives up the room of another request. False: there is none to give up, so this one waits. Absent: it waits at once. */
   readonly giveUpOther?: () => boolean;
   /** Gets the room of the body before it is read. */
@@ -54,7 +56,7 @@ export async function holdBody(bodies: BodyBudget, body: RequestBody): Promise<H
   if (announced !== undefined && announced > maxBytes) return { kind: 'too_large' };
   // A client that left earlier sends no `close`.
   if (response.destroyed) return { kind: 'cut' };
-  const bytes = announced ?? maxBytes;
+  const bytes = (announced ?? maxBytes) + (body.moreBytes ?? 0);
   const place = enterNow(bodies, body, bytes) ?? (await waitForRoom(bodies, body, bytes));
   if (place === 'busy') return { kind: 'busy' };
   if (place === 'gone') return { kind: 'cut' };

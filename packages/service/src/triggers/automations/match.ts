@@ -1,6 +1,6 @@
 /** Decides whether a delivery matches an automation, and why not. */
 import { Trigger } from '@runyard/contract/factory-files/schemas/triggers';
-import type { GithubEvent, GithubFilter } from '@runyard/contract/github-triggers/catalogue';
+import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/github-triggers/catalogue';
 import { matchGithubTrigger } from '@runyard/contract/github-triggers/match';
 import { readGithubDelivery } from '@runyard/contract/github-triggers/read-delivery';
 import { type Budget, evaluatePayloadFilter, giveBack, takePart } from '@runyard/contract/payload-filter/evaluate';
@@ -21,7 +21,12 @@ const maxNamed = 3;
 
 /** A trigger that deliveries can match, in the form in which it is evaluated. */
 type Plan =
-  | { readonly provider: 'webhook'; readonly webhookUids: readonly string[]; readonly payload: PayloadFilter }
+  | {
+      readonly provider: 'webhook';
+      readonly webhookUids: readonly string[];
+      readonly events: Matcher;
+      readonly payload: PayloadFilter;
+    }
   | { readonly provider: 'github'; readonly event: GithubEvent; readonly filter: GithubFilter };
 
 function planOf(stored: unknown): Plan | null {
@@ -32,7 +37,8 @@ function planOf(stored: unknown): Plan | null {
   if (provider === 'github') return { provider, event: event as GithubEvent, filter: filter as GithubFilter };
   if (provider !== 'webhook') return null;
   const payload = parsePayloadFilter(filter.payload ?? {});
-  return payload.ok ? { provider, webhookUids: filter.webhook_ids as string[], payload: payload.filter } : null;
+  const { webhook_ids: webhookUids, events = {} } = filter as { webhook_ids: string[]; events?: Matcher };
+  return payload.ok ? { provider, webhookUids, events, payload: payload.filter } : null;
 }
 
 /** Plans by automation and version: a trigger is parsed once. */
@@ -63,10 +69,24 @@ const describe = (checks: readonly Check[]): string =>
     .map(({ path, reason }) => (path === undefined ? reason : `${path}: ${reason}`))
     .join('; ');
 
+/** Returns why the name of the event does not match; null: it does. */
+function mismatchOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string | null): string | null {
+  const found = event === null ? 'no header names the event' : `found ${JSON.stringify(event)}`;
+  const list = (names: readonly unknown[]) =>
+    names
+      .slice(0, maxNamed)
+      .map((name) => JSON.stringify(name))
+      .join(', ');
+  if (wanted && (event === null || !wanted.includes(event))) return `events: ${found}; allowed: ${list(wanted)}`;
+  return event !== null && excluded?.includes(event) ? `events: ${found}; not allowed: ${list(excluded)}` : null;
+}
+
 /** Returns why a trigger does not match; null: it does; undefined: it does not select the webhook. */
 function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): string | null | undefined {
   if (plan.provider === 'webhook') {
     if (!plan.webhookUids.includes(delivery.webhookUid)) return undefined;
+    const ofEvent = mismatchOfEvent(plan.events, delivery.event);
+    if (ofEvent !== null) return ofEvent;
     if (evaluatePayloadFilter(plan.payload, delivery.payload, total) === 'match') return null;
     return describe(explainPayloadFilter(plan.payload, delivery.payload, total).checks);
   }

@@ -163,7 +163,7 @@ async function eventOf(
   if (!delivery?.payload) return 'the payload was deleted while the delivery waited';
   return {
     kind: 'delivery',
-    delivery: { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload },
+    delivery: { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload, event: delivery.event },
   };
 }
 

@@ -10,6 +10,7 @@ import { secretFault } from '../webhooks/secrets/secret.ts';
 import { type BadSecret, createWebhook, deleteWebhook, type StoredWebhook } from '../webhooks/webhooks.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';
+import { rulesOfFile } from './webhook-rules.ts';
 
 /** Input of the apply of webhooks. `uids`: the UIDs that the earlier definition had. */
 export interface WebhooksToApply {
@@ -101,6 +102,7 @@ export async function applyWebhooks(
         secret,
         ...(webhook.signatureScheme ? { signature_scheme: webhook.signatureScheme } : {}),
         ...(webhook.deliveryIdHeader ? { delivery_id_header: webhook.deliveryIdHeader } : {}),
+        ...rulesOfFile(webhook),
       };
       const made = await createWebhook(tx, vault, by, factory.factoryUid, request);
       if (typeof made === 'string')
@@ -113,7 +115,12 @@ export async function applyWebhooks(
     const address = { ...factory, webhookUid: present.uid };
     if (differencesOfWebhook(present, state, webhook, found).length === 0) continue;
     // The name gives the webhook the secret of the team itself, so that later values act at once.
-    const request = { ...members, delivery_id_header: webhook.deliveryIdHeader ?? null };
+    const request = {
+      ...members,
+      delivery_id_header: webhook.deliveryIdHeader ?? null,
+      ...{ delivery_id_path: null, event_header: null, duplicate_window_seconds: null },
+      ...rulesOfFile(webhook),
+    };
     const updated = await updateWebhook(tx, vault, by, address, request);
     if (updated === null) throw new Error('the webhook is gone, although it is locked');
     const fault = updated === 'no_secret' ? `the secret ${webhook.secretName} was deleted meanwhile` : faultOf(updated);

@@ -16,6 +16,7 @@ import { findTeamSecret } from '../webhooks/secrets/team-secret.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './automation-members.ts';
 import type { DefinedUids } from './stored.ts';
+import { fileOfRules } from './webhook-rules.ts';
 
 /** Names a factory to its team. */
 export interface FactoryAddress {
@@ -72,14 +73,19 @@ const problemOf = (found: 'unreadable' | null, name: string): string =>
 /** Returns the members of a webhook that files define, in the form in which they are compared. */
 function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
   if ('authMode' in webhook) {
-    const { name: _name, deliveryIdHeader, ...members } = webhook;
-    return { ...members, deliveryIdHeader: deliveryIdHeader?.toLowerCase() };
+    const { name: _name, deliveryIdHeader, eventHeader, ...members } = webhook;
+    return {
+      ...members,
+      deliveryIdHeader: deliveryIdHeader?.toLowerCase(),
+      ...(eventHeader === undefined ? {} : { eventHeader: eventHeader.toLowerCase() }),
+    };
   }
   return {
     authMode: webhook.auth_mode,
     signatureScheme: webhook.signature_scheme,
     secretName: webhook.secret_name,
     deliveryIdHeader: webhook.delivery_id_header,
+    ...fileOfRules(webhook),
     enabled: webhook.enabled,
   };
 }

@@ -9,6 +9,7 @@ import {
   type BadSecret,
   badSecret,
   findFittingSecret,
+  rulesOf,
   type SealedWebhook,
   type StoredWebhook,
   stateOf,
@@ -35,7 +36,7 @@ const update = defineStatement({
       disabled_reason = CASE WHEN NOT $5 THEN disabled_reason END, team_secret_id = coalesce($6::uuid, team_secret_id),
       sealed_secret = CASE WHEN $6::uuid IS NULL THEN sealed_secret END,
       vault_key_id = CASE WHEN $6::uuid IS NULL THEN vault_key_id END,
-      previous_sealed_secret = CASE WHEN $6::uuid IS NULL THEN previous_sealed_secret END,
+      previous_sealed_secret = CASE WHEN $6::uuid IS NULL THEN previous_sealed_secret END, rules = $7,
       version = version + 1, updated_at = clock_timestamp()
     WHERE uid = $1 RETURNING ${webhookColumns}`,
   row: webhookRow,
@@ -74,6 +75,8 @@ export async function updateWebhook(
       'secret_name',
       `the team has no secret ${named}; set it with PUT /secrets/${named} and the scope team`,
     );
+  if (request.signature !== undefined && old.signature_scheme !== 'hmac')
+    return badSecret('signature', 'is only for the scheme hmac; leave it out');
   const enabled = request.enabled ?? old.enabled;
   if (enabled && !old.has_secret && !ofTeam) return 'no_secret';
   const header = request.delivery_id_header;
@@ -84,6 +87,7 @@ export async function updateWebhook(
     header === undefined ? old.delivery_id_header : (header?.toLowerCase() ?? null),
     enabled,
     ofTeam?.id ?? null,
+    JSON.stringify(rulesOf(old.rules, request)),
   ]);
   if (!made) return null;
   const [before, after] = [toWebhook(old), toWebhook(made)];

@@ -1,5 +1,6 @@
 /** The webhooks of factories. */
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
+import type { WebhookRules } from '@runyard/contract/webhook-rules';
 import type { CreateWebhookRequest, SignatureSchemeName, Webhook, WebhookAuthMode } from '@runyard/contract/webhooks';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
@@ -8,6 +9,7 @@ import {
   boolean,
   defineStatement,
   integer,
+  json,
   nullable,
   type RowOf,
   text,
@@ -41,6 +43,7 @@ export const webhookRow = {
   signature_scheme: nullable(text<SignatureSchemeName>()),
   secret_name: text(),
   delivery_id_header: nullable(text()),
+  rules: json<WebhookRules>(),
   enabled: boolean,
   disabled_reason: nullable(text()),
   team_secret_id: nullable(uuid),
@@ -71,8 +74,8 @@ const insert = defineStatement({
   name: 'insert_webhook',
   text: `
     INSERT INTO webhooks (uid, factory_uid, team_id, name, auth_mode, signature_scheme, secret_name, delivery_id_header,
-      enabled, vault_key_id, sealed_secret, team_secret_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ${webhookColumns}`,
+      enabled, vault_key_id, sealed_secret, team_secret_id, rules)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING ${webhookColumns}`,
   row: webhookRow,
 });
 
@@ -99,11 +102,25 @@ export const toWebhook = (found: RowOf<typeof readOne>): StoredWebhook => ({
   ...(found.signature_scheme === null ? {} : { signature_scheme: found.signature_scheme }),
   secret_name: found.secret_name,
   ...(found.delivery_id_header === null ? {} : { delivery_id_header: found.delivery_id_header }),
+  ...found.rules,
   ...(found.team_secret_id === null ? {} : { secret_of_team: true }),
   enabled: found.enabled,
   ...(found.disabled_reason === null ? {} : { disabled_reason: found.disabled_reason }),
   created_at: found.created_at,
 });
+
+/** Rules as a request may have them. Null: the default. */
+type RequestedRules = { readonly [K in keyof WebhookRules]?: WebhookRules[K] | null | undefined };
+
+/** Returns the rules of a webhook after a request. Members that it does not have stay as they are. */
+export function rulesOf(present: WebhookRules, request: RequestedRules): WebhookRules {
+  const { delivery_id_path, event_header, duplicate_window_seconds, signature } = { ...present, ...defined(request) };
+  const rules = { delivery_id_path, event_header: event_header?.toLowerCase(), duplicate_window_seconds, signature };
+  return Object.fromEntries(Object.entries(rules).filter(([, value]) => value != null));
+}
+
+const defined = (request: RequestedRules): RequestedRules =>
+  Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
 
 /** Names a webhook in the audit log. */
 export const subjectOf = ({ uid, name }: Pick<StoredWebhook, 'uid' | 'name'>) => ({ type: 'webhook', uid, name });
@@ -198,6 +215,7 @@ export async function createWebhook(
     sealed === null ? null : vault.keyId,
     sealed,
     ofTeam?.id ?? null,
+    JSON.stringify(rulesOf({}, request)),
   ]);
   if (!made) throw new Error('the webhook was not inserted');
   const webhook = toWebhook(made);

@@ -203,6 +203,9 @@ const definition = (things: Things) =>
                 enabled: fc.boolean(),
                 secretName: fc.constant(secretOf(called)),
                 deliveryIdHeader: fc.constantFrom('X-Id', 'x-other'),
+                deliveryIdPath: fc.constantFrom('id', 'event.id'),
+                eventHeader: fc.constantFrom('X-Event', 'x-event-key'),
+                duplicateWindowSeconds: fc.constantFrom(0, 60),
               },
               { requiredKeys: ['enabled', 'secretName'] },
             )

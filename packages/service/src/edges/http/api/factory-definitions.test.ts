@@ -58,6 +58,36 @@ describe('an apply', () => {
     expect((await factory()).agents?.map(({ name }) => name)).toEqual(['foreman']);
   });
 
+  test('gives the webhook the rules of its file, and only these', async () => {
+    const file = (more: string) => `authMode: signature\nsignatureScheme: hmac\nsecretName: ALERTS\n${more}`;
+    const first = file(
+      'deliveryIdPath: event.id\neventHeader: X-Event-Key\nduplicateWindowSeconds: 0\nsignature: {header: X-Sig, signed: "{timestamp}.{body}", timestampHeader: X-Time, maxAgeSeconds: 60}\n',
+    );
+    const apply1 = await apply({ ...baseFiles, 'webhooks/signed.yaml': first });
+    expect(apply1.drift).toEqual([]);
+    const signedOne = async () => (await webhooks()).find(({ name }) => name === 'signed');
+    const rulesOf = (webhook: Webhook | undefined) => ({
+      path: webhook?.delivery_id_path,
+      event: webhook?.event_header,
+      window: webhook?.duplicate_window_seconds,
+      signature: webhook?.signature,
+    });
+    expect(rulesOf(await signedOne())).toEqual({
+      path: 'event.id',
+      event: 'x-event-key',
+      window: 0,
+      signature: { header: 'X-Sig', signed: '{timestamp}.{body}', timestamp_header: 'X-Time', max_age_seconds: 60 },
+    });
+    const second = await apply({ ...baseFiles, 'webhooks/signed.yaml': file('signature: {header: X-Other}\n') });
+    expect(second.drift).toEqual([]);
+    expect(rulesOf(await signedOne())).toEqual({
+      path: undefined,
+      event: undefined,
+      window: undefined,
+      signature: { header: 'X-Other' },
+    });
+  });
+
   test('gives the webhook the secret of the team, whose changes act at once', async () => {
     await apply(baseFiles);
     const url = `/webhooks/w/${await webhookUid()}`;

@@ -1,5 +1,6 @@
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
+import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
 import type { SimulateDeliveryRequest, SimulatedStart } from '@runyard/contract/simulations';
 import type { FastifyInstance } from 'fastify';
 import { invalid, notFound, Refusal } from '../../../platform/serving/refusal.ts';
@@ -97,7 +98,7 @@ export function registerSimulationRoutes(app: FastifyInstance, deps: ServiceDeps
     request: SimulateDeliveryRequest,
     { bytes, event }: Omit<StoredPayload, 'webhookUid'>,
   ): SimulatedDelivery {
-    const parsed = parsePayload(bytes);
+    const parsed = parsePayload(bytes, schemeOf(scheme));
     return {
       ...team,
       deliveryId: request.delivery_id ?? noDeliveryId,

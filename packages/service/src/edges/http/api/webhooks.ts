@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
+import { faultOfProof } from '@runyard/contract/webhook-rules';
 import type {
   CreateWebhookRequest,
   UpdateWebhookRequest,
@@ -49,11 +50,10 @@ const addressOf = (
 ): WebhookAddress => ({ teamId, ...params });
 
 /** Returns what is wrong with the members of a request together. */
-function faultOfCreate({ auth_mode, signature_scheme, secret }: CreateWebhookRequest): Fault | null {
-  if (auth_mode === 'signature' && signature_scheme === undefined)
-    return { path: 'signature_scheme', message: 'is required with auth_mode signature' };
-  if (auth_mode !== 'signature' && signature_scheme !== undefined)
-    return { path: 'signature_scheme', message: 'is only for auth_mode signature; leave it out' };
+function faultOfCreate({ auth_mode, signature_scheme, signature, secret }: CreateWebhookRequest): Fault | null {
+  const proof = { mode: auth_mode, scheme: signature_scheme, hasSignature: signature !== undefined };
+  const fault = faultOfProof(proof);
+  if (fault) return { path: fault.member === 'scheme' ? 'signature_scheme' : 'signature', message: fault.message };
   const message = secret === undefined ? null : secretFault({ auth_mode, signature_scheme }, secret);
   return message === null ? null : { path: 'secret', message };
 }

@@ -1,38 +1,382 @@
 /** Deliveries in the form of senders that differ from what most send. */
-import type { WebhookWithSecret } from '@runyard/contract/webhooks';
+import { createHmac } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import type { WebhookDelivery, WebhookDeliveryWithPayload, WebhookWithSecret } from '@runyard/contract/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { type Sent, testWebhooks } from '../../../../test/webhooks.ts';
 
 const service = await openTestService();
-const { create, send, labels, reset } = await testWebhooks(service);
-beforeEach(reset);
+const { factory, base, create, send, log, labels, reset } = await testWebhooks(service);
+beforeEach(async () => {
+  await service.deps.db.query('DELETE FROM automations');
+  await reset();
+});
 
+const secret = 'secret-of-the-sender';
 const signed = (signature_scheme: string, members: Record<string, unknown> = {}): Promise<WebhookWithSecret> =>
-  create({ auth_mode: 'signature', signature_scheme, secret: 'secret-of-the-sender', ...members });
+  create({ auth_mode: 'signature', signature_scheme, secret, ...members });
+const hmac = (text: string | Uint8Array, algorithm = 'sha256') => createHmac(algorithm, secret).update(text);
+const asGithub = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Sent => ({
+  token: null,
+  body,
+  headers: { 'x-hub-signature-256': `sha256=${hmac(body).digest('hex')}`, 'x-github-event': 'push', ...headers },
+});
+const asStripe = (body: string, headers: Record<string, string> = {}, at = Math.floor(Date.now() / 1000)): Sent => ({
+  token: null,
+  body,
+  headers: { 'stripe-signature': `t=${at},v1=${hmac(`${at}.${body}`).digest('hex')}`, ...headers },
+});
+const newest = async (webhook: WebhookWithSecret): Promise<WebhookDelivery | undefined> => (await log(webhook))[0];
+const payloadOf = async ({ uid }: WebhookWithSecret, id: string) =>
+  (await service.request<WebhookDeliveryWithPayload>('GET', `${base}/${uid}/deliveries/${id}`)).body.payload;
 
 describe('GitLab', () => {
-  const event = (key: string | undefined, uuid: string, body = '{"object_kind":"push"}'): Sent => ({
+  const event = (key: string | undefined, uuid: string): Sent => ({
     token: null,
-    body,
+    body: '{"object_kind":"push"}',
     headers: {
-      'x-gitlab-token': 'secret-of-the-sender',
+      'x-gitlab-token': secret,
       'x-gitlab-event-uuid': uuid,
       ...(key === undefined ? {} : { 'idempotency-key': key }),
     },
   });
 
   test.each<[string, Sent[], string[]]>([
-    [
-      'two events that one request caused, with its UUID',
-      [event('k1', 'u'), event('k2', 'u')],
-      ['ACCEPTED', 'ACCEPTED'],
-    ],
+    ['two events that one request caused', [event('k1', 'u'), event('k2', 'u')], ['ACCEPTED', 'ACCEPTED']],
     ['one event that is sent again', [event('k1', 'u1'), event('k1', 'u2')], ['DUPLICATE', 'ACCEPTED']],
     ['an event of GitLab before 17.4 twice', [event(undefined, 'u'), event(undefined, 'u')], ['DUPLICATE', 'ACCEPTED']],
   ])('tells apart %s', async (_name, sent, expected) => {
     const webhook = await signed('gitlab');
     for (const each of sent) expect((await send(webhook, each)).status).toBe(202);
     expect(await labels(webhook)).toEqual(expected);
+  });
+});
+
+describe('a recorded delivery whose signature does not cover its id', () => {
+  const push = '{"ref":"refs/heads/main","commits":[]}';
+  const at = Math.floor(Date.now() / 1000);
+  test.each<[string, (id: string) => Sent]>([
+    ['github', (id) => asGithub(push, { 'x-github-delivery': id })],
+    ['stripe', (id) => asStripe('{"type":"x"}', { 'x-service-delivery-id': id }, at)],
+    [
+      'pagerduty',
+      (id) => ({
+        token: null,
+        body: '{}',
+        headers: { 'x-pagerduty-signature': `v1=${hmac('{}').digest('hex')}`, 'x-service-delivery-id': id },
+      }),
+    ],
+  ])('of %s starts nothing under another id, and the log says why', async (scheme, sent) => {
+    const webhook = await signed(scheme);
+    const first = await send(webhook, sent('one'));
+    expect((await send(webhook, sent('two'))).status).toBe(202);
+    expect(await newest(webhook)).toMatchObject({
+      label: 'DUPLICATE',
+      identity: 'two',
+      reason: expect.stringMatching(new RegExp(`${first.body.delivery_id}.*once in 300 s`)),
+    });
+    // Its sender signs other bytes.
+    const other = scheme === 'stripe' ? asStripe('{"type":"y"}') : asGithub('{"ref":"refs/heads/x","commits":[]}');
+    if (scheme !== 'pagerduty') expect((await send(webhook, other)).status).toBe(202);
+    expect((await labels(webhook)).filter((label) => label === 'DUPLICATE')).toHaveLength(1);
+  });
+
+  test('of a webhook that starts runs starts one, also when both arrive together', async () => {
+    const webhook = await signed('github');
+    const triggers = [{ provider: 'github', event: 'push' }];
+    const body = { name: 'Pushes', prompt: 'Look.', triggers };
+    expect((await service.request('POST', `/factory/${factory.uid}/automations`, { body })).status).toBe(201);
+    const ids = ['a', 'b', 'c', 'd'];
+    await Promise.all(ids.map((id) => send(webhook, asGithub(push, { 'x-github-delivery': id }))));
+    const entries = await log(webhook);
+    expect(entries.flatMap(({ runs = [] }) => runs)).toHaveLength(1);
+    expect(entries.filter(({ reason }) => reason?.includes('same signed bytes'))).toHaveLength(3);
+  });
+
+  test('counts as another one after the window, and at once where the webhook has none', async () => {
+    const [windowed, without] = [await signed('github'), await signed('github', { duplicate_window_seconds: 0 })];
+    for (const webhook of [windowed, without]) await send(webhook, asGithub(push, { 'x-github-delivery': 'one' }));
+    await service.deps.db.query("UPDATE webhook_deliveries SET received_at = received_at - interval '301 seconds'");
+    for (const webhook of [windowed, without])
+      for (const id of ['two', 'three']) await send(webhook, asGithub(push, { 'x-github-delivery': id }));
+    expect(await labels(windowed)).toEqual(['DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
+    expect(await labels(without)).toEqual(['ACCEPTED', 'ACCEPTED', 'ACCEPTED']);
+  });
+
+  test.each<[string, string, Record<string, string>, string, number]>([
+    ['an issue as a comment', 'github', { 'x-github-event': 'issue_comment' }, '{"issue":{},"action":"opened"}', 401],
+    ['an issue as an issue', 'github', { 'x-github-event': 'issues' }, '{"issue":{},"action":"opened"}', 202],
+    ['a new branch as a push', 'github', { 'x-github-event': 'push' }, '{"ref":"x","ref_type":"branch"}', 401],
+    ['a body that tells no event', 'github', { 'x-github-event': 'push' }, '{}', 202],
+    ['an event that is not compared', 'github', { 'x-github-event': 'star' }, '{"issue":{}}', 202],
+    ['an alert of Sentry as an issue', 'sentry', { 'sentry-hook-resource': 'issue' }, '{"data":{"event":{}}}', 401],
+  ])('of %s gets its answer by the body: %s', async (_name, scheme, headers, body, status) => {
+    const webhook = await signed(scheme);
+    const all = { 'sentry-hook-signature': hmac(body).digest('hex'), ...headers };
+    expect((await send(webhook, asGithub(body, all))).status).toBe(status);
+    if (status === 401)
+      expect(await newest(webhook)).toMatchObject({
+        label: 'REJECTED_AUTH',
+        reason: expect.stringContaining('the signed body is of another one'),
+      });
+  });
+});
+
+describe('a body', () => {
+  test('that is a form is read for GitHub, signed over its raw bytes', async () => {
+    const webhook = await signed('github');
+    const form =
+      'payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%2C%22repository%22%3A%7B%22full_name%22%3A%22acme%2Fbilling%22%7D%2C%22commits%22%3A%5B%5D%7D';
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await send(webhook, asGithub(form, headers));
+    expect(answer.status).toBe(202);
+    expect(await payloadOf(webhook, answer.body.delivery_id)).toEqual({
+      ref: 'refs/heads/main',
+      repository: { full_name: 'acme/billing' },
+      commits: [],
+    });
+    expect((await send(webhook, asGithub(form.slice(0, -1), headers))).status).toBe(400);
+    expect((await send(webhook, { ...asGithub(form, headers), body: `${form}%20` })).status).toBe(401);
+  });
+
+  test.each([
+    ['application/x-www-form-urlencoded', 'payload=%7B%7D'],
+    ['application/xml', '<a/>'],
+    ['multipart/form-data; boundary=x', '--x'],
+  ])('of another type gets 400 that names what to choose: %s', async (type, body) => {
+    const webhook = await create();
+    const answer = await send(webhook, { body, headers: { 'content-type': type } });
+    const advice = expect.stringMatching(new RegExp(`${type.split(';')[0]}; choose JSON`.replaceAll('+', '\\+')));
+    expect([answer.status, answer.body]).toEqual([400, expect.objectContaining({ detail: advice })]);
+    expect(await newest(webhook)).toMatchObject({ label: 'REJECTED_INVALID_JSON', reason: advice });
+  });
+
+  test('with a byte order mark, or compressed, is stored as plain JSON; signature and hash cover what came', async () => {
+    const webhook = await signed('github', { duplicate_window_seconds: 0 });
+    const json = '{"a":1}';
+    const marked = Buffer.from(`\ufeff${json}`);
+    const zipped = gzipSync(json);
+    const zip = { 'content-encoding': 'gzip' };
+    for (const sent of [asGithub(marked), asGithub(zipped, zip), asGithub(gzipSync(marked), zip)]) {
+      const answer = await send(webhook, sent);
+      expect([answer.status, await payloadOf(webhook, answer.body.delivery_id)]).toEqual([202, { a: 1 }]);
+    }
+    expect(new Set((await log(webhook)).map(({ identity }) => identity)).size).toBe(3);
+    // The signature of what it contains.
+    const { headers } = asGithub(json, zip);
+    expect((await send(webhook, { token: null, body: zipped, headers: headers ?? {} })).status).toBe(401);
+  });
+
+  test('that is compressed has at most 256 KB before and after, and only gzip', async () => {
+    const webhook = await create();
+    const headers = { 'content-encoding': 'gzip' };
+    const ofSize = (bytes: number) => gzipSync(`"${'a'.repeat(bytes - 2)}"`);
+    expect((await send(webhook, { body: ofSize(256 * 1024), headers })).status).toBe(202);
+    expect((await send(webhook, { body: ofSize(256 * 1024 + 1), headers })).status).toBe(413);
+    expect((await send(webhook, { body: gzipSync(Buffer.alloc(20 * 1024 * 1024)), headers })).status).toBe(413);
+    expect((await send(webhook, { body: '{}', headers })).status).toBe(400);
+    expect((await send(webhook, { body: '{}', headers: { 'content-encoding': 'br' } })).status).toBe(400);
+    expect((await send(webhook, { body: ofSize(10), headers, token: 'wrong' })).status).toBe(401);
+  });
+
+  test('that is too large gets 413, and the log says what to do', async () => {
+    const [webhook, other] = [await signed('github'), await create()];
+    const commits = Array.from({ length: 1500 }, (_, n) => ({
+      id: String(n).padStart(40, '0'),
+      message: 'a'.repeat(200),
+    }));
+    const body = JSON.stringify({ ref: 'refs/heads/main', commits });
+    expect((await send(webhook, asGithub(body))).status).toBe(413);
+    expect((await send(other, { body })).status).toBe(413);
+    expect([await newest(webhook), await newest(other)]).toMatchObject([
+      {
+        label: 'REJECTED_TOO_LARGE',
+        size_bytes: body.length,
+        reason: expect.stringContaining('GitHub does not send it'),
+      },
+      { label: 'REJECTED_TOO_LARGE', reason: expect.stringContaining('at most 262144 bytes') },
+    ]);
+  });
+});
+
+describe('the identity from a member of the body', () => {
+  const attempt = (left: number) => JSON.stringify({ id: 'evt_1ABC', type: 'x', pending_webhooks: left });
+
+  test('is that of the scheme or the webhook, behind every header', async () => {
+    const [stripe, own] = [await signed('stripe'), await create({ delivery_id_path: 'data.0.key' })];
+    for (const left of [2, 1]) expect((await send(stripe, asStripe(attempt(left)))).status).toBe(202);
+    expect(await log(stripe)).toMatchObject([
+      { label: 'DUPLICATE', identity: 'evt_1ABC' },
+      { label: 'ACCEPTED', identity: 'evt_1ABC' },
+    ]);
+    await send(stripe, asStripe(attempt(0), { 'x-service-delivery-id': 'header' }));
+    expect(await newest(stripe)).toMatchObject({ label: 'ACCEPTED', identity: 'header' });
+    for (const key of ['7', '7.5', 'null', '{}', '""']) await send(own, { body: `{"data":[{"key":${key}}]}` });
+    const identities = (await log(own)).map(({ identity }) => identity?.slice(0, 7));
+    expect(identities).toEqual(['sha256:', 'sha256:', 'sha256:', 'sha256:', '7']);
+  });
+});
+
+describe('a sender without a scheme of its own', () => {
+  test('signs as the webhook says', async () => {
+    const signature = { header: 'X-Acme-Signature', prefix: 'sha1=', algorithm: 'sha1', encoding: 'base64' };
+    const webhook = await signed('hmac', { signature, delivery_id_header: 'X-Request-UUID' });
+    expect(webhook.signature).toEqual(signature);
+    const given = (value: string): Sent => ({
+      token: null,
+      headers: { 'x-acme-signature': value, 'x-request-uuid': 'r-77' },
+    });
+    expect((await send(webhook, given(`sha1=${hmac('{}', 'sha1').digest('base64')}`))).status).toBe(202);
+    expect((await send(webhook, given(`sha1=${hmac('{}').digest('base64')}`))).status).toBe(401);
+    expect(await log(webhook)).toMatchObject([{ label: 'REJECTED_AUTH' }, { label: 'ACCEPTED', identity: 'r-77' }]);
+    const patch = { body: { signature: { header: 'X-Acme-Signature', signed: '{body}!' } } };
+    expect((await service.request('PATCH', `${base}/${webhook.uid}`, patch)).status).toBe(200);
+    expect((await send(webhook, given(hmac('{}!').digest('hex')))).status).toBe(202);
+  });
+
+  test.each([
+    ['signature', { signature_scheme: 'hmac' }],
+    ['signature', { signature_scheme: 'github', signature: { header: 'X' } }],
+    ['signature.signed', { signature_scheme: 'hmac', signature: { header: 'X', signed: 'x' } }],
+    ['signature.signed', { signature_scheme: 'hmac', signature: { header: 'X', signed: '{timestamp}{body}' } }],
+    ['signature.signed', { signature_scheme: 'hmac', signature: { header: 'X', timestamp_header: 'T' } }],
+    [
+      'signature.signed',
+      { signature_scheme: 'hmac', signature: { header: 'X', signed: '{id}{body}', id_header: 'I' } },
+    ],
+    ['signature.signed', { signature_scheme: 'hmac', signature: { header: 'X', max_age_seconds: 5 } }],
+    ['signature_scheme', { signature_scheme: 'sns' }],
+    ['event_header', { signature_scheme: 'github', event_header: 'Authorization' }],
+    ['delivery_id_path', { signature_scheme: 'github', delivery_id_path: 'a..b' }],
+  ])('gets a 400 for a wrong %s: %j', async (member, members) => {
+    const body = { name: 'W', auth_mode: 'signature', secret, ...members };
+    const answer = await service.request<{ errors: { path: string }[] }>('POST', base, { body });
+    expect([answer.status, answer.body.errors?.map(({ path }) => path)]).toEqual([400, [member]]);
+  });
+
+  test('carries its token as the password of Basic', async () => {
+    const webhook = await create();
+    const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+    const status = async (text: string) => (await send(webhook, { token: null, headers: basic(text) })).status;
+    expect(await Promise.all([`any:${webhook.secret}`, `:${webhook.secret}`].map(status))).toEqual([202, 202]);
+    const wrong = [`${webhook.secret}:`, `a:b:${webhook.secret}`, `a:${webhook.secret} `, ':', ''];
+    expect(await Promise.all(wrong.map(status))).toEqual([401, 401, 401, 401, 401]);
+  });
+});
+
+describe('the name of the event in a header', () => {
+  test('is stored, filtered, and in the envelope of the run', async () => {
+    const webhook = await create({ auth_mode: 'url_token', event_header: 'X-Event-Key' });
+    const filter = { webhook_ids: [webhook.uid], events: ['pullrequest:approved'] };
+    const automation = { name: 'A', prompt: 'Look.', triggers: [{ provider: 'webhook', event: 'received', filter }] };
+    await service.request('POST', `/factory/${factory.uid}/automations`, { body: automation });
+    const body = '{"repository":{"full_name":"acme/billing"},"actor":{"nickname":"ann"}}';
+    const deliver = async (event: Record<string, string>) => {
+      await send(webhook, { token: null, body, headers: { ...event, 'x-service-delivery-id': JSON.stringify(event) } });
+      return await newest(webhook);
+    };
+    const other = await deliver({ 'x-event-key': 'repo:push' });
+    expect(other?.automations?.[0]?.reason).toContain('events: found "repo:push"; allowed: "pullrequest:approved"');
+    expect((await deliver({}))?.automations?.[0]?.reason).toContain('no header names the event');
+    const entry = await deliver({ 'x-event-key': 'pullrequest:approved' });
+    expect(entry).toMatchObject({ event: 'pullrequest:approved', runs: [expect.any(String)] });
+    const run = await service.request<{ prompt: string }>('GET', `/agent/runs/${entry?.runs?.[0]}`);
+    expect(run.body.prompt).toContain('names its event: "pullrequest:approved".');
+    expect((await deliver({ 'x-event-key': 'a\tb"' }))?.event).toBeUndefined();
+  });
+
+  test.each([
+    ['github', { 'x-github-event': 'push' }, 'push'],
+    ['sentry', { 'sentry-hook-resource': 'issue' }, 'issue'],
+    ['shopify', { 'x-shopify-topic': 'orders/create' }, 'orders/create'],
+    ['gitlab', { 'x-gitlab-event': 'Push Hook' }, 'Push Hook'],
+    ['bitbucket', { 'x-event-key': 'repo:push' }, 'repo:push'],
+  ])('comes from the header of %s', async (scheme, headers, event) => {
+    const webhook = await signed(scheme);
+    const hex = hmac('{}').digest('hex');
+    const proofs = {
+      'x-hub-signature-256': `sha256=${hex}`,
+      'x-hub-signature': `sha256=${hex}`,
+      'sentry-hook-signature': hex,
+      'x-shopify-hmac-sha256': hmac('{}').digest('base64'),
+      'x-gitlab-token': secret,
+    };
+    expect((await send(webhook, { token: null, headers: { ...proofs, ...headers } })).status).toBe(202);
+    expect(await newest(webhook)).toMatchObject({ event });
+  });
+});
+
+describe('a handshake', () => {
+  const grid = JSON.stringify([
+    {
+      id: '1',
+      eventType: 'Microsoft.EventGrid.SubscriptionValidationEvent',
+      data: { validationCode: '512d38b6-c7b8-40c8-89fe-f46f9e9622b6' },
+    },
+  ]);
+  const byUrl = (signature_scheme: string) => create({ auth_mode: 'url_token', signature_scheme });
+
+  test('of Event Grid gets its code back, only where the webhook is for it', async () => {
+    const [webhook, other] = [await byUrl('event_grid'), await create({ auth_mode: 'url_token' })];
+    const answer = await send(webhook, { token: null, body: grid });
+    expect([answer.status, answer.body]).toEqual([200, { validationResponse: '512d38b6-c7b8-40c8-89fe-f46f9e9622b6' }]);
+    expect((await send(other, { token: null, body: grid })).status).toBe(202);
+    expect((await send({ ...webhook, url: `${webhook.url}x` }, { token: null, body: grid })).status).toBe(401);
+    expect((await send(webhook, { token: null, body: '[{"eventType":"Microsoft.Storage.BlobCreated"}]' })).status).toBe(
+      202,
+    );
+  });
+
+  test('of Zoom gets the token and its HMAC', async () => {
+    const webhook = await signed('zoom');
+    const body = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}';
+    const at = Math.floor(Date.now() / 1000);
+    const signature = `v0=${hmac(`v0:${at}:${body}`).digest('hex')}`;
+    const headers = { 'x-zm-request-timestamp': String(at), 'x-zm-signature': signature };
+    const answer = await send(webhook, { token: null, body, headers });
+    const encryptedToken = hmac('qgg8vlvZRS6UYooatFL8Aw').digest('hex');
+    expect([answer.status, answer.body]).toEqual([200, { plainToken: 'qgg8vlvZRS6UYooatFL8Aw', encryptedToken }]);
+    expect((await send(webhook, { token: null, body })).status).toBe(401);
+  });
+
+  test('of Microsoft Graph gets its text back as text, only with the token', async () => {
+    const webhook = await byUrl('microsoft_graph');
+    const url = `${webhook.url}?validationToken=${encodeURIComponent('Validation: <b>&</b> ü')}`;
+    const answer = await send({ ...webhook, url }, { token: null, body: '' });
+    expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
+      200,
+      'Validation: <b>&</b> ü',
+      'text/plain; charset=utf-8',
+    ]);
+    const [entry] = await log(webhook);
+    expect(await payloadOf(webhook, entry?.delivery_id ?? '')).toEqual({ validationToken: 'Validation: <b>&</b> ü' });
+    expect((await send({ ...webhook, url: url.replace('?', 'x?') }, { token: null, body: '' })).status).toBe(401);
+    const other = await create({ auth_mode: 'url_token' });
+    expect((await send({ ...other, url: `${other.url}?validationToken=a` }, { token: null, body: '' })).status).toBe(
+      400,
+    );
+  });
+
+  test('of SNS is for a person to confirm, and its messages can be filtered', async () => {
+    const webhook = await byUrl('sns');
+    const filter = { webhook_ids: [webhook.uid], payload: { Message: { NewStateValue: ['ALARM'] } } };
+    const automation = { name: 'A', prompt: 'Look.', triggers: [{ provider: 'webhook', event: 'received', filter }] };
+    await service.request('POST', `/factory/${factory.uid}/automations`, { body: automation });
+    const SubscribeURL = `${service.baseUrl}/api/v1/never-fetched`;
+    const body = JSON.stringify({ Type: 'SubscriptionConfirmation', MessageId: 'm1', Token: 't', SubscribeURL });
+    const headers = { 'content-type': 'text/plain; charset=UTF-8' };
+    expect((await send(webhook, { token: null, body, headers })).status).toBe(202);
+    expect(await newest(webhook)).toMatchObject({
+      identity: 'm1',
+      reason: expect.stringContaining('open SubscribeURL'),
+    });
+    expect(service.logged.join('')).not.toContain('never-fetched');
+    const message =
+      '{"Type":"Notification","MessageId":"m2","Message":"{\\"AlarmName\\":\\"disk\\",\\"NewStateValue\\":\\"ALARM\\"}"}';
+    const answer = await send(webhook, { token: null, body: message, headers });
+    expect(await newest(webhook)).toMatchObject({ identity: 'm2', runs: [expect.any(String)] });
+    const stored = await service.request('GET', `${base}/${webhook.uid}/deliveries/${answer.body.delivery_id}/payload`);
+    expect(stored.text).toBe(message);
   });
 });

@@ -89,7 +89,7 @@ describe('a delivery', () => {
     ['broken JSON', '{"a":'],
     ['NaN', 'NaN'],
     ['two values', '1 2'],
-    ['a byte order mark', '\ufeff{}'],
+    ['two byte order marks', '\ufeff\ufeff{}'],
     ['another charset', new Uint8Array([0x22, 0xe4, 0x22])],
     ['a form', 'payload=%7B%7D'],
   ])('gets 400 for %s', async (_, body) => {

@@ -86,7 +86,8 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     { raw: response }: FastifyReply,
   ) => {
     const owner = { teamId: proof === 'wrong' ? 'wrong' : uid };
-    const body = { request, response, owner, maxBytes: maxWebhookBytes, pace };
+    const moreBytes = request.headers['content-encoding'] === undefined ? 0 : maxWebhookBytes;
+    const body = { request, response, owner, maxBytes: maxWebhookBytes, moreBytes, pace };
     if (proof === 'right') return await holdBody(provedBodies, body);
     let place: Place | undefined;
     const leave = unproved.add(uid, () => {
@@ -103,7 +104,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
       });
       if (held.kind !== 'body') return held;
       const prove = () => {
-        const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, held.bytes.length);
+        const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, held.bytes.length + moreBytes);
         if (!proved) return;
         response.once('close', proved.release);
         held.place.release();
@@ -123,6 +124,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
       { db: deps.db, directory: deps.webhooks, gate, write },
       {
         uid,
+        query: request.url.split('?').slice(1).join('?'),
         urlToken: token,
         headers: request.raw.headers,
         announcedBytes: announcedBytes(request.raw.headers['content-length']),
@@ -144,8 +146,8 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
       case 'accepted':
       case 'duplicate':
         return reply.code(202).send(JSON.stringify({ delivery_id: outcome.deliveryId }));
-      case 'challenge':
-        return reply.code(200).send(JSON.stringify({ challenge: outcome.challenge }));
+      case 'handshake':
+        return reply.type(`${outcome.answer.type}; charset=utf-8`).code(200).send(outcome.answer.text);
       default:
         throw refusalOf(outcome);
     }
@@ -160,7 +162,7 @@ function closeUnlessRead(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.raw.complete) reply.header('connection', 'close');
 }
 
-type Refused = Exclude<IngestOutcome, { kind: 'accepted' | 'duplicate' | 'challenge' }>;
+type Refused = Exclude<IngestOutcome, { kind: 'accepted' | 'duplicate' | 'handshake' }>;
 
 /** Returns the answer to a delivery that was not accepted. It names neither the webhook nor the fault of a credential. */
 function refusalOf(outcome: Refused): Refusal {

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import { isSameSecret } from '../schemes/same-secret.ts';
 import { hasSignature, verifySignature } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
@@ -13,6 +12,17 @@ export interface Credentials {
 
 /** RFC 6750, 2.1: the name of the scheme is case-insensitive. */
 const bearer = /^bearer +([\x21-\x7e]{1,1000}) *$/i;
+/** RFC 7617, 2. */
+const basic = /^basic +([A-Za-z0-9+/]{1,4000}={0,2}) *$/i;
+
+/** Returns the token of a header Authorization. With Basic it is the password, because many senders know no other form. */
+function tokenOf(authorization = ''): string {
+  const password = basic.exec(authorization)?.[1];
+  if (password === undefined) return bearer.exec(authorization)?.[1] ?? '';
+  return Buffer.from(password, 'base64')
+    .toString('utf8')
+    .replace(/^[^:]*:?/, '');
+}
 
 const isOneOf = (given: string, secrets: readonly string[]): boolean =>
   // Compares all of them, so that the duration reveals nothing.
@@ -22,8 +32,7 @@ const isOneOf = (given: string, secrets: readonly string[]): boolean =>
 export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credentials): boolean | undefined {
   switch (webhook.authMode) {
     case 'token': {
-      const given = bearer.exec(headers.authorization ?? '')?.[1] ?? '';
-      return isOneOf(given, webhook.secrets()) && urlToken === undefined;
+      return isOneOf(tokenOf(headers.authorization), webhook.secrets()) && urlToken === undefined;
     }
     case 'url_token':
       return isOneOf(urlToken ?? '', webhook.secrets());
@@ -33,13 +42,13 @@ export function checkToken(webhook: KnownWebhook, { headers, urlToken }: Credent
 }
 
 /** Returns whether the request has a signature of the scheme, right or wrong. */
-export const isSigned = ({ scheme }: KnownWebhook, { headers, urlToken }: Credentials): boolean =>
-  scheme !== null && urlToken === undefined && hasSignature(schemes[scheme], headers);
+export const isSigned = ({ sender }: KnownWebhook, { headers, urlToken }: Credentials): boolean =>
+  sender !== null && urlToken === undefined && hasSignature(sender, headers);
 
 /** Returns whether the sender is the one for which the webhook was made. */
 export function authenticate(webhook: KnownWebhook, credentials: Credentials, body: Buffer, nowMs: number): boolean {
   const hasToken = checkToken(webhook, credentials);
   if (hasToken !== undefined) return hasToken;
-  if (webhook.scheme === null || credentials.urlToken !== undefined) return false;
-  return verifySignature(schemes[webhook.scheme], { headers: credentials.headers, body }, webhook.secrets(), nowMs);
+  if (webhook.sender === null || credentials.urlToken !== undefined) return false;
+  return verifySignature(webhook.sender, { headers: credentials.headers, body }, webhook.secrets(), nowMs);
 }

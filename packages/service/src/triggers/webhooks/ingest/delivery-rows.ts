@@ -15,11 +15,12 @@ const perMinute = maxWebhookDeliveriesPerMinute;
 export const insertDeliveryRows = (rows: string, payloads: string, budgets: string): string => `
     webhook_delivery AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes, payload,
-        provider_event, headers)
+        provider_event, headers, signed_hash, reason)
       SELECT i.id, i.webhook_uid, i.label, i.size_bytes, i.identity, decode(i.identity_hash, 'hex'), i.replay_of, i.runs, i.outcomes,
-        p.payload, i.provider_event, i.headers
+        p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason
       FROM jsonb_to_recordset(${rows}::jsonb) AS i(n bigint, id uuid, webhook_uid text, label text, size_bytes bigint, identity text,
-          identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb)
+          identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb, signed_hash text,
+          reason text)
         JOIN unnest(${payloads}::bytea[]) WITH ORDINALITY AS p(payload, n) ON p.n = i.n
     ), webhook_budget AS (
       UPDATE webhooks w SET payload_bytes = w.payload_bytes + b.bytes,
@@ -44,6 +45,8 @@ export interface OutcomeOfDelivery {
 export interface TakenDelivery {
   readonly delivery: CheckedDelivery;
   readonly label: 'ACCEPTED' | 'DUPLICATE';
+  /** Shown in the log; null: there is nothing to say. */
+  readonly reason: string | null;
 }
 
 /** Deliveries to write. A statement that starts their runs writes them with `insertDeliveryRows`, so that each row is written once. */
@@ -54,8 +57,8 @@ export interface DeliveryRows {
   take(): [rows: string, payloads: Buffer, budgets: string];
 }
 
-function toRow({ delivery, label }: TakenDelivery, n: number, outcome: OutcomeOfDelivery | undefined) {
-  const { id, webhook, body, identity, replayOf, event, headers } = delivery;
+function toRow({ delivery, label, reason }: TakenDelivery, n: number, outcome: OutcomeOfDelivery | undefined) {
+  const { id, webhook, body, identity, replayOf, event, headers, sameBytes } = delivery;
   return {
     n,
     id,
@@ -67,7 +70,9 @@ function toRow({ delivery, label }: TakenDelivery, n: number, outcome: OutcomeOf
     replay_of: replayOf,
     runs: outcome?.runs ?? [],
     outcomes: outcome?.outcomes ?? [],
-    ...(label === 'ACCEPTED' ? { provider_event: event, headers } : {}),
+    reason,
+    provider_event: event,
+    ...(label === 'ACCEPTED' ? { headers, signed_hash: sameBytes?.hash.toString('hex') } : {}),
   };
 }
 

@@ -1,4 +1,7 @@
 /** The enabled webhooks with their decrypted secrets, as this process knows them. */
+import type { SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
+import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
+import type { WebhookRules } from '@runyard/contract/webhook-rules';
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
@@ -7,6 +10,7 @@ import {
   defineStatement,
   float,
   integer,
+  json,
   nullable,
   type RowOf,
   text,
@@ -26,6 +30,9 @@ export interface KnownWebhook {
   readonly name: string;
   readonly authMode: WebhookAuthMode;
   readonly scheme: SignatureSchemeName | null;
+  /** What the scheme says; null: it has none. */
+  readonly sender: SignatureScheme | null;
+  readonly rules: WebhookRules;
   readonly deliveryIdHeader: string | null;
   /** A delivery is written only if this is still the version in the database. */
   readonly version: number;
@@ -52,7 +59,7 @@ export interface WebhookDirectory {
 const readEnabled = defineStatement({
   name: 'read_enabled_webhook',
   text: `
-    SELECT w.uid, w.factory_uid, w.team_id::text AS team_id, w.name, w.auth_mode, w.signature_scheme, w.delivery_id_header, w.version,
+    SELECT w.uid, w.factory_uid, w.team_id::text AS team_id, w.name, w.auth_mode, w.signature_scheme, w.delivery_id_header, w.rules, w.version,
       w.sealed_secret, w.team_secret_id, s.sealed_value,
       CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret,
       extract(epoch FROM previous_secret_until - clock_timestamp())::float8 * 1000 AS previous_ms
@@ -65,6 +72,7 @@ const readEnabled = defineStatement({
     auth_mode: text<WebhookAuthMode>(),
     signature_scheme: nullable(text<SignatureSchemeName>()),
     delivery_id_header: nullable(text()),
+    rules: json<WebhookRules>(),
     version: integer,
     sealed_secret: nullable(bytes),
     team_secret_id: nullable(uuid),
@@ -98,6 +106,8 @@ function toKnown(
     name: row.name,
     authMode: row.auth_mode,
     scheme: row.signature_scheme,
+    sender: schemeOf(row.signature_scheme, row.rules),
+    rules: row.rules,
     deliveryIdHeader: row.delivery_id_header,
     version: row.version,
     secrets: () => (now() < previousUntil ? [...current, ...previous] : current),

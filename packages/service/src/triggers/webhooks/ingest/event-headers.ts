@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { schemes } from '@runyard/contract/signature-schemes/schemes';
 import type { KnownWebhook } from './directory.ts';
 
 /** Headers by their names in lower case. */
@@ -13,18 +12,18 @@ const storable = /^[\x20-\x7e]{1,200}$/;
  * stored.
  */
 export function eventHeadersOf(
-  { scheme, deliveryIdHeader }: Pick<KnownWebhook, 'scheme' | 'deliveryIdHeader'>,
+  { sender, rules, deliveryIdHeader }: Pick<KnownWebhook, 'sender' | 'rules' | 'deliveryIdHeader'>,
   headers: IncomingHttpHeaders,
 ): EventHeaders {
-  const of = scheme === null ? undefined : schemes[scheme];
   const names = [
     'content-type',
     'x-service-delivery-id',
     'x-warp-delivery-id',
     deliveryIdHeader,
-    of?.eventHeader,
-    ...(of?.headers ?? []).flatMap(({ id, olderId }) => [id, olderId]),
-    ...(of?.otherHeaders ?? []),
+    rules.event_header,
+    sender?.eventHeader,
+    ...(sender?.headers ?? []).flatMap(({ id, olderId }) => [id, olderId]),
+    ...(sender?.otherHeaders ?? []),
   ];
   const found: Record<string, string> = {};
   for (const name of names) {

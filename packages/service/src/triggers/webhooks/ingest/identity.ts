@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { schemes } from '@runyard/contract/signature-schemes/schemes';
-import { providerId } from '../schemes/verify-signature.ts';
+import { memberText } from '../schemes/member-at.ts';
+import { providerId, signedBytesOf } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
 /** Two deliveries of a webhook with the same identity count as one. */
@@ -23,15 +23,19 @@ const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity 
 });
 
 /**
- * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, or
- * the hash of the body, in this order. interface.md, "Ingress rules", 3.
+ * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, a member of the
+ * body that the webhook or its scheme names, or the hash of the body as it was received, in this order. `value`: that of its JSON.
+ * interface.md, "Ingress rules", 3.
  */
-export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer): Identity {
+export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
+  const { deliveryIdHeader, sender, rules } = webhook;
+  const member = rules.delivery_id_path ?? sender?.idMember;
   const candidates = [
-    webhook.deliveryIdHeader === null ? undefined : headers[webhook.deliveryIdHeader],
-    webhook.scheme === null ? undefined : providerId(schemes[webhook.scheme], headers),
+    deliveryIdHeader === null ? undefined : headers[deliveryIdHeader],
+    sender === null ? undefined : providerId(sender, headers),
     headers['x-service-delivery-id'],
     headers['x-warp-delivery-id'],
+    member === undefined ? undefined : memberText(value, member),
   ];
   for (const candidate of candidates) {
     const id = typeof candidate === 'string' ? candidate.trim() : '';
@@ -40,11 +44,27 @@ export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, bo
   return identityOf('body', `sha256:${sha256(body).toString('hex')}`);
 }
 
-/** Returns the provider's name of the event from its header; null: its deliveries have no such header. */
-export function eventOf({ scheme }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
-  const header = scheme === null ? undefined : schemes[scheme].eventHeader;
-  const event = header === undefined ? undefined : headers[header];
-  return typeof event === 'string' && /^[a-z_]{1,100}$/.test(event) ? event : null;
+/**
+ * Returns the hash of the signed bytes of a delivery, where the signature does not cover its id: whoever has recorded such a delivery can send
+ * it again under another one. Null: it covers the id, or nothing is signed.
+ */
+export function signedHashOf(
+  { authMode, sender }: KnownWebhook,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+): Buffer | null {
+  if (authMode !== 'signature' || sender === null || sender.algorithm === 'plain') return null;
+  return sender.signed.includes('{id}') ? null : sha256(Buffer.concat(signedBytesOf(sender, { headers, body })));
+}
+
+/** Names of events. The log and the envelope of a run show them. */
+const eventName = /^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/;
+
+/** Returns the name of the event from the header that the webhook or its scheme names; null: there is none. */
+export function eventOf({ rules, sender }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
+  const header = rules.event_header ?? sender?.eventHeader;
+  const name = header === undefined ? undefined : headers[header];
+  return typeof name === 'string' && eventName.test(name) ? name : null;
 }
 
 /** Returns the identity of a replay, which no other delivery has. */

@@ -1,15 +1,19 @@
 /** Accepts a delivery: does the checks in the order of completions.md, and writes it in one transaction, alone or with others. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
-import { schemes } from '@runyard/contract/signature-schemes/schemes';
+import { defaultDuplicateWindowSeconds } from '@runyard/contract/webhook-rules';
+import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
 import type { Database } from '../../../platform/store/database/database.ts';
+import { faultOfEvent } from '../schemes/event-fault.ts';
+import { hasRecentMember } from '../schemes/verify-signature.ts';
 import { authenticate, type Credentials, checkToken, isSigned } from './authenticate.ts';
 import type { DeliveryWriter } from './delivery-writer.ts';
 import type { KnownWebhook, WebhookDirectory } from './directory.ts';
 import { eventHeadersOf } from './event-headers.ts';
 import type { Gate } from './gate.ts';
-import { eventOf, identify } from './identity.ts';
-import { parsePayload } from './parse-payload.ts';
+import { answerHandshake, type HandshakeAnswer, queryOfHandshake } from './handshake.ts';
+import { eventOf, identify, signedHashOf } from './identity.ts';
+import { readPayload } from './parse-payload.ts';
 import type { NotWritten } from './write-deliveries.ts';
 import { writeRejection } from './write-rejection.ts';
 
@@ -39,6 +43,8 @@ export type DeliveredBody =
 /** A request of a sender. */
 export interface IngestRequest extends Credentials {
   readonly uid: string;
+  /** The query of the URL, without its question mark. */
+  readonly query: string;
   /** Announced size in bytes; undefined: the body comes in chunks. */
   readonly announcedBytes: number | undefined;
   /** Reads the body, at most 256 KB of it, in a room that proved senders share with no others. */
@@ -46,11 +52,11 @@ export interface IngestRequest extends Credentials {
 }
 
 /**
- * `accepted`, `duplicate`: 202. `challenge`: 200 with the text that a provider expects when it checks the URL. All others are refusals.
+ * `accepted`, `duplicate`: 202. `handshake`: 200 with the text that a provider expects when it checks the URL. All others are refusals.
  */
 export type IngestOutcome =
   | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
-  | { readonly kind: 'challenge'; readonly challenge: string }
+  | { readonly kind: 'handshake'; readonly answer: Extract<HandshakeAnswer, { kind: 'answer' }> }
   /** 404: unknown, disabled or deleted. */
   | { readonly kind: 'not_found' }
   /** 429 */
@@ -92,6 +98,13 @@ function proofOf(webhook: KnownWebhook, request: IngestRequest): Proof {
   return hasToken ? 'right' : 'wrong';
 }
 
+/** A refused delivery. `why`: shown in the log. */
+interface Refused {
+  readonly label: Exclude<WebhookDeliveryLabel, 'ACCEPTED' | 'DUPLICATE'>;
+  readonly sizeBytes: number;
+  readonly why?: string | undefined;
+}
+
 async function take(
   deps: IngestDeps,
   webhook: KnownWebhook,
@@ -99,62 +112,89 @@ async function take(
   body: DeliveredBody,
   nowMs: () => number,
 ): Promise<IngestOutcome | 'changed'> {
-  if (body.kind === 'too_large') return await reject(deps, webhook, 'REJECTED_TOO_LARGE', sizeOf(request));
+  const { sender, rules } = webhook;
+  const refuse = (refused: Refused) => reject(deps, webhook, refused);
+  const tooLarge = (sizeBytes: number) => refuse({ label: 'REJECTED_TOO_LARGE', sizeBytes, why: whyTooLarge(webhook) });
+  if (body.kind === 'too_large') return await tooLarge(sizeOf(request));
   if (body.kind !== 'body') return { kind: body.kind };
   const { bytes } = body;
-  if (!authenticate(webhook, request, bytes, nowMs()))
-    return await reject(deps, webhook, 'REJECTED_AUTH', bytes.length);
+  const { headers } = request;
+  const sizeBytes = bytes.length;
+  if (!authenticate(webhook, request, bytes, nowMs())) return await refuse({ label: 'REJECTED_AUTH', sizeBytes });
   body.prove?.();
-  const id = randomUUIDv7();
-  const payload = parsePayload(bytes);
-  if (!payload.ok) {
-    const entry = { id, sizeBytes: bytes.length };
-    const refused = await deps.gate(() => writeRejection(deps.db, webhook, entry, 'REJECTED_INVALID_JSON'));
-    return refusalOf(refused) ?? { kind: 'invalid_json', why: payload.why };
+  const asked = queryOfHandshake(webhook, request.query);
+  // A provider that asks with the query sends no body, so the log gets what it asked.
+  const received = asked === undefined ? bytes : Buffer.from(JSON.stringify({ [asked.name]: asked.value }));
+  const read = await readPayload({ headers: asked === undefined ? headers : {}, body: received, sender });
+  if (read.kind === 'too_large') return await tooLarge(maxWebhookBytes + 1);
+  if (read.kind === 'not_json') return await refuse({ label: 'REJECTED_INVALID_JSON', sizeBytes, why: read.why });
+  const { json, value } = read;
+  const event = eventOf(webhook, headers);
+  if (webhook.authMode === 'signature' && sender !== null) {
+    if (!hasRecentMember(sender, value, nowMs()))
+      return await refuse({
+        label: 'REJECTED_AUTH',
+        sizeBytes,
+        why: `the time in ${sender.timestampMember} is not recent`,
+      });
+    const why = event !== null && rules.event_header === undefined ? faultOfEvent(sender, event, value) : undefined;
+    if (why !== undefined) return await refuse({ label: 'REJECTED_AUTH', sizeBytes, why });
   }
-  const challenge = challengeOf(webhook, payload.value);
+  const handshake: HandshakeAnswer | undefined =
+    asked === undefined ? answerHandshake(webhook, value) : { kind: 'answer', type: 'text/plain', text: asked.value };
+  const id = randomUUIDv7();
+  const windowSeconds = rules.duplicate_window_seconds ?? defaultDuplicateWindowSeconds;
+  const hash = handshake === undefined ? signedHashOf(webhook, headers, bytes) : null;
   const written = await deps.write({
     webhook,
     id,
-    body: bytes,
-    payload: payload.value,
-    identity: identify(webhook, request.headers, bytes),
-    event: eventOf(webhook, request.headers),
-    headers: eventHeadersOf(webhook, request.headers),
-    ...(challenge === undefined ? {} : { startsNothing: true }),
+    body: json,
+    payload: value,
+    identity: identify(webhook, headers, received, value),
+    event,
+    headers: eventHeadersOf(webhook, headers),
+    ...(hash === null || windowSeconds === 0 ? {} : { sameBytes: { hash, windowSeconds } }),
+    ...(handshake === undefined ? {} : { startsNothing: true }),
+    ...(handshake?.kind === 'confirm' ? { reason: handshake.reason } : {}),
   });
   if (written === 'busy' || written.kind === 'changed' || written.kind === 'full')
     return refusalOf(written) ?? { kind: 'busy' };
-  return challenge === undefined ? { kind: written.kind, deliveryId: id } : { kind: 'challenge', challenge };
+  return handshake?.kind === 'answer'
+    ? { kind: 'handshake', answer: handshake }
+    : { kind: written.kind, deliveryId: id };
 }
+
+/** Returns what the log says of a delivery that is too large. */
+const whyTooLarge = ({ sender }: KnownWebhook): string =>
+  `a delivery has at most ${maxWebhookBytes} bytes, also when it is decompressed. ${sender?.ifTooLarge ?? 'Choose at the sender what it sends, so that it sends less'}`;
 
 /** Number of bytes for the log. A body in chunks was not read to its end. */
 const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
   Math.min(announcedBytes, Number.MAX_SAFE_INTEGER);
 
+/** Writes a refused delivery to the log. One whose sender is not verified counts against another budget than deliveries. */
 async function reject(
   deps: IngestDeps,
   webhook: KnownWebhook,
-  label: 'REJECTED_AUTH' | 'REJECTED_TOO_LARGE',
-  sizeBytes: number,
+  { label, sizeBytes, why }: Refused,
 ): Promise<IngestOutcome | 'changed'> {
-  const waitMs = webhook.fullUntil.rejections - performance.now();
+  const waitMs = label === 'REJECTED_INVALID_JSON' ? 0 : webhook.fullUntil.rejections - performance.now();
   if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
-  const entry = { id: randomUUIDv7(), sizeBytes };
-  const refused = await deps.gate(() => writeRejection(deps.db, webhook, entry, label));
-  return refusalOf(refused) ?? { kind: label === 'REJECTED_AUTH' ? 'unauthenticated' : 'too_large' };
+  const entry = { id: randomUUIDv7(), sizeBytes, reason: why ?? null };
+  const refused = refusalOf(await deps.gate(() => writeRejection(deps.db, webhook, entry, label)));
+  if (refused !== null) return refused;
+  switch (label) {
+    case 'REJECTED_AUTH':
+      return { kind: 'unauthenticated' };
+    case 'REJECTED_TOO_LARGE':
+      return { kind: 'too_large' };
+    case 'REJECTED_INVALID_JSON':
+      return { kind: 'invalid_json', why: why ?? 'the body is not valid JSON' };
+  }
 }
 
 function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'changed' | null {
   if (refused === null) return null;
   if (refused === 'busy') return { kind: 'busy' };
   return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
-}
-
-/** Returns the text that a provider expects when it checks the URL; undefined: the request is a delivery. */
-function challengeOf({ scheme }: KnownWebhook, payload: unknown): string | undefined {
-  const type = scheme === null ? undefined : schemes[scheme].handshakeType;
-  if (type === undefined || typeof payload !== 'object' || payload === null) return undefined;
-  const challenge: unknown = Reflect.get(payload, 'challenge');
-  return Reflect.get(payload, 'type') === type && typeof challenge === 'string' ? challenge : undefined;
 }

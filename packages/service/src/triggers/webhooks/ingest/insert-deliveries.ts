@@ -1,6 +1,7 @@
 /** The statement that writes deliveries that start nothing, many at once: it checks their webhooks and takes from the budgets. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
+import { explainSameBytesSql, findSameBytes } from './same-bytes.ts';
 
 const perMinute = maxWebhookDeliveriesPerMinute;
 
@@ -32,8 +33,9 @@ export const insertUnheld = defineStatement({
   text: `
     WITH input AS (
       SELECT * FROM unnest((SELECT $1::text[]), $2::integer[], $3::uuid[], $4::bigint[], $5::text[], $6::bytea[], $7::uuid[], $8::bytea[],
-          $9::text[], $10::boolean[], $11::jsonb[]) WITH ORDINALITY
-        AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, headers, n)
+          $9::text[], $10::boolean[], $11::jsonb[], $12::bytea[], $13::integer[], $14::text[]) WITH ORDINALITY
+        AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, headers, signed_hash,
+          window_seconds, reason, n)
     ), locked AS (
       SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ((SELECT $1::text[])::text[])
       ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED
@@ -43,14 +45,18 @@ export const insertUnheld = defineStatement({
           AND ${selectsWebhook('locked.uid', "locked.signature_scheme = 'github'")} LIMIT 1) IS TRUE AS feeds,
         signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
       FROM locked
+    ), compared AS (
+      SELECT input.*, ${findSameBytes('input')} AS same_bytes FROM input
     ), checked AS (
       SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, w.uid IS NULL AS is_missing,
         (w.feeds OR w.has_source AND i.event = 'push') AND NOT i.starts_nothing AND (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid
-          AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AS is_held
-      FROM input i LEFT JOIN webhook w ON w.uid = i.webhook_uid
+          AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AND i.same_bytes IS NULL AS is_held
+      FROM compared i LEFT JOIN webhook w ON w.uid = i.webhook_uid
     ), placed AS (
       SELECT *, is_current AND NOT is_held
-        AND row_number() OVER (PARTITION BY webhook_uid, is_current AND NOT is_held ORDER BY n) <= ${perMinute} - used AS is_taken
+        AND row_number() OVER (PARTITION BY webhook_uid, is_current AND NOT is_held ORDER BY n) <= ${perMinute} - used AS is_taken,
+        coalesce(same_bytes, CASE WHEN signed_hash IS NOT NULL THEN
+          nullif(first_value(id) OVER (PARTITION BY webhook_uid, signed_hash, is_current AND NOT is_held ORDER BY n), id) END) AS earlier
       FROM checked
     ), budget AS (
       SELECT webhook_uid, sum(size_bytes) AS bytes, recent || array_fill(clock_timestamp(), ARRAY[count(*)::integer]) AS recent
@@ -60,13 +66,15 @@ export const insertUnheld = defineStatement({
         payload_bytes = w.payload_bytes + b.bytes
       FROM budget b WHERE w.uid = b.webhook_uid
     ), accepted AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event, headers)
-      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event, headers FROM placed
-      WHERE is_taken ORDER BY n
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event, headers,
+        signed_hash, reason)
+      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event, headers, signed_hash, reason FROM placed
+      WHERE is_taken AND earlier IS NULL ORDER BY n
       ON CONFLICT (webhook_uid, identity_hash) WHERE label = 'ACCEPTED' DO NOTHING RETURNING id
     ), duplicate AS (
-      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of)
-      SELECT id, webhook_uid, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of FROM placed p
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, provider_event, reason)
+      SELECT id, webhook_uid, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of, event,
+        ${explainSameBytesSql('earlier', 'window_seconds')} FROM placed p
       WHERE is_taken AND NOT EXISTS (SELECT FROM accepted a WHERE a.id = p.id)
     )
     SELECT CASE WHEN a.id IS NOT NULL THEN 'ACCEPTED' WHEN p.is_taken THEN 'DUPLICATE' WHEN p.is_missing THEN 'HELD' WHEN p.is_current IS NOT TRUE THEN 'CHANGED'

@@ -1,4 +1,9 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { maxWebhookBytes } from '@runyard/contract/limits';
+import type { SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
 
 /** Any JSON value, or why the bytes are not JSON. */
 export type ParsedPayload =
@@ -6,15 +11,95 @@ export type ParsedPayload =
   | { readonly ok: false; readonly why: string };
 
 /**
- * Parses the body of a delivery: any JSON value in UTF-8 (RFC 8259, 8.1) without a byte order mark. The parser of V8 does not recurse,
- * so only the size of the body limits the nesting.
+ * Parses the JSON of a delivery: any value in UTF-8 (RFC 8259, 8.1). The parser of V8 does not recurse, so only the size of the body limits
+ * the nesting. `sender`: its members that contain JSON as text are replaced by their values.
  */
-export function parsePayload(body: Buffer): ParsedPayload {
+export function parsePayload(body: Buffer, sender: SignatureScheme | null = null): ParsedPayload {
   if (body.length === 0) return { ok: false, why: 'the body is empty' };
   if (!isUtf8(body)) return { ok: false, why: 'the body is not valid UTF-8' };
+  const value = parseText(body.toString('utf8'));
+  if (value === undefined) return { ok: false, why: 'the body is not valid JSON' };
+  for (const member of sender?.jsonMembers ?? []) unwrap(value, member);
+  return { ok: true, value };
+}
+
+/** Returns the value of a JSON text; undefined: it is not JSON. */
+function parseText(text: string): unknown {
   try {
-    return { ok: true, value: JSON.parse(body.toString('utf8')) };
+    return JSON.parse(text);
   } catch {
-    return { ok: false, why: 'the body is not valid JSON' };
+    return undefined;
   }
+}
+
+function unwrap(value: unknown, member: string): void {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return;
+  const text: unknown = Reflect.get(value, member);
+  const inner = typeof text === 'string' ? parseText(text) : undefined;
+  if (typeof inner === 'object' && inner !== null) Reflect.set(value, member, inner);
+}
+
+/** The JSON of a delivery in the form that is stored, and its value. */
+export type ReadPayload =
+  | { readonly kind: 'json'; readonly json: Buffer; readonly value: unknown }
+  | { readonly kind: 'not_json'; readonly why: string }
+  /** It is larger than the largest body when it is decompressed. */
+  | { readonly kind: 'too_large' };
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  /** The bytes as they arrived. */
+  readonly body: Buffer;
+  readonly sender: SignatureScheme | null;
+}
+
+const unzip = promisify(gunzip);
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Reads a body as its sender sent it: compressed, with a byte order mark, or in a field of a form where the scheme has one. */
+export async function readPayload({ headers, body, sender }: Received): Promise<ReadPayload> {
+  const decoded = await decode(headers['content-encoding'], body);
+  if (!Buffer.isBuffer(decoded)) return decoded;
+  const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const text = decoded.subarray(0, 3).equals(byteOrderMark) ? decoded.subarray(3) : decoded;
+  const field = type === formType && sender?.formField !== undefined ? fieldOf(text, sender.formField) : undefined;
+  const json = field ?? text;
+  const parsed = parsePayload(json, sender);
+  return parsed.ok
+    ? { kind: 'json', json, value: parsed.value }
+    : { kind: 'not_json', why: `${parsed.why}${adviceFor(type)}` };
+}
+
+const formType = 'application/x-www-form-urlencoded';
+
+function fieldOf(form: Buffer, name: string): Buffer | undefined {
+  const value = new URLSearchParams(form.toString('utf8')).get(name);
+  return value === null ? undefined : Buffer.from(value);
+}
+
+/** Decompresses a body into at most the largest size that a body may have. */
+async function decode(
+  encoding: string | undefined,
+  body: Buffer,
+): Promise<Buffer | Exclude<ReadPayload, { kind: 'json' }>> {
+  const name = (encoding ?? '').trim().toLowerCase();
+  if (name === '' || name === 'identity') return body;
+  if (name !== 'gzip' && name !== 'x-gzip')
+    return {
+      kind: 'not_json',
+      why: 'the body has a Content-Encoding other than gzip; choose gzip or none at the sender',
+    };
+  try {
+    return await unzip(body, { maxOutputLength: maxWebhookBytes });
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too_large' };
+    return { kind: 'not_json', why: 'the body has the Content-Encoding gzip, and is not gzip' };
+  }
+}
+
+/** Returns what to choose at a sender whose body is of another type than JSON. */
+function adviceFor(type: string): string {
+  const isJson = type === '' || type === 'application/json' || type.endsWith('+json') || type.startsWith('text/plain');
+  if (isJson || !/^[a-z0-9.+/-]{1,100}$/.test(type)) return '';
+  return `, but ${type}; choose JSON (the content type application/json) in the settings of the sender`;
 }

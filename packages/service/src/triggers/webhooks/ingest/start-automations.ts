@@ -10,7 +10,7 @@ export interface AcceptedDelivery {
   readonly factoryUid: string;
   readonly teamId: string;
   readonly scheme: SignatureSchemeName | null;
-  /** The provider's name of the event, which GitHub sends in a header; null: it has none. */
+  /** The name of the event, from the header that the webhook or its scheme names; null: there is none. */
   readonly event: string | null;
   /** The JSON as it was received. The run gets it as a file, unchanged. */
   readonly body: Buffer;

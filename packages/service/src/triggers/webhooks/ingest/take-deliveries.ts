@@ -2,9 +2,10 @@
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, integer, text } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { Identity } from './identity.ts';
+import { explainSameBytes, findSameBytes, type SignedBytes } from './same-bytes.ts';
 
 /** The rows of the webhooks are the locks of their budgets, taken in one order. */
 const lockWebhooks = defineStatement({
@@ -19,23 +20,38 @@ const lockWebhooks = defineStatement({
   row: { uid: text(), enabled: boolean, version: integer, used: integer },
 });
 
-/** A statement of its own after the locks: it sees what transactions wrote for which the locks waited. */
+/**
+ * A statement of its own after the locks: it sees what transactions wrote for which the locks waited. `same_bytes`: the delivery that was
+ * accepted with the same signed bytes; NULL: the identity was accepted.
+ */
 const findAccepted = defineStatement({
   name: 'find_accepted_webhook_deliveries',
   text: `
-    SELECT i.n FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS i (webhook_uid, identity_hash, n)
-    WHERE (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid AND d.identity_hash = i.identity_hash
-      AND d.label = 'ACCEPTED' LIMIT 1) IS TRUE`,
-  row: { n: integer },
+    SELECT n, same_bytes FROM (
+      SELECT i.n, ${findSameBytes('i')} AS same_bytes,
+        (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid AND d.identity_hash = i.identity_hash
+          AND d.label = 'ACCEPTED' LIMIT 1) IS TRUE AS is_known
+      FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::integer[]) WITH ORDINALITY
+        AS i (webhook_uid, identity_hash, signed_hash, window_seconds, n)) found
+    WHERE is_known OR same_bytes IS NOT NULL`,
+  row: { n: integer, same_bytes: nullable(uuid) },
 });
 
 interface Delivery {
   readonly webhook: Pick<KnownWebhook, 'uid' | 'version'>;
+  readonly id: string;
   readonly identity: Identity;
+  readonly sameBytes?: SignedBytes;
+}
+
+/** A duplicate, and why it is one; null: by its identity. */
+interface Duplicate {
+  readonly label: 'DUPLICATE';
+  readonly reason: string | null;
 }
 
 /** `changed`: the webhook has another version by now. `full`: its budget is used up. */
-export type Taken = 'ACCEPTED' | 'DUPLICATE' | 'changed' | 'full';
+type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
 
 /**
  * Locks the webhooks of the deliveries until the transaction ends, and decides about each delivery in their order. Only the version by
@@ -49,19 +65,27 @@ export async function takeDeliveries(tx: Queryable, deliveries: readonly Deliver
     tx.query(findAccepted, [
       deliveries.map(({ webhook }) => webhook.uid),
       bytesArray(deliveries.map(({ identity }) => identity.hash)),
+      bytesArray(deliveries.map(({ sameBytes }) => sameBytes?.hash ?? null)),
+      deliveries.map(({ sameBytes }) => sameBytes?.windowSeconds ?? 0),
     ]),
   ]);
   const locked = new Map(rows.map((row) => [row.uid, { ...row, room: maxWebhookDeliveriesPerMinute - row.used }]));
-  const known = new Set(found.map(({ n }) => n - 1));
+  const known = new Map(found.map(({ n, same_bytes: id }) => [n - 1, id]));
   const seen = new Set<string>();
-  return deliveries.map(({ webhook, identity }, index): Taken => {
+  const accepted = new Map<string, string>();
+  return deliveries.map(({ webhook, id, identity, sameBytes }, index): Taken => {
     const row = locked.get(webhook.uid);
     if (!row?.enabled || row.version !== webhook.version) return 'changed';
     row.room -= 1;
     if (row.room < 0) return 'full';
     const key = `${webhook.uid} ${identity.hash.toString('hex')}`;
-    const isKnown = known.has(index) || seen.has(key);
+    const ofBytes = sameBytes && `${webhook.uid} ${sameBytes.hash.toString('hex')}`;
+    const same = known.get(index) ?? (ofBytes ? accepted.get(ofBytes) : undefined);
+    const isKnown = known.has(index) || seen.has(key) || same !== undefined;
     seen.add(key);
-    return isKnown ? 'DUPLICATE' : 'ACCEPTED';
+    if (isKnown)
+      return { label: 'DUPLICATE', reason: same && sameBytes ? explainSameBytes(same, sameBytes.windowSeconds) : null };
+    if (ofBytes) accepted.set(ofBytes, id);
+    return 'ACCEPTED';
   });
 }

@@ -2,11 +2,12 @@
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
-import { makeDeliveryRows } from './delivery-rows.ts';
+import { makeDeliveryRows, type TakenDelivery } from './delivery-rows.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders } from './event-headers.ts';
 import type { Identity } from './identity.ts';
 import { insertUnheld } from './insert-deliveries.ts';
+import type { SignedBytes } from './same-bytes.ts';
 import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
 import { takeDeliveries } from './take-deliveries.ts';
 import { explainRefusal } from './write-rejection.ts';
@@ -18,13 +19,17 @@ export interface CheckedDelivery {
   readonly body: Buffer;
   readonly payload: unknown;
   readonly identity: Identity;
-  /** The provider's name of the event; null: it has none. */
+  /** Name of the event; null: no header has one. */
   readonly event: string | null;
   /** Stored beside the payload. */
   readonly headers: EventHeaders;
   readonly replayOf?: string;
+  /** Hash of the signed bytes, where equal ones count as a duplicate for some time. Absent: they do not. */
+  readonly sameBytes?: SignedBytes;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;
+  /** What a person has to do; for the log. */
+  readonly reason?: string;
 }
 
 export type Written = { readonly kind: 'accepted' | 'duplicate' };
@@ -50,6 +55,9 @@ export async function insertAll(db: Queryable, deliveries: readonly CheckedDeliv
     column(({ event }) => event),
     column(({ startsNothing = false }) => startsNothing),
     column(({ headers }) => JSON.stringify(headers)),
+    bytesArray(column(({ sameBytes }) => sameBytes?.hash ?? null)),
+    column(({ sameBytes }) => sameBytes?.windowSeconds ?? 0),
+    column(({ reason = null }) => reason),
   ]);
   return deliveries.map(({ webhook }, index): Inserted => {
     const row = rows[index];
@@ -84,9 +92,10 @@ export async function writeWithin(
     takeDeliveries(tx, deliveries),
     candidates.length > 0 ? startAutomations?.(tx, candidates) : undefined,
   ]);
-  const taken = deliveries.flatMap((delivery, index) => {
-    const label = kinds[index];
-    return label === 'ACCEPTED' || label === 'DUPLICATE' ? [{ delivery, label }] : [];
+  const taken = deliveries.flatMap((delivery, index): TakenDelivery[] => {
+    const kind = kinds[index];
+    if (kind === 'ACCEPTED') return [{ delivery, label: kind, reason: delivery.reason ?? null }];
+    return typeof kind === 'object' ? [{ delivery, ...kind }] : [];
   });
   const { rows, writeRest } = makeDeliveryRows(taken);
   const starting = taken.flatMap(({ delivery, label }) =>
@@ -101,7 +110,7 @@ export async function writeWithin(
       refusals.set(webhook, await explainRefusal(tx, webhook, 'delivery'));
   return deliveries.map(({ webhook }, index) => {
     if (kinds[index] === 'ACCEPTED') return { kind: 'accepted' };
-    if (kinds[index] === 'DUPLICATE') return { kind: 'duplicate' };
+    if (typeof kinds[index] === 'object') return { kind: 'duplicate' };
     return (kinds[index] === 'full' ? refusals.get(webhook) : undefined) ?? { kind: 'changed' };
   });
 }

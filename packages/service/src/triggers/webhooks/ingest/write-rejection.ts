@@ -28,8 +28,8 @@ const insertInvalid = defineStatement({
       UPDATE webhooks SET recent = ${withNow('recent')}
       WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} RETURNING uid
     )
-    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes)
-    SELECT $3::uuid, uid, 'REJECTED_INVALID_JSON', $4 FROM taken RETURNING id`,
+    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, reason)
+    SELECT $3::uuid, uid, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id`,
   row: { id: uuid },
 });
 
@@ -41,8 +41,8 @@ const insertRejected = defineStatement({
       UPDATE webhooks SET recent_rejected = ${withNow('recent_rejected')}
       WHERE uid = $1 AND enabled AND version = $2 AND ${hasRoom('recent')} AND ${hasRoom('recent_rejected')} RETURNING uid
     )
-    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes)
-    SELECT $3::uuid, uid, $5, $4 FROM taken RETURNING id`,
+    INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, reason)
+    SELECT $3::uuid, uid, $5, $4, $6 FROM taken RETURNING id`,
   row: { id: uuid },
 });
 
@@ -58,6 +58,8 @@ const readRefusal = defineStatement({
 export interface RefusedDelivery {
   readonly id: string;
   readonly sizeBytes: number;
+  /** Why, in words for the log; null: the label says it. */
+  readonly reason: string | null;
 }
 
 type Checked = Pick<KnownWebhook, 'uid' | 'version' | 'fullUntil'>;
@@ -82,13 +84,13 @@ export async function explainRefusal(
 export async function writeRejection(
   db: Queryable,
   webhook: Checked,
-  { id, sizeBytes }: RefusedDelivery,
+  { id, sizeBytes, reason }: RefusedDelivery,
   label: Exclude<WebhookDeliveryLabel, 'ACCEPTED' | 'DUPLICATE'>,
 ): Promise<NotWritten | null> {
   const rows =
     label === 'REJECTED_INVALID_JSON'
-      ? await db.query(insertInvalid, [webhook.uid, webhook.version, id, sizeBytes])
-      : await db.query(insertRejected, [webhook.uid, webhook.version, id, sizeBytes, label]);
+      ? await db.query(insertInvalid, [webhook.uid, webhook.version, id, sizeBytes, reason])
+      : await db.query(insertRejected, [webhook.uid, webhook.version, id, sizeBytes, label, reason]);
   return rows.length > 0
     ? null
     : await explainRefusal(db, webhook, label === 'REJECTED_INVALID_JSON' ? 'delivery' : 'rejection');

@@ -30,6 +30,8 @@ const row = {
   replay_of: nullable(uuid),
   runs: texts,
   outcomes: json<AutomationOutcome[]>(),
+  provider_event: nullable(text()),
+  reason: nullable(text()),
   received_at: timestamp,
 };
 
@@ -45,8 +47,8 @@ const readPage = defineStatement({
 
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
-  text: `SELECT ${columns}, payload, provider_event, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...row, payload: nullable(bytes), provider_event: nullable(text()), headers: nullable(json<EventHeaders>()) },
+  text: `SELECT ${columns}, payload, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: { ...row, payload: nullable(bytes), headers: nullable(json<EventHeaders>()) },
 });
 
 const readPayload = defineStatement({
@@ -63,6 +65,8 @@ const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
   size_bytes: found.size_bytes,
   received_at: found.received_at,
   ...(found.identity === null ? {} : { identity: found.identity }),
+  ...(found.provider_event === null ? {} : { event: found.provider_event }),
+  ...(found.reason === null ? {} : { reason: found.reason }),
   ...(found.replay_of === null ? {} : { replay_of: found.replay_of }),
   ...(found.runs.length === 0 ? {} : { runs: found.runs }),
   ...(found.outcomes.length === 0 ? {} : { automations: found.outcomes }),

@@ -33,12 +33,12 @@ export async function replayDelivery(
   const original = await readWebhookDelivery(tx, webhookUid, deliveryId);
   if (!original) return { kind: 'not_found' };
   if (!original.payload) return { kind: 'no_payload' };
-  const payload = parsePayload(original.payload);
-  if (!payload.ok) return { kind: 'no_payload' };
   // Another process may have changed the webhook after this one read it; a second try reads it again.
   for (const _ of ['known', 'read again']) {
     const webhook = await directory.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };
+    const payload = parsePayload(original.payload, webhook.sender);
+    if (!payload.ok) return { kind: 'no_payload' };
     const id = randomUUIDv7();
     const delivery = {
       webhook,

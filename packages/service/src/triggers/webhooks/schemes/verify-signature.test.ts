@@ -1,25 +1,28 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { sign as signAsGithub } from '@octokit/webhooks-methods';
+import type { unsignedSchemeNames } from '@runyard/contract/choices';
+import { hmacScheme } from '@runyard/contract/signature-schemes/hmac';
 import { schemes } from '@runyard/contract/signature-schemes/schemes';
+import type { HmacSignature } from '@runyard/contract/webhook-rules';
 import type { SignatureSchemeName } from '@runyard/contract/webhooks';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { verifySignature } from './verify-signature.ts';
+import { hasRecentMember, verifySignature } from './verify-signature.ts';
 
 const now = 1_700_000_000;
 
+/** The schemes that sign, each with a fixed form. */
+type Signing = Exclude<SignatureSchemeName, 'hmac' | (typeof unsignedSchemeNames)[number]>;
+
 const verify = (
-  scheme: SignatureSchemeName,
+  scheme: Signing,
   { headers, body, secrets, at = now }: { headers: IncomingHttpHeaders; body: string; secrets: string[]; at?: number },
 ) => verifySignature(schemes[scheme], { headers, body: Buffer.from(body) }, secrets, at * 1000);
 
 /** Requests as the providers document them, or as their own libraries sign them. */
-const vectors: Record<
-  SignatureSchemeName,
-  { headers: IncomingHttpHeaders; body: string; secret: string; at?: number }
-> = {
+const vectors: Record<Signing, { headers: IncomingHttpHeaders; body: string; secret: string; at?: number }> = {
   standard_webhooks: {
     // The test vector of the libraries of Standard Webhooks and Svix.
     headers: {
@@ -79,6 +82,59 @@ const vectors: Record<
     secret: '8f742231b10e8888abcd99yyyzzz85a5',
     at: 1_531_420_618,
   },
+  bitbucket: {
+    // https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/#Examples
+    headers: { 'x-hub-signature': 'sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9' },
+    body: 'Hello World!',
+    secret: "It's a Secret to Everybody",
+  },
+  jira: {
+    // developer.atlassian.com: X-Hub-Signature is the method, "=" and the HMAC of the body.
+    headers: { 'x-hub-signature': `sha256=${hmac('sha256', 'jira', '{"webhookEvent":"jira:issue_created"}')}` },
+    body: '{"webhookEvent":"jira:issue_created"}',
+    secret: 'jira',
+  },
+  linear: {
+    // linear.app/developers: createHmac("sha256", secret).update(rawBody).digest("hex").
+    headers: { 'linear-signature': hmac('sha256', 'linear', '{"type":"Issue"}') },
+    body: '{"type":"Issue"}',
+    secret: 'linear',
+  },
+  shopify: {
+    // shopify.dev: createHmac("sha256", secret).update(rawBody).digest("base64").
+    headers: { 'x-shopify-hmac-sha256': createHmac('sha256', 'shpss').update('{"id":1}').digest('base64') },
+    body: '{"id":1}',
+    secret: 'shpss',
+  },
+  intercom: {
+    // developers.intercom.com: "sha1=" and the HMAC-SHA1 of the body with the client secret.
+    headers: { 'x-hub-signature': `sha1=${hmac('sha1', 'client', '{"id":"notif_1"}')}` },
+    body: '{"id":"notif_1"}',
+    secret: 'client',
+  },
+  zendesk: {
+    // developer.zendesk.com: base64(HMAC-SHA256(timestamp + body)).
+    headers: {
+      'x-zendesk-webhook-signature-timestamp': '2023-11-14T22:13:20Z',
+      'x-zendesk-webhook-signature': createHmac('sha256', 'zen').update('2023-11-14T22:13:20Z{"a":1}').digest('base64'),
+    },
+    body: '{"a":1}',
+    secret: 'zen',
+  },
+  grafana: {
+    headers: { 'x-grafana-alerting-signature': hmac('sha256', 'grafana', '{"status":"firing"}') },
+    body: '{"status":"firing"}',
+    secret: 'grafana',
+  },
+  zoom: {
+    // developers.zoom.us: "v0=" and the HMAC of v0:TIMESTAMP:BODY.
+    headers: {
+      'x-zm-request-timestamp': `${now}`,
+      'x-zm-signature': `v0=${hmac('sha256', 'zoom', `v0:${now}:{"event":"meeting.ended"}`)}`,
+    },
+    body: '{"event":"meeting.ended"}',
+    secret: 'zoom',
+  },
   gitlab: { headers: { 'x-gitlab-token': 'gitlab-token' }, body: '{}', secret: 'gitlab-token' },
 };
 
@@ -86,7 +142,7 @@ function hmac(algorithm: string, key: string, text: string): string {
   return createHmac(algorithm, key).update(text).digest('hex');
 }
 
-const all = Object.entries(vectors) as [SignatureSchemeName, (typeof vectors)['github']][];
+const all = Object.entries(vectors) as [Signing, (typeof vectors)['github']][];
 const givenBy = ({ headers, body, secret, at }: (typeof vectors)['github']) => ({
   headers,
   body,
@@ -117,7 +173,9 @@ test.each(signing)('%s refuses a body of which a byte was changed', (scheme, vec
   expect(verify(scheme, { ...givenBy(vector), body: `${vector.body} ` })).toBe(false);
 });
 
-const timed = all.filter(([scheme]) => schemes[scheme].maxAgeSeconds !== undefined);
+const timed = all.filter(
+  ([scheme]) => schemes[scheme].maxAgeSeconds !== undefined && schemes[scheme].timestampMember === undefined,
+);
 test.each(timed)(
   '%s refuses deliveries that were signed more than five minutes ago, or for later',
   (scheme, vector) => {
@@ -181,4 +239,44 @@ test('looks at ten signatures at most', () => {
     return verify('pagerduty', { headers: { 'x-pagerduty-signature': value }, body, secrets: ['pd'] });
   };
   expect([check(9), check(10)]).toEqual([true, false]);
+});
+
+test('a time in the body is recent by its milliseconds', () => {
+  const isRecent = (webhookTimestamp: unknown) => hasRecentMember(schemes.linear, { webhookTimestamp }, now * 1000);
+  expect([-300_000, 0, 300_000].map((ms) => isRecent(now * 1000 + ms))).toEqual([true, true, true]);
+  expect([now * 1000 - 300_001, now * 1000 + 300_001, now, `${now * 1000}`, undefined].map(isRecent)).not.toContain(
+    true,
+  );
+});
+
+describe('a signature that a person describes', () => {
+  const body = '{"a":1}';
+  const check = (signature: HmacSignature, headers: IncomingHttpHeaders, at = now) =>
+    verifySignature(hmacScheme(signature), { headers, body: Buffer.from(body) }, ['secret'], at * 1000);
+
+  test('has a header, a prefix, a hash and an encoding', () => {
+    const digest = createHmac('sha512', 'secret').update(body).digest('base64');
+    const signature = { header: 'X-Acme-Signature', prefix: 'v1=', algorithm: 'sha512', encoding: 'base64' } as const;
+    expect(check(signature, { 'x-acme-signature': `v1=${digest}` })).toBe(true);
+    expect(check(signature, { 'x-acme-signature': digest })).toBe(false);
+    expect(check({ header: 'X-Acme-Signature' }, { 'x-acme-signature': hmac('sha256', 'secret', body) })).toBe(true);
+  });
+
+  test('covers a time and an id where it says so', () => {
+    const signature = {
+      header: 'X-Signature',
+      signed: '{id}.{timestamp}.{body}',
+      id_header: 'X-Id',
+      timestamp_header: 'X-Time',
+      max_age_seconds: 60,
+    };
+    const given = {
+      'x-id': 'one',
+      'x-time': `${now}`,
+      'x-signature': hmac('sha256', 'secret', `one.${now}.${body}`),
+    };
+    expect([check(signature, given), check(signature, given, now + 61)]).toEqual([true, false]);
+    expect(check(signature, { ...given, 'x-id': 'two' })).toBe(false);
+    expect(check(signature, { ...given, 'x-id': undefined })).toBe(false);
+  });
 });

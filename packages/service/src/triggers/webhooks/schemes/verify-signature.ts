@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
-import { signatureOf } from '@runyard/contract/signature-schemes/signature';
+import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/signature-schemes/signature';
+import { memberAt } from './member-at.ts';
 import { isSameSecret } from './same-secret.ts';
 
 /** A rotation needs two. Each further one costs a comparison. */
@@ -32,33 +33,56 @@ export function providerId(scheme: SignatureScheme, headers: IncomingHttpHeaders
   return headerOf(headers, names?.id) || headerOf(headers, names?.olderId);
 }
 
+/** Returns the parts of the signature header. */
+const partsOf = ({ separator }: SignatureScheme, header: string): string[] =>
+  (separator === undefined ? [header] : header.split(separator)).map((part) => part.trim());
+
+/** Returns the id and the timestamp that a signature covers, as the sender wrote them. */
+function signedParts(scheme: SignatureScheme, { headers, body }: SignedRequest): SignedParts {
+  const used = headersIn(scheme, headers);
+  const { timestampPrefix: before } = scheme;
+  const timestamp =
+    before === undefined
+      ? headerOf(headers, used?.timestamp)
+      : partsOf(scheme, headerOf(headers, used?.signature) ?? '')
+          .find((part) => part.startsWith(before))
+          ?.slice(before.length);
+  return { id: headerOf(headers, used?.id), timestamp, body };
+}
+
+/** Returns the bytes that the signature of a request covers, with their lengths, so that no two lists give the same. */
+export const signedBytesOf = (scheme: SignatureScheme, request: SignedRequest): Buffer[] =>
+  signedBytes(scheme, signedParts(scheme, request)).flatMap((part) => {
+    const bytes = Buffer.from(part);
+    return [Buffer.from(`${bytes.length} `), bytes];
+  });
+
 /**
  * Returns whether one of the signatures was made with one of the secrets, over the raw body, and is not too old. `nowMs` is the
  * time in milliseconds. Signatures are compared in constant time.
  */
 export function verifySignature(
   scheme: SignatureScheme,
-  { headers, body }: SignedRequest,
+  request: SignedRequest,
   secrets: readonly string[],
   nowMs: number,
 ): boolean {
-  const used = headersIn(scheme, headers);
-  const header = headerOf(headers, used?.signature);
-  if (used === undefined || header === undefined) return false;
-  const parts = (scheme.separator === undefined ? [header] : header.split(scheme.separator)).map((part) => part.trim());
-  const { prefix, timestampPrefix } = scheme;
-  const signatures = parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
-  const timestamp =
-    timestampPrefix === undefined
-      ? headerOf(headers, used.timestamp)
-      : parts.find((part) => part.startsWith(timestampPrefix))?.slice(timestampPrefix.length);
-  if (scheme.maxAgeSeconds !== undefined && !isRecent(timestamp, scheme.maxAgeSeconds, nowMs)) return false;
-  const id = headerOf(headers, used.id);
-  // A dot could move text between the id, the timestamp and the body without a change of the signed bytes.
-  if (scheme.signed.includes('{id}') && (id === undefined || id.includes('.'))) return false;
+  const header = headerOf(request.headers, headersIn(scheme, request.headers)?.signature);
+  if (header === undefined) return false;
+  const { prefix, maxAgeSeconds } = scheme;
+  const parts = partsOf(scheme, header).filter((part) => part.startsWith(prefix));
+  const signatures = parts.map((part) => part.slice(prefix.length));
+  const signed = signedParts(scheme, request);
+  if (
+    scheme.timestampMember === undefined &&
+    maxAgeSeconds !== undefined &&
+    !isRecent(signed.timestamp, maxAgeSeconds, nowMs)
+  )
+    return false;
+  if (scheme.signed.includes('{id}') && !isClearId(scheme, signed.id)) return false;
   let isRight = false;
   for (const secret of secrets) {
-    const expected = signatureOf(scheme, secret, { id, timestamp, body });
+    const expected = signatureOf(scheme, secret, signed);
     for (const signature of signatures.slice(0, maxSignatures)) {
       if (isSameSecret(signature, expected)) isRight = true;
     }
@@ -66,8 +90,31 @@ export function verifySignature(
   return isRight;
 }
 
+/** Returns whether the time in a verified body is recent, where the scheme has it there. */
+export function hasRecentMember(
+  { timestampMember, maxAgeSeconds }: SignatureScheme,
+  value: unknown,
+  nowMs: number,
+): boolean {
+  if (timestampMember === undefined || maxAgeSeconds === undefined) return true;
+  const sentMs = memberAt(value, timestampMember);
+  return typeof sentMs === 'number' && Math.abs(nowMs - sentMs) <= maxAgeSeconds * 1000;
+}
+
+/** Text between the parts could move text from one to the other without a change of the signed bytes. */
+const isClearId = ({ signed }: SignatureScheme, id: string | undefined): boolean =>
+  id !== undefined && !signed.some((part) => !/^\{\w+\}$/.test(part) && id.includes(part));
+
+/** RFC 3339 in UTC. */
+const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
+
 /** Future times count too: a sender could otherwise sign requests for later. */
 function isRecent(timestamp: string | undefined, maxAgeSeconds: number, nowMs: number): boolean {
-  if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) return false;
-  return Math.abs(nowMs / 1000 - Number(timestamp)) <= maxAgeSeconds;
+  if (timestamp === undefined) return false;
+  const seconds = utc.test(timestamp)
+    ? Date.parse(timestamp) / 1000
+    : /^\d{1,12}$/.test(timestamp)
+      ? Number(timestamp)
+      : Number.NaN;
+  return Math.abs(nowMs / 1000 - seconds) <= maxAgeSeconds;
 }

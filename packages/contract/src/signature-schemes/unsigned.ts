@@ -1,0 +1,11 @@
+import type { SignatureScheme } from './scheme.ts';
+
+/** The members of a sender that signs nothing, or not with a secret. */
+export const unsigned = {
+  headers: [],
+  algorithm: 'none',
+  encoding: 'hex',
+  prefix: '',
+  signed: [],
+  key: 'text',
+} as const satisfies SignatureScheme;
