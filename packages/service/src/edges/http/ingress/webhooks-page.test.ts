@@ -33,7 +33,9 @@ test('the commands print the output of the page', () => {
     expect.soft(outputs[index]?.trim(), command).toBe(prints.trim());
 });
 
-const hmac = (key: string, text: string) => createHmac('sha256', key).update(text).digest('hex');
+const hmac = (key: string, text: string, encoding: 'hex' | 'base64' = 'hex') =>
+  createHmac('sha256', key).update(text).digest(encoding);
+const seconds = () => Math.floor(Date.now() / 1000);
 
 /** Deliveries as the providers send them; `id` is the id that the provider repeats with a delivery. */
 const providers: Record<
@@ -70,6 +72,76 @@ const providers: Record<
   pagerduty: {
     payload: { event: { event_type: 'incident.triggered' } },
     sign: (body, secret) => ({ 'x-pagerduty-signature': `v1=${hmac(secret, body)}` }),
+  },
+  bitbucket: {
+    payload: { actor: { nickname: 'ann' } },
+    sign: (body, secret, id) => ({
+      'x-hub-signature': `sha256=${hmac(secret, body)}`,
+      'x-event-key': 'pullrequest:approved',
+      'x-request-uuid': id,
+    }),
+  },
+  jira: {
+    payload: { webhookEvent: 'jira:issue_created' },
+    sign: (body, secret, id) => ({
+      'x-hub-signature': `sha256=${hmac(secret, body)}`,
+      'x-atlassian-webhook-identifier': id,
+    }),
+  },
+  linear: {
+    payload: { action: 'create', type: 'Issue', webhookTimestamp: Date.now() },
+    sign: (body, secret, id) => ({
+      'linear-signature': hmac(secret, body),
+      'linear-event': 'Issue',
+      'linear-delivery': id,
+    }),
+  },
+  shopify: {
+    payload: { total_price: '4000.00' },
+    sign: (body, secret, id) => ({
+      'x-shopify-hmac-sha256': hmac(secret, body, 'base64'),
+      'x-shopify-topic': 'orders/create',
+      'x-shopify-webhook-id': id,
+    }),
+  },
+  intercom: {
+    payload: { topic: 'conversation.user.created' },
+    sign: (body, secret) => ({
+      'x-hub-signature': `sha1=${createHmac('sha1', secret).update(body).digest('hex')}`,
+    }),
+  },
+  zendesk: {
+    payload: { ticket: { id: 8 } },
+    sign: (body, secret, id) => {
+      const time = new Date().toISOString();
+      return {
+        'x-zendesk-webhook-signature-timestamp': time,
+        'x-zendesk-webhook-signature': hmac(secret, time + body, 'base64'),
+        'x-zendesk-webhook-invocation-id': id,
+      };
+    },
+  },
+  grafana: {
+    payload: { status: 'firing' },
+    sign: (body, secret) => ({ 'x-grafana-alerting-signature': hmac(secret, body) }),
+  },
+  acme: {
+    payload: { event: { id: 'refund-2' } },
+    sign: (body, secret) => {
+      const at = seconds();
+      return {
+        'x-acme-time': String(at),
+        'x-acme-signature': `v1=${hmac(secret, `${at}:${body}`)}`,
+        'x-acme-event': 'refund.created',
+      };
+    },
+  },
+  zoom: {
+    payload: { event: 'meeting.ended' },
+    sign: (body, secret) => {
+      const at = seconds();
+      return { 'x-zm-request-timestamp': String(at), 'x-zm-signature': `v0=${hmac(secret, `v0:${at}:${body}`)}` };
+    },
   },
 };
 
