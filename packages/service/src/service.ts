@@ -5,24 +5,12 @@ import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { gatewayDomain } from './edges/gateway/domain.ts';
-import { registerHarnessArtifactRoutes } from './edges/http/agent/harness-artifacts.ts';
-import { registerHarnessMemoryRoutes } from './edges/http/agent/harness-memory.ts';
-import { registerHarnessSnapshotRoutes } from './edges/http/agent/harness-snapshots.ts';
-import { registerHarnessWorkspaceRoutes } from './edges/http/agent/harness-workspace.ts';
-import { registerAgentIdentityRoutes } from './edges/http/api/agent-identities.ts';
 import { registerAutomationRoutes } from './edges/http/api/automations.ts';
-import { registerBlobRoutes } from './edges/http/api/blobs.ts';
-import { registerBrowserSessionRoutes } from './edges/http/api/browser-sessions.ts';
-import { registerEnvironmentGuestRoutes } from './edges/http/api/environment-guests.ts';
-import { registerEnvironmentRoutes } from './edges/http/api/environments.ts';
-import { registerLiveRoutes } from './edges/http/api/live.ts';
 import { registerScheduleRoutes } from './edges/http/api/schedules.ts';
-import { registerServiceInfoRoutes } from './edges/http/api/service-info.ts';
 import { registerSimulationRoutes } from './edges/http/api/simulations.ts';
 import { registerWebhookRoutes } from './edges/http/api/webhooks.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
-import { registerIngress } from './edges/http/ingress/webhooks.ts';
-import { registerPages } from './edges/http/pages/pages.ts';
+import { httpDomain } from './edges/http/domain.ts';
 import { authenticateWorker } from './edges/http/server/authenticate-worker.ts';
 import type { ServiceDeps } from './edges/http/server/deps.ts';
 import { liveDomain } from './edges/live/domain.ts';
@@ -47,10 +35,13 @@ import { runsDomain } from './runs/runs/domain.ts';
 import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
 import { accessDomain } from './team/access/domain.ts';
 import { codeHostsDomain } from './team/code-hosts/domain.ts';
+import { environmentsDomain } from './team/environments/domain.ts';
 import { mcpDomain } from './team/mcp/domain.ts';
 import { modelsDomain } from './team/models/domain.ts';
 import { skillsDomain } from './team/skills/domain.ts';
+import { checkIdentityDefaults } from './team/skills/identity-defaults.ts';
 import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.ts';
+import { checkEnvironmentSecrets } from './team/stored-secrets/environment-secrets.ts';
 import { isTeamOutOfBudget } from './team/usage/budget/team-budget.ts';
 import { usageDomain } from './team/usage/domain.ts';
 import { automationsDomain } from './triggers/automations/domain.ts';
@@ -61,9 +52,6 @@ import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts';
-
-/** Returns whether the ingress listens apart from the API. */
-const hasOwnIngress = ({ RUNYARD_WEBHOOK_PORT }: Settings): boolean => RUNYARD_WEBHOOK_PORT !== undefined;
 
 /**
  * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are
@@ -82,38 +70,31 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
-    served({ name: 'service information' }, registerServiceInfoRoutes, registerPages),
-    served(accessDomain(deps), registerBrowserSessionRoutes, registerAgentIdentityRoutes),
+    accessDomain(deps, checkIdentityDefaults(deps.models)),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
     usageDomain(deps),
     codeHostsDomain(deps),
-    served({ name: 'environments' }, registerEnvironmentRoutes, registerEnvironmentGuestRoutes),
+    environmentsDomain(deps, checkEnvironmentSecrets),
     mcpDomain(deps),
     subscriptionsDomain(deps),
     executionsDomain(deps),
     conversationsDomain,
-    served(filesDomain(deps), registerBlobRoutes),
+    filesDomain(deps),
     skillsDomain(deps),
     runsDomain(deps),
     served(schedulesDomain(deps), registerScheduleRoutes),
     factoriesDomain(deps),
     factoryRunsDomain(deps),
-    served(webhooksDomain(deps), registerWebhookRoutes, ...(hasOwnIngress(deps.settings) ? [] : [registerIngress])),
+    served(webhooksDomain(deps), registerWebhookRoutes),
     served(automationsDomain(deps), registerAutomationRoutes, registerSimulationRoutes),
     definitionsDomain(deps),
-    served(
-      { name: 'agent files' },
-      registerHarnessArtifactRoutes,
-      registerHarnessWorkspaceRoutes,
-      registerHarnessSnapshotRoutes,
-      registerHarnessMemoryRoutes,
-    ),
     repositoriesDomain(deps),
     harnessSupportDomain(deps, definedSkillsWith),
-    served(liveDomain, registerLiveRoutes),
+    liveDomain,
     workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
     gatewayDomain(deps),
+    httpDomain(deps),
   ];
   return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains)];
 }

@@ -1,21 +1,24 @@
 import type { Domain } from '../../platform/domain.ts';
 import { childRunRoutes } from './child-run-routes.ts';
 import { conversationRoutes } from './conversation-routes.ts';
+import { createRoutes } from './create-routes.ts';
 import { deleteRunDetail } from './delete/delete-detail.ts';
 import { indexRunWords, readWaiting, runsPerTurn } from './list/search-index.ts';
 import { messageRoutes } from './message-routes.ts';
 import { readRoutes } from './read-routes.ts';
 import { runRoutes } from './run-routes.ts';
 
-type RunDeps = Parameters<typeof runRoutes>[0] &
+type RunDeps = Parameters<typeof createRoutes>[0] &
+  Parameters<typeof runRoutes>[0] &
   Parameters<typeof readRoutes>[0] &
   Parameters<typeof conversationRoutes>[0];
 
 export const runsDomain = (deps: RunDeps): Domain => ({
   name: 'runs',
   routes: () => [
-    ...runRoutes(deps),
+    ...createRoutes(deps),
     ...readRoutes(deps),
+    ...runRoutes(deps),
     ...conversationRoutes(deps),
     ...childRunRoutes(deps),
     ...messageRoutes(deps),

@@ -1,6 +1,5 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { RunAgentResponse } from '@runyard/contract/run-request';
 import type { Logger } from 'pino';
 import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
@@ -13,17 +12,10 @@ import { deleteBlobs, deleteRun } from './delete/delete.ts';
 import { type SendOutcome, sendFollowup } from './follow-ups/send.ts';
 import { isVisibleRun } from './read/visible.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
-import { refusedSubmission } from './submit/refused.ts';
-import { sourceOf } from './submit/source-of.ts';
-import { type SingleSubmission, submitRun } from './submit/submit.ts';
 
 interface RunRouteDeps extends SubmitDeps {
   readonly log: Logger;
-  baseUrl(): string;
 }
-
-/** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
-const deprecatedSince = '@1767225600';
 
 function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refusal {
   switch (outcome.kind) {
@@ -49,36 +41,12 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
   }
 }
 
-/** Create, rerun, follow-up, interrupt, cancel and delete of runs. */
+/** Follow-up, interrupt, cancel and delete of runs. */
 export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
   const { executionDeps, blobs, log } = deps;
   const { db } = executionDeps;
 
-  const submit = async (submission: SingleSubmission): Promise<RunAgentResponse | Refusal> => {
-    const outcome = await submitRun(deps, submission);
-    return outcome.kind === 'submitted' ? outcome.response : refusedSubmission(outcome);
-  };
-
   return [
-    serveRepeatable(routes.createRun, ({ principal, body, once, from }) =>
-      submit({ actor: principal, request: body, source: sourceOf(from), once }),
-    ),
-
-    serveRepeatable(routes.createRunDeprecated, ({ principal, body, once, from, setHeader }) => {
-      setHeader('deprecation', deprecatedSince);
-      setHeader('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
-      return submit({ actor: principal, request: body, source: sourceOf(from), once });
-    }),
-
-    serveRepeatable(routes.rerunRun, ({ principal, params, body, once, from }) =>
-      submit({
-        actor: principal,
-        request: { rerunOf: params.runId, instead: body ?? {} },
-        source: sourceOf(from),
-        once,
-      }),
-    ),
-
     serve(routes.cancelRun, async ({ params, principal }) => {
       if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
       const outcome = await cancelRun(executionDeps, params.runId, principal);

@@ -1,0 +1,31 @@
+import type { FastifyInstance } from 'fastify';
+import type { Domain } from '../../platform/domain.ts';
+import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
+import { registerHarnessMemoryRoutes } from './agent/harness-memory.ts';
+import { registerHarnessSnapshotRoutes } from './agent/harness-snapshots.ts';
+import { registerHarnessWorkspaceRoutes } from './agent/harness-workspace.ts';
+import { registerBlobRoutes } from './api/blobs.ts';
+import { registerBrowserSessionRoutes } from './api/browser-sessions.ts';
+import { registerLiveRoutes } from './api/live.ts';
+import { registerServiceInfoRoutes } from './api/service-info.ts';
+import { registerIngress } from './ingress/webhooks.ts';
+import { registerPages } from './pages/pages.ts';
+import type { ServiceDeps } from './server/deps.ts';
+
+/** The endpoints whose subject is the wire itself: pages, streams of events, bytes, and the ingress. */
+export const httpDomain = (deps: ServiceDeps): Domain => ({
+  name: 'http',
+  endpoints: async (app: FastifyInstance) => {
+    registerServiceInfoRoutes(app, deps);
+    await registerPages(app, deps);
+    registerBrowserSessionRoutes(app, deps);
+    registerBlobRoutes(app, deps);
+    registerHarnessArtifactRoutes(app, deps);
+    registerHarnessWorkspaceRoutes(app, deps);
+    registerHarnessSnapshotRoutes(app, deps);
+    registerHarnessMemoryRoutes(app, deps);
+    await registerLiveRoutes(app, deps);
+    // With a port of its own, the ingress is in another app.
+    if (deps.settings.RUNYARD_WEBHOOK_PORT === undefined) registerIngress(app, deps);
+  },
+});

@@ -1,0 +1,45 @@
+import { routes } from '@runyard/contract/routes';
+import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { Refusal } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { serveRepeatable } from '../../team/access/serve.ts';
+import type { SubmitDeps } from './submit/prepare.ts';
+import { refusedSubmission } from './submit/refused.ts';
+import { sourceOf } from './submit/source-of.ts';
+import { type SingleSubmission, submitRun } from './submit/submit.ts';
+
+interface CreateRouteDeps extends SubmitDeps {
+  baseUrl(): string;
+}
+
+/** When `POST /agent/run` was deprecated, in the form of RFC 9745: 2026-01-01. */
+const deprecatedSince = '@1767225600';
+
+/** Create and rerun of runs. */
+export function createRoutes(deps: CreateRouteDeps): readonly ServedRoute[] {
+  const submit = async (submission: SingleSubmission): Promise<RunAgentResponse | Refusal> => {
+    const outcome = await submitRun(deps, submission);
+    return outcome.kind === 'submitted' ? outcome.response : refusedSubmission(outcome);
+  };
+
+  return [
+    serveRepeatable(routes.createRun, ({ principal, body, once, from }) =>
+      submit({ actor: principal, request: body, source: sourceOf(from), once }),
+    ),
+
+    serveRepeatable(routes.createRunDeprecated, ({ principal, body, once, from, setHeader }) => {
+      setHeader('deprecation', deprecatedSince);
+      setHeader('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
+      return submit({ actor: principal, request: body, source: sourceOf(from), once });
+    }),
+
+    serveRepeatable(routes.rerunRun, ({ principal, params, body, once, from }) =>
+      submit({
+        actor: principal,
+        request: { rerunOf: params.runId, instead: body ?? {} },
+        source: sourceOf(from),
+        once,
+      }),
+    ),
+  ];
+}

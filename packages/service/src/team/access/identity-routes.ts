@@ -1,0 +1,67 @@
+import { maxIdentities } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import {
+  type CheckDefaults,
+  createIdentity,
+  deleteIdentity,
+  type IdentityRefusal,
+  listIdentities,
+  readIdentity,
+  updateIdentity,
+} from './identities/identities.ts';
+import { serve, serveOnce } from './serve.ts';
+import { isUid } from './teams/uid.ts';
+
+function refuseIdentity(refusal: IdentityRefusal): Refusal {
+  switch (refusal.kind) {
+    case 'invalid':
+      return invalid(refusal.faults);
+    case 'owner_needed':
+      return refuse('not_authorized', { detail: 'on_behalf_of_enabled: only owners of the team turn it on.' });
+    case 'too_many':
+      return refuse('conflict', { detail: `A team has at most ${maxIdentities} agent identities; delete one.` });
+    case 'not_found':
+      return notFound('agent identity');
+  }
+}
+
+interface IdentityRouteDeps {
+  readonly db: Database;
+  /** Returns the faults of an identity's references to other domains. */
+  readonly checkIdentity: CheckDefaults;
+}
+
+/** List, create, read, change and delete of agent identities. */
+export const identityRoutes = ({ db, checkIdentity: check }: IdentityRouteDeps): readonly ServedRoute[] => [
+  serve(routes.listAgentIdentities, async ({ principal }) => ({
+    agents: await listIdentities(db, principal.teamId, check),
+  })),
+
+  serveOnce(routes.createAgentIdentity, {
+    work: async (tx, { principal, body }) => {
+      const made = await createIdentity(tx, principal, body, check);
+      return made.kind === 'written' ? made.identity : refuseIdentity(made);
+    },
+  }),
+
+  serve(routes.getAgentIdentity, async ({ principal, params }) => {
+    const { identityUid: uid } = params;
+    const found = isUid(uid) && (await readIdentity(db, principal.teamId, uid, check));
+    return found || notFound('agent identity');
+  }),
+
+  serve(routes.updateAgentIdentity, async ({ principal, params, body }) => {
+    if (!isUid(params.identityUid)) return notFound('agent identity');
+    const outcome = await updateIdentity(db, principal, params.identityUid, body, check);
+    return outcome.kind === 'written' ? outcome.identity : refuseIdentity(outcome);
+  }),
+
+  serve(routes.deleteAgentIdentity, async ({ principal, params }) => {
+    const { identityUid: uid } = params;
+    const wasThere = isUid(uid) && (await deleteIdentity(db, principal, uid));
+    return wasThere ? { success: true as const } : notFound('agent identity');
+  }),
+];
