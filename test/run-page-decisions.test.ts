@@ -72,6 +72,7 @@ describe.skipIf(noBrowser)(`deciding on a run's page${noBrowser ? ` (skipped: ${
       'ls\u200d \u{e0041}\u00ad\u206a \u3164\u2800 \u001b[8m;\rx ⚠️ 👩🏽‍🔧\n\tok',
       'ls[U+200D] [U+E0041][U+00AD][U+206A] [U+3164][U+2800] [U+001B][8m;[U+000D]x ⚠️ 👩🏽‍🔧\n\tok',
     ],
+    ['the length of spaces', 'Say it', `echo safe${' '.repeat(30_000)}; rm -rf b`, 'echo safe[30000 spaces]; rm -rf b'],
   ])('shows before a decision %s', async (_, title, command, shown) => {
     const execution = await atWork();
     await report(execution, permission('q', title, { input: { command } }));
@@ -79,6 +80,26 @@ describe.skipIf(noBrowser)(`deciding on a run's page${noBrowser ? ` (skipped: ${
     await waits();
     expect(await page.locator('#ask-input').textContent()).toBe(shown);
     expect(await page.locator('#ask-input').isVisible()).toBe(true);
+  });
+
+  test('shows the lines of a command, and all of a long one above the buttons', async () => {
+    const execution = await atWork();
+    const command = `${'echo safe\n'.repeat(300)}rm -rf important`;
+    await report(
+      execution,
+      { type: 'action', step_id: 's', ...shell, action_id: 'a', input: { command: 'echo safe\nrm -rf important' } },
+      permission('q', 'Run the tests', { id: 'other', input: { command } }),
+    );
+    await open(execution.runId);
+    await waits();
+    const heightOf = (selector: string) => page.locator(selector).evaluate((found) => found.scrollHeight);
+    const shownOf = (selector: string) => page.locator(selector).evaluate((found) => found.clientHeight);
+    expect(await page.locator('#ask-input').textContent()).toBe(command);
+    expect(await heightOf('#ask-input')).toBeLessThanOrEqual((await shownOf('#ask-input')) + 1);
+    expect(await shownOf('#ask-input')).toBeGreaterThan(300 * 10);
+    expect(await page.locator('.act code').textContent()).toBe('echo safe\nrm -rf important');
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.act code')).whiteSpace")).toBe('pre-wrap');
+    expect(await page.locator('.said[data-role="question"] .plain').textContent()).toBe(`Run the tests\n\n${command}`);
   });
 
   test('names the tool that the agent wants to use', async () => {

@@ -186,7 +186,7 @@ export const DecidedEvent = z
     decision: RequestOutcome,
     by: Decider,
     follow_up_id: EventId.optional().describe('Follow-up that brought the answer'),
-    message: z.string().optional().describe("The person's words"),
+    message: z.string().optional().describe("The person's words, or why the policy denied it"),
   })
   .meta({ id: 'DecidedEvent', description: 'A request was decided' });
 

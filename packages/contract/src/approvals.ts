@@ -1,5 +1,6 @@
 /** Requests of an agent to a person, and the answers. */
 import { z } from 'zod';
+import { askedInputFault } from './asked-input.ts';
 import { approvalPolicies } from './choices.ts';
 import { ActionCategory } from './conversations.ts';
 import { maxResumeLength } from './limits.ts';
@@ -46,13 +47,17 @@ const asked = {
 const action = {
   name: z.string().max(200).describe('Name of the tool'),
   category: ActionCategory,
-  input: z.unknown().describe('Arguments of the tool call'),
+  input: z.unknown().describe('Arguments of the tool call; all of them, because a person decides about them'),
 };
 
 /** An action that waits for an answer, as the agent reports it. */
 const AskedAction = z
   .object({
     ...action,
+    input: action.input.superRefine((input, context) => {
+      const fault = askedInputFault(input);
+      if (fault !== undefined) context.addIssue(`cannot be shown whole: ${fault}`);
+    }),
     /** Id of the conversation's action that waits for the answer. */
     id: EventId.optional().describe("Id of the conversation's action that waits for the answer"),
     /** SHA-256 over name and whole input, by which another sandbox recognises an approved action. */
@@ -65,9 +70,7 @@ const AskedAction = z
   .meta({ id: 'AskedAction', description: 'An action that waits for an answer, as the agent reports it' });
 
 /** An action that waits for an answer, as a person sees it. */
-const BlockedAction = z
-  .object(action)
-  .meta({ id: 'BlockedAction', description: 'An action that waits for an answer; a long input is cut' });
+const BlockedAction = z.object(action).meta({ id: 'BlockedAction', description: 'An action that waits for an answer' });
 
 /** A request of an agent, as it reports it to the service. */
 export const AgentRequest = z
@@ -87,7 +90,7 @@ export type AgentRequest = z.infer<typeof AgentRequest>;
 export const BlockedOn = z
   .object({
     ...asked,
-    action: BlockedAction.optional().meta({ description: 'Action that the agent wants to take; a long input is cut' }),
+    action: BlockedAction.optional().meta({ description: 'Action that the agent wants to take' }),
     asked_at: Timestamp.describe('When the agent asked, RFC 3339 in UTC'),
   })
   .meta({

@@ -157,6 +157,11 @@ export const maxEventIdLength = 1000;
 /** Bytes of the output that the end of a setup step may carry. */
 export const maxSetupOutputBytes = 8 * 1024;
 
+/** Bytes of JSON of an action that a person is asked about. */
+export const maxAskedInputBytes = 64 * 1024;
+/** Objects and lists in each other in such an action. */
+export const maxAskedInputDepth = 20;
+
 /** Characters of `resume` in a request to a person. */
 export const maxResumeLength = 64 * 1024;
 

@@ -1,11 +1,11 @@
 import type { AgentRequest, Decision } from '@runyard/contract/approvals';
+import { askedInputFault } from '@runyard/contract/asked-input';
 import { maxResumeLength } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/shorten';
 import { actionId } from '../acp/action-id.ts';
-import { boundedData } from '../acp/tool-output.ts';
 import { fingerprint } from './fingerprint.ts';
 
-/** An action to decide about. It has the whole input; a person sees a shortened one. */
+/** An action to decide about, with its whole input. */
 export interface ApprovalRequest extends Pick<AgentRequest, 'kind' | 'title' | 'options' | 'resume'> {
   readonly action?: { readonly id: string } & Pick<NonNullable<AgentRequest['action']>, 'name' | 'category' | 'input'>;
   /**
@@ -25,13 +25,26 @@ export interface Verdict {
 }
 
 const maxTitleLength = 2_000;
-const maxInputLength = 16 * 1024;
 const maxOptions = 20;
 const maxOptionLength = 500;
 const maxNameLength = 200;
 
 /** Returns the title of a request as the service gets it. */
 export const requestTitle = (title: string): string => shorten(title, maxTitleLength);
+
+/**
+ * Returns why a person cannot be asked for this permission: nobody may approve what is not shown whole. Undefined: a person can be asked.
+ */
+export function unshowable({ kind, title, action }: ApprovalRequest): string | undefined {
+  if (kind !== 'permission') return undefined;
+  const fault = askedInputFault(action?.input);
+  if (fault !== undefined)
+    return `the input of ${shorten(action?.name ?? 'the action', maxNameLength)} cannot be shown whole to a person: ${fault}. Split the action into smaller ones, or put a long text into a file first`;
+  const isEmpty = action === undefined || (JSON.stringify(action.input) ?? '{}').length <= 2;
+  return isEmpty && title.length > maxTitleLength
+    ? `the request has ${title.length} characters, and a person is shown at most ${maxTitleLength}`
+    : undefined;
+}
 
 /** Returns a request as the service and a person get it. */
 export function requestForPerson(id: string, { kind, title, options, action, resume }: ApprovalRequest): AgentRequest {
@@ -46,7 +59,7 @@ export function requestForPerson(id: string, { kind, title, options, action, res
             id: actionId(action.id),
             name: shorten(action.name, maxNameLength),
             category: action.category,
-            input: boundedData(action.input, maxInputLength),
+            input: action.input,
             fingerprint: fingerprint(action),
           },
         }

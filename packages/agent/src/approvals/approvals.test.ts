@@ -1,5 +1,6 @@
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { expect, test } from 'vitest';
+import { refusalText } from '../harness/oz/ask-first.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { createApprovals } from './approvals.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -148,18 +149,46 @@ test('answers questions with a denial under auto-deny and asks a person under au
   expect(await asking).toEqual({ decision: 'answer', by: 'person', message: 'the red one' });
 });
 
-test('cuts a long input for the person and gives it a fingerprint of its own', async () => {
-  const long = 'x'.repeat(100_000);
-  const { approvals, events, asked, signal } = open();
-  approvals.begin('ask', undefined);
-  approvals.ask(permission(long), signal).catch(() => {});
-  await asked();
-  expect(JSON.stringify(events[0]).length).toBeLessThan(30_000);
-  expect(fingerprint(action(`${long}a`))).not.toBe(fingerprint(action(`${long}b`)));
-});
-
 test('makes a fingerprint that does not depend on the order of members', () => {
   const of = (input: object) => fingerprint({ name: 'shell', input });
   expect(of({ a: 1, b: { c: [1, 2], d: null } })).toBe(of({ b: { d: null, c: [1, 2] }, a: 1 }));
   expect(of({ a: [1, 2] })).not.toBe(of({ a: [2, 1] }));
+});
+
+test('asks about the whole of a long action, which has a fingerprint of its own', async () => {
+  const { approvals, events, asked, signal } = open();
+  approvals.begin('ask', undefined);
+  const command = `${'echo a\n'.repeat(4_000)}rm -rf b`;
+  const asking = approvals.ask(permission(command), signal);
+  approvals.answer(followUp(await asked(), { decision: 'approve' }));
+  expect(await asking).toEqual({ decision: 'approve', by: 'person' });
+  expect(events[0]).toMatchObject({ type: 'blocked', request: { action: { input: { command } } } });
+  expect(fingerprint(action(`${command}a`))).not.toBe(fingerprint(action(`${command}b`)));
+});
+
+const deep = (depth: number): unknown => (depth === 0 ? {} : { in: deep(depth - 1) });
+
+test.each([
+  [
+    'is too long',
+    permission('a'.repeat(70_000)),
+    'the input of shell cannot be shown whole to a person: it has 70,014 bytes',
+  ],
+  [
+    'is nested too deeply',
+    { ...permission(), action: { ...action(''), input: deep(30) } },
+    'it has more than 20 objects in each other',
+  ],
+  [
+    'has no input and a long title',
+    { kind: 'permission' as const, title: 'a'.repeat(3_000), action: { ...action(''), input: {} } },
+    'the request has 3000 characters',
+  ],
+])('denies an action that %s instead of asking, and says why', async (_, request, reason) => {
+  const { approvals, events, signal } = open();
+  approvals.begin('ask', undefined);
+  const verdict = await approvals.ask(request, signal);
+  expect(verdict).toEqual({ decision: 'deny', by: 'policy', message: expect.stringContaining(reason) });
+  expect(events).toEqual([expect.objectContaining({ type: 'decided', decision: 'deny', message: verdict.message })]);
+  expect(refusalText(verdict)).toBe(`refused: ${verdict.message}`);
 });

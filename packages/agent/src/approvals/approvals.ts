@@ -3,7 +3,7 @@ import type { AgentRequest, ApprovalPolicy } from '@runyard/contract/approvals';
 import { actionId } from '../acp/action-id.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';
-import { type ApprovalRequest, requestForPerson, requestTitle, type Verdict } from './approval-request.ts';
+import { type ApprovalRequest, requestForPerson, requestTitle, unshowable, type Verdict } from './approval-request.ts';
 import { decisionText } from './decision-text.ts';
 
 export interface ApprovalsOptions {
@@ -99,6 +99,12 @@ export function createApprovals(options: ApprovalsOptions): Approvals {
     if (byPolicy !== undefined) {
       emitDecided(id, request, byPolicy);
       return byPolicy;
+    }
+    const reason = unshowable(request);
+    if (reason !== undefined) {
+      const refused: Verdict = { decision: 'deny', by: 'policy', message: reason };
+      emitDecided(id, request, refused);
+      return refused;
     }
     const forPerson = requestForPerson(id, request);
     const approvedBy = takeGranted(forPerson.action?.fingerprint);

@@ -9,7 +9,10 @@ export interface ActionState {
   readonly id: string;
   identity: ToolIdentity;
   call: { name?: string | undefined; kind?: string | undefined; title?: string | undefined };
+  /** Arguments of the call, with long texts cut. */
   input: unknown;
+  /** The arguments as the harness sent them, for a request to a person. */
+  wholeInput: unknown;
   announced: boolean;
   /** True: the harness asked whether it may do it. */
   asked: boolean;
@@ -43,6 +46,7 @@ export function newAction(id: string, now: number, append: (action: ActionState,
     identity: { name: 'tool', category: 'integration' },
     call: {},
     input: {},
+    wholeInput: {},
     announced: false,
     asked: false,
     announcedInput: undefined,
@@ -69,15 +73,18 @@ export function describeAction(action: ActionState, update: JsonObject, mcpServe
   };
   action.identity = identifyTool(action.call, mcpServers);
   const raw = update.rawInput;
-  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') action.input = boundedData(raw);
-  else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
+  if (raw !== undefined && raw !== null && JSON.stringify(raw) !== '{}') {
+    action.input = boundedData(raw);
+    action.wholeInput = raw;
+  } else if (!action.announced && action.call.title !== undefined && JSON.stringify(action.input) === '{}') {
     action.input = { title: firstPart(action.call.title, maxTitleLength) };
+    action.wholeInput = { title: action.call.title };
   }
 }
 
 /** Returns the title of an action for a person: its command if it has one, because that says more than the title of the harness. */
-export function actionTitle({ input, call, identity }: ActionState): string {
-  const command = asObject(input)?.command;
+export function actionTitle({ wholeInput, call, identity }: ActionState): string {
+  const command = asObject(wholeInput)?.command;
   const line = Array.isArray(command) ? command.map(String).join(' ') : asString(command);
   return line ?? call.title ?? identity.name;
 }

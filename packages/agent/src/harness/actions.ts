@@ -167,7 +167,7 @@ export function trackActions(options: ActionsOptions) {
     inQuestion(toolCallId: string | undefined): ActionInQuestion | undefined {
       const action = toolCallId === undefined ? undefined : open.get(actionId(toolCallId));
       if (action === undefined) return undefined;
-      return { id: action.id, ...action.identity, input: action.input, title: actionTitle(action) };
+      return { id: action.id, ...action.identity, input: action.wholeInput, title: actionTitle(action) };
     },
     /** Marks that an action waits for a person. */
     hold,

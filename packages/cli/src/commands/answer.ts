@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
-import { harmlessLine } from '../live/harmless.ts';
+import { decisionLines } from '../live/question.ts';
 import { createAsker, ownTerminal } from './asker.ts';
 import { watchInterruptions } from './interruption.ts';
 import { showPast, watch } from './watch.ts';
@@ -46,7 +46,7 @@ export async function decide(
       params: { runId },
       body: { decision, request_id, ...(message === undefined ? {} : { message }) },
     });
-    return `${decision === 'approve' ? 'approved' : 'denied'}: ${harmlessLine(asked.title, 200)}`;
+    return decisionLines(decision, asked.title).join('\n');
   });
 }
 

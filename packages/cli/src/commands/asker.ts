@@ -7,7 +7,7 @@ import type { LiveEvent } from '@runyard/contract/live-events';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { Context } from '../context.ts';
 import { harmlessLine } from '../live/harmless.ts';
-import { answerOf, promptOf, wholeRequest } from '../live/question.ts';
+import { answerOf, promptOf } from '../live/question.ts';
 
 /** Shows the requests of a run to the person at this terminal, and sends the answers. */
 export interface Asker {
@@ -87,7 +87,6 @@ export function createAsker(
   async function ask(request: BlockedOn): Promise<void> {
     await dropTypedAhead(input);
     if (interrupted.aborted || left.signal.aborted) return;
-    for (const line of wholeRequest(request)) context.out(`  ${line}\n`);
     const lines = readline.createInterface({
       input,
       output,

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Column } from '../live/columns.ts';
-import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { harmlessJson, harmlessLines } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { questionLine } from '../live/question.ts';
 import { formatAgo } from '../live/times.ts';
@@ -36,7 +36,7 @@ export async function listRuns(
   printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);
   if (options.json) return;
   for (const item of page.runs.filter(({ blocked_on }) => blocked_on)) {
-    const asked = item.blocked_on && harmlessLine(questionLine(item, item.blocked_on), 150);
+    const asked = item.blocked_on && harmlessLines(questionLine(item, item.blocked_on), 150);
     context.report(`${item.run_id}: ${asked}`);
   }
   if (page.runs.some((item) => item.blocked_on))

@@ -116,6 +116,16 @@ export function harmlessLine(text: string, max = 200): string {
   return shorten(line, max);
 }
 
+/** Makes a command or a question harmless, on one line of at most `max` characters. A mark shows where each of its lines ends. */
+export function harmlessLines(text: string, max = 200): string {
+  return harmlessLine(
+    harmless(text)
+      .trim()
+      .replace(/\s*\n\s*/g, ' ⏎ '),
+    max,
+  );
+}
+
 /** Returns JSON that is harmless on a terminal: JSON itself escapes only U+0000 to U+001F. On one line without `indent`. */
 export function harmlessJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(escapedInJson, escapeOf);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answerOf, questionLines } from './question.ts';
+import { answerOf, decisionLines, questionLines } from './question.ts';
 
 test.each([
   ['y', { decision: 'approve' }],
@@ -56,14 +56,28 @@ describe('the lines of a permission request', () => {
     expect(lines('rm x', { command: 'rm x', cwd: '/etc' }, true)).toEqual([head, '  {"cwd":"/etc"}']);
   });
 
-  test('say where the rest is if the action is too long for a terminal', () => {
-    const all = '  (bin/runyard runs get RUN shows all)';
-    const [, , json = '', ...after] = lines('rm x', { command: 'rm x', note: 'n'.repeat(3_000), cwd: '/etc' });
-    expect([json.endsWith('…'), after]).toEqual([true, [all]]);
-    expect(lines('Run it', { command: 'rm x\n'.repeat(40) }).at(-1)).toBe(all);
+  test('show all of a long action, and its command once', () => {
+    const command = 'rm x\n'.repeat(40);
+    const shown = lines(`${command.slice(0, 100)}…`, { command, note: 'n'.repeat(3_000), cwd: '/etc' });
+    expect(shown.filter((line) => line === '  rm x')).toHaveLength(40);
+    expect(shown.slice(41)).toEqual(['  {', `    "note": "${'n'.repeat(3_000)}",`, '    "cwd": "/etc"', '  }']);
+  });
+
+  test('show where spaces and escape sequences are', () => {
+    const command = `echo safe${' '.repeat(30_000)}\u001b[8m; rm x`;
+    expect(lines('Say it', { command })).toEqual([head, '  Say it', '  echo safe[30000 spaces][U+001B][8m; rm x']);
   });
 
   test('have no characters that reorder the text', () => {
     expect(lines('Run ls', { command: 'ls \u202egnp.x', note: '\u2066' }).join()).not.toMatch(/[\u202e\u2066]/);
   });
+});
+
+test('the lines of a decision are those of its request', () => {
+  expect(decisionLines('approve', 'echo safe\nrm -rf important\n')).toEqual([
+    'approved:',
+    '  echo safe',
+    '  rm -rf important',
+  ]);
+  expect(decisionLines('deny', 'rm \u001b[1m x')).toEqual(['denied: rm [U+001B][1m x']);
 });

@@ -2,17 +2,12 @@
 import type { BlockedOn, Decision } from '@runyard/contract/approvals';
 import type { RunItem } from '@runyard/contract/runs';
 import type { Colours } from './colours.ts';
-import { harmless, harmlessJson, harmlessLine } from './harmless.ts';
-import { linesAround } from './long-text.ts';
-
-const longest = 30;
-/** Characters of the members of an action besides its command. */
-const longestInput = 2_000;
-const showsAll = '(bin/runyard runs get RUN shows all)';
+import { harmlessJson, harmlessLine } from './harmless.ts';
+import { visible } from './visible.ts';
 
 /**
- * Returns the request in full, or says how much of it is cut, so that a person knows what they approve. `isCommandShown`: the lines above
- * the request show its command, which is not repeated.
+ * Returns the request in full, so that a person knows what they approve. `isCommandShown`: the lines above the request show all of its
+ * command, which is not repeated.
  */
 export function questionLines(
   asked: Pick<BlockedOn, 'kind' | 'title' | 'options' | 'action'>,
@@ -22,7 +17,10 @@ export function questionLines(
     asked.kind === 'question'
       ? 'asks'
       : `asks for permission to use ${harmlessLine(asked.action?.name ?? 'something', 60)}`;
-  const below = [...(isCommandShown ? [] : excerptOf(asked.title)), ...unshownInput(asked, isCommandShown)];
+  const below = [
+    ...(isCommandShown || isCut(asked) ? [] : linesOf(asked.title)),
+    ...unshownInput(asked, isCommandShown),
+  ];
   return [
     below.length > 0 ? `${what}:` : what,
     ...below.map((line) => `  ${line}`),
@@ -30,34 +28,52 @@ export function questionLines(
   ];
 }
 
+type Asked = Pick<BlockedOn, 'title' | 'action'>;
+
+/** Returns whether the title is only the beginning of the command. */
+function isCut({ title, action }: Asked): boolean {
+  const command = commandOf(action?.input);
+  return command !== undefined && title.endsWith('…') && command.trimStart().startsWith(title.slice(0, -1).trimStart());
+}
+
+const commandOf = (input: unknown): string | undefined =>
+  typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
+    ? input.command
+    : undefined;
+
 /**
  * Returns the parts of the action that nothing shows yet: a command that is not above and is not the title, and all other members.
  */
-function unshownInput({ title, action }: Pick<BlockedOn, 'title' | 'action'>, isCommandShown: boolean): string[] {
+function unshownInput({ title, action }: Asked, isCommandShown: boolean): string[] {
   const input = action?.input;
   if (input === undefined || input === null) return [];
   if (typeof input !== 'object' || Array.isArray(input)) return jsonOf(input);
-  const { command, ...others } = input as Readonly<Record<string, unknown>>;
-  const isCommand = typeof command === 'string';
-  const isShown = isCommandShown || !isCommand || isTitleOf(command, title);
-  const rest = isCommand ? others : input;
-  return [...(isShown ? [] : excerptOf(command)), ...(Object.keys(rest).length > 0 ? jsonOf(rest) : [])];
+  const command = commandOf(input);
+  const isShown = isCommandShown || command === undefined || isTitleOf(command, title);
+  const { command: _, ...others } = input as Readonly<Record<string, unknown>>;
+  const rest = command === undefined ? input : others;
+  return [...(isShown ? [] : linesOf(command)), ...(Object.keys(rest).length > 0 ? jsonOf(rest) : [])];
 }
 
 /** Returns whether the title is the command and nothing else, perhaps behind "Run" and in quotation marks. */
 const isTitleOf = (command: string, title: string): boolean =>
   [title, title.replace(/^run /i, '')].some((text) => text.trim().replace(/^([`'"])(.*)\1$/s, '$2') === command.trim());
 
-/** Returns the first and the last lines of a text, and how to see all of it if some are left out. */
-function excerptOf(text: string): string[] {
-  const lines = harmless(text).trimEnd();
-  return [...linesAround(lines, longest), ...(lines.split('\n').length > longest ? [showsAll] : [])];
+const linesOf = (text: string): string[] => visible(text).trimEnd().split('\n');
+
+/** Characters of JSON that are shown on one line. */
+const longestLine = 200;
+
+function jsonOf(value: unknown): string[] {
+  const line = harmlessJson(value);
+  return linesOf(line.length > longestLine ? harmlessJson(value, 2) : line);
 }
 
-/** Returns the JSON on one line, and how to see all of it if it is cut. */
-function jsonOf(value: unknown): string[] {
-  const json = harmlessJson(value);
-  return [harmlessLine(json, longestInput), ...(json.length > longestInput ? [showsAll] : [])];
+/** Returns what was decided, with the lines of the request as they are. */
+export function decisionLines(decision: Decision, title: string): string[] {
+  const word = decision === 'approve' ? 'approved' : 'denied';
+  const lines = linesOf(title.trim());
+  return lines.length === 1 ? [`${word}: ${lines[0]}`] : [`${word}:`, ...lines.map((line) => `  ${line}`)];
 }
 
 /** Returns the request on one line, not yet made harmless. The status message of a run that is not BLOCKED is about its failed setup. */
@@ -72,17 +88,6 @@ export function answerLines(runId: string, kind: BlockedOn['kind'], colours: Col
     `${colours.cyan(`bin/runyard ${words}`)}${about ? colours.dim(`  ${about}`) : ''}`;
   if (kind === 'question') return [command(`send ${runId} 'ANSWER' --follow`, '')];
   return [command(`approve ${runId} --follow`, ''), command(`deny ${runId} ['WHY'] --follow`, '')];
-}
-
-/** Returns the lines of a request of which `questionLines`, or the command above the request, showed only a part. */
-export function wholeRequest({ title, action }: Pick<BlockedOn, 'title' | 'action'>): string[] {
-  const input = action?.input;
-  const command =
-    typeof input === 'object' && input !== null && 'command' in input && typeof input.command === 'string'
-      ? input.command
-      : title;
-  const lines = harmless(command).trimEnd().split('\n');
-  return lines.length > longest ? ['the whole request:', ...lines.map((line) => `  ${line}`)] : [];
 }
 
 /** Returns the prompt at which a person answers. */

@@ -4,7 +4,7 @@ import { formatBytes } from '@runyard/contract/byte-size';
 import type { RunItem } from '@runyard/contract/runs';
 import { formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
-import { harmless, harmlessLine } from './harmless.ts';
+import { harmless, harmlessLine, harmlessLines } from './harmless.ts';
 import { answerLines, questionLine } from './question.ts';
 
 export interface SummaryArtifact {
@@ -20,7 +20,7 @@ export function renderSummary(run: RunItem, artifacts: readonly SummaryArtifact[
     for (const text of harmless(`${code}${run.status_message.message}`).trimEnd().split('\n')) lines.push(`  ${text}`);
   }
   if (run.blocked_on) {
-    lines.push(`  ${harmlessLine(questionLine(run, run.blocked_on), 300)}`);
+    lines.push(`  ${harmlessLines(questionLine(run, run.blocked_on), 300)}`);
     for (const text of answerLines(run.run_id, run.blocked_on.kind, colours)) lines.push(`  ${text}`);
   }
   for (const artifact of artifacts) {

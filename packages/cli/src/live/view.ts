@@ -6,11 +6,12 @@ import type { RunState } from '@runyard/contract/states';
 import type { TimelineEvent } from '@runyard/contract/timeline';
 import { formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
-import { type Cleaner, createCleaner, harmless, harmlessLine } from './harmless.ts';
+import { type Cleaner, createCleaner, harmless, harmlessLine, harmlessLines } from './harmless.ts';
 import { linesAround } from './long-text.ts';
 import { deniedText, refusedHosts } from './network.ts';
 import { pushText } from './push.ts';
 import { questionLines } from './question.ts';
+import { visible } from './visible.ts';
 
 /** Renders one run. Takes its events in order; each call returns the text to write next. */
 export interface LiveView {
@@ -20,6 +21,8 @@ export interface LiveView {
 }
 
 interface Action {
+  /** True: the lines of the start are its whole command. */
+  readonly isShownWhole: boolean;
   readonly cleaner: Cleaner;
   readonly key: string;
   /** The output that was shown, as it came. */
@@ -86,14 +89,20 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   function actionStart(event: Extract<AgentEvent, { type: 'action' }>): string {
-    actions.set(event.action_id, { cleaner: createCleaner(), key: `action ${event.action_id}`, shown: '' });
     const command = commandOf(event.input);
+    const shown = linesAround(harmless(command ?? ''), longestCommand);
+    const isShownWhole = command !== undefined && shown.join('\n') === visible(command).trimEnd();
+    actions.set(event.action_id, {
+      cleaner: createCleaner(),
+      key: `action ${event.action_id}`,
+      shown: '',
+      isShownWhole,
+    });
     if (event.category !== 'command' || command === undefined) {
       return line(
         `${colours.cyan('●')} ${colours.bold(harmlessLine(event.name, 60))} ${colours.dim(inputHint(event.input))}`.trimEnd(),
       );
     }
-    const shown = linesAround(harmless(command), longestCommand);
     return shown.map((text, index) => line(`${colours.cyan(index === 0 ? '$' : ' ')} ${colours.bold(text)}`)).join('');
   }
 
@@ -165,7 +174,7 @@ export function createLiveView(colours: Colours): LiveView {
         return dimLine(`${harmlessLine(event.name, 60)} ${inputHint(event.data)}`.trimEnd());
       case 'blocked': {
         const { action } = event.request;
-        const isCommandShown = action?.category === 'command' && actions.has(action.id ?? '');
+        const isCommandShown = action?.category === 'command' && actions.get(action.id ?? '')?.isShownWhole === true;
         return questionLines(event.request, { isCommandShown })
           .map((text, index) => line(index === 0 ? `${colours.yellow('?')} ${colours.bold(text)}` : `  ${text}`))
           .join('');
@@ -178,7 +187,10 @@ export function createLiveView(colours: Colours): LiveView {
   }
 
   function decided({ decision, by, message, title }: Extract<AgentEvent, { type: 'decided' }>): string {
-    if (by === 'policy') return decision === 'approve' ? '' : dimLine(`refused by policy: ${harmlessLine(title, 100)}`);
+    if (by === 'policy') {
+      const why = message === undefined ? '' : ` (${harmlessLine(message, 400)})`;
+      return decision === 'approve' ? '' : dimLine(`refused by policy: ${harmlessLines(title, 100)}${why}`);
+    }
     const mark = decision === 'deny' ? colours.red('✗') : colours.green('✓');
     const what = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision];
     return line(`${margin}${mark} ${what}${message === undefined ? '' : `: ${harmlessLine(message, 200)}`}`);

@@ -30,6 +30,7 @@ export async function askFirst(
 
 /** Returns why an action did not run, for the model or a person. */
 export function refusalText({ by, message }: Verdict): string {
+  if (by === 'policy' && message !== undefined) return `refused: ${message}`;
   if (by === 'policy')
     return 'refused: the approval policy of this run is auto-deny, so nothing is run and no file is changed; reading and searching are allowed';
   return `denied by the user${message === undefined ? '' : `, who says: ${message}`}`;

@@ -72,6 +72,32 @@ test('makes the run BLOCKED: the run shows the question, holds no slot and has n
   expect(conversation.text).not.toContain('only the harness');
 });
 
+test('shows a request of several lines as it is, all of a long one, and does not ask about one that cannot be shown', async () => {
+  const asked = async (title: string, command: string) => {
+    const { runId, runToken } = await service.startExecution({ config: { approval_policy: 'ask' } });
+    const action = { ...request.action, input: { command } };
+    const answer = await send(runToken, [
+      ...begin,
+      { type: 'blocked', step_id: 's1', request: { ...request, title, action } },
+    ]);
+    return { answer, item: await read(runId) };
+  };
+  const lines = 'echo safe\nrm -rf important';
+  const { item } = await asked(lines, lines);
+  expect(item.status_message?.message).toBe(`The agent asks for permission to use shell:\n${lines}`);
+  expect(item.blocked_on?.title).toBe(lines);
+  const long = `${'echo a\n'.repeat(7_000)}rm b`;
+  const whole = await asked(`${long.slice(0, 1_999)}…`, long);
+  expect(whole.item.blocked_on?.action?.input).toEqual({ command: long });
+  expect(whole.item.status_message?.message).toMatch(/…\n\(These are the first 399 of 2000 characters\.\)$/);
+  const { answer, item: refused } = await asked('Too long', 'a'.repeat(70_000));
+  expect([answer.status, answer.text]).toEqual([
+    400,
+    expect.stringContaining('cannot be shown whole: it has 70,014 bytes'),
+  ]);
+  expect(refused.state).not.toBe('BLOCKED');
+});
+
 test('keeps a sandbox with an open question even if its idle time is 0', async () => {
   const { runId, runToken } = await blockedRun({ idle_timeout_minutes: 0 });
   expect((await read(runId)).state).toBe('BLOCKED');

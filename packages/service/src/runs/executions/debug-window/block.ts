@@ -2,7 +2,6 @@
 import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
 import { shorten } from '@runyard/contract/shorten';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { summarised } from '../../conversations/output.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { appendQuestionOfFailedRun } from '../timeline/append.ts';
 import { block } from '../transitions/transitions.ts';
@@ -13,12 +12,16 @@ export type OpenRequest = AgentRequest & { readonly asked_at: string };
 
 const maxSentence = 400;
 
-/** Describes the request for a person, in one sentence. */
-function sentenceOf({ kind, title, action }: AgentRequest): string {
-  const line = title.replace(/\s+/g, ' ').trim();
-  const shown = shorten(line, maxSentence);
-  if (kind === 'question') return `The agent asks: ${shown}`;
-  return `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}: ${shown}`;
+/** Describes the request for a person: a sentence, and below it a request of several lines as it is. */
+export function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
+  const text = title.trim();
+  const shown = shorten(text, maxSentence);
+  const head =
+    kind === 'question'
+      ? 'The agent asks:'
+      : `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}:`;
+  const rest = shown === text ? '' : `\n(These are the first ${shown.length - 1} of ${text.length} characters.)`;
+  return `${head}${text.includes('\n') ? '\n' : ' '}${shown}${rest}`;
 }
 
 /** Returns the request as the API shows it, without the parts that only the agent needs. */
@@ -29,7 +32,7 @@ export function blockedOn(request: OpenRequest): BlockedOn {
     kind,
     title,
     ...(options ? { options } : {}),
-    ...(action ? { action: { name: action.name, category: action.category, input: summarised(action.input) } } : {}),
+    ...(action ? { action: { name: action.name, category: action.category, input: action.input } } : {}),
     asked_at,
   };
 }
@@ -50,7 +53,7 @@ export async function blockRun(
   },
 ): Promise<boolean> {
   const { runId, executionId, request } = input;
-  const message = sentenceOf(request);
+  const message = noticeOf(request);
   const payload = { message, request: blockedOn(request) };
   const isBlocked = await block(tx, {
     runId,

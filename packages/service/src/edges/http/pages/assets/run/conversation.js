@@ -40,6 +40,18 @@ function say(role, text, id) {
   showMarkdown(body, text, keepEnd);
 }
 
+/** Shows a text that is no Markdown: its lines stay. */
+function sayPlainly(role, text) {
+  const article = element(
+    'article',
+    { className: 'said' },
+    element('span', { className: 'who', textContent: role }),
+    element('p', { className: 'plain', textContent: visible(text) }),
+  );
+  article.dataset.role = role;
+  append(article);
+}
+
 const inputText = (input) => {
   if (typeof input === 'string') return input;
   const command = input?.command ?? input?.path ?? input?.query;
@@ -97,10 +109,9 @@ function endAction(id, { state, output, exit_code: exitCode, duration_ms: ms }) 
 function askAbout(request) {
   const action = actions.get(request.action?.id ?? request.action_id);
   if (action && request.kind !== 'question') return setActionState(action, 'waiting', 'waits for your decision');
-  say(
-    'question',
-    request.action && !action ? `${request.title}\n\n    ${inputText(request.action.input)}` : request.title,
-  );
+  // What a person decides about has its lines; an agent writes its questions in Markdown.
+  if (request.kind === 'question') return say('question', request.title);
+  sayPlainly('question', request.action ? `${request.title}\n\n${inputText(request.action.input)}` : request.title);
 }
 
 /** Shows a decision. An approval by the policy is not shown, because no person was asked. */
@@ -110,7 +121,8 @@ function showDecision({ decision, by: whose, message, title, action_id: actionId
   if (action?.details.dataset.state === 'waiting')
     setActionState(action, decision === 'deny' ? 'denied' : 'running', decision === 'deny' ? 'denied' : 'running');
   const words = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision] ?? decision;
-  say('decision', `${words} by a ${whose}${message ? `: ${message}` : ''}${whose === 'policy' ? `: ${title}` : ''}`);
+  const what = whose === 'policy' ? `:${title.includes('\n') ? '\n' : ' '}${title}` : '';
+  sayPlainly('decision', `${words} by a ${whose}${message ? `: ${message}` : ''}${what}`);
 }
 
 /** Names the model in the messages that follow. */

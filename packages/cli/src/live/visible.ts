@@ -1,0 +1,21 @@
+/** Shows texts that a person decides about so that no character is hidden. `run/visible.js` does the same on the page of a run. */
+
+/**
+ * Characters that reorder the text around them, that draw nothing, or that act on a terminal. Tabs and newlines stay, variation selectors in
+ * emoji, and joiners behind a character that is not ASCII: scripts and emoji need them.
+ */
+const deceptive =
+  /(?![\t\n])\p{Cc}|(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}\u2800]|(?<!\p{Emoji})\ufe0f|(?<!\P{ASCII})[\u200c\u200d]/gu;
+/** White space that could move the rest of a text out of sight. */
+const longSpace = /[\p{Zs}\t]{41,}/gu;
+const emptyLines = /\n(?:[\p{Zs}\t]*\n){4,}/gu;
+
+const nameOf = (char: string): string =>
+  `[U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`;
+
+/** Returns the text with the name of each deceptive character in its place, such as `[U+202E]`, and the length of long white space. */
+export const visible = (text: string): string =>
+  text
+    .replace(deceptive, nameOf)
+    .replace(emptyLines, (space) => `\n[${space.split('\n').length - 2} empty lines]\n`)
+    .replace(longSpace, (space) => `[${space.length} spaces]`);
