@@ -47,7 +47,7 @@ try {
       db.query<{ late: number; runs: number }>(
         `SELECT extract(epoch FROM f.fired_at - f.due_at)::float8 * 1000 AS late,
            (SELECT count(*) FROM runs r WHERE r.schedule_id = f.schedule_id) AS runs
-         FROM schedule_fires f WHERE f.schedule_id = ANY ($1) AND f.outcome = 'started'`,
+         FROM starts f WHERE f.schedule_id = ANY ($1) AND f.outcome = 'started'`,
         [ids],
       );
     const isDone = async () => {

@@ -28,10 +28,7 @@ async function fireOne(): Promise<number> {
   const { insert } = testSchedules({ deps: database } as unknown as TestService);
   const [id] = await insert({ teamId, count: 1, dueSeconds: -0.5 });
   const fired = () =>
-    database.db.query<{ early: boolean }>(
-      'SELECT fired_at < due_at AS early FROM schedule_fires WHERE schedule_id = $1',
-      [id],
-    );
+    database.db.query<{ early: boolean }>('SELECT fired_at < due_at AS early FROM starts WHERE schedule_id = $1', [id]);
   await eventually('the fire of the schedule', async () => (await fired()).length > 0);
   return (await fired()).filter(({ early }) => early).length;
 }

@@ -39,7 +39,7 @@ async function countFires(ids: readonly string[]) {
        (SELECT count(*) FROM (SELECT FROM runs WHERE schedule_id = ANY ($1) GROUP BY schedule_id HAVING count(*) > 1) x) AS twice,
        count(*) FILTER (WHERE f.fired_at < f.due_at OR r.created_at < f.due_at) AS early,
        coalesce(extract(epoch FROM max(f.fired_at - f.due_at)) * 1000, 0)::float8 AS late_ms
-     FROM schedule_fires f LEFT JOIN runs r ON r.id = f.run_id AND r.schedule_id = f.schedule_id
+     FROM starts f LEFT JOIN runs r ON r.id = f.run_id AND r.schedule_id = f.schedule_id
      WHERE f.schedule_id = ANY ($1)`,
     [ids],
   );

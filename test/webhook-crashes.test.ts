@@ -108,7 +108,7 @@ test('loses no delivery that was answered with 202, accepts none twice, and star
   // Each run has the payload of its own delivery, and its start.
   const whole = await database.db.query<{ id: string }>(
     `SELECT d.id FROM webhook_deliveries d JOIN runs r ON r.metadata ->> 'delivery_id' = d.id::text AND d.runs = ARRAY[r.id::text]
-       JOIN attachments a ON a.run_id = r.id AND a.content = d.payload JOIN automation_starts s ON s.run_id = r.id AND s.delivery_id = d.id`,
+       JOIN attachments a ON a.run_id = r.id AND a.content = d.payload JOIN starts s ON s.run_id = r.id AND s.delivery_id = d.id`,
   );
   expect(whole.map(({ id }) => id).toSorted()).toEqual(acceptedIds.toSorted());
 });

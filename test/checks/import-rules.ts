@@ -25,7 +25,14 @@ export const serviceFloors: readonly Floor[] = [
   { name: 'edges', rooms: [['start'], ['http'], ['gateway'], ['workers', 'live', 'retention']] },
   {
     name: 'triggers',
-    rooms: [['definitions'], ['automations'], ['schedules', 'factory-runs'], ['webhooks'], ['factories']],
+    rooms: [
+      ['starts'],
+      ['definitions'],
+      ['automations'],
+      ['schedules', 'factory-runs'],
+      ['webhooks'],
+      ['factories', 'history'],
+    ],
   },
   {
     name: 'runs',

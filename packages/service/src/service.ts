@@ -44,12 +44,11 @@ import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.t
 import { checkEnvironmentSecrets } from './team/stored-secrets/environment-secrets.ts';
 import { isTeamOutOfBudget } from './team/usage/budget/team-budget.ts';
 import { usageDomain } from './team/usage/domain.ts';
-import { automationsDomain } from './triggers/automations/domain.ts';
 import { definitionsDomain } from './triggers/definitions/domain.ts';
 import { definedSkillsWith } from './triggers/definitions/skills.ts';
 import { factoriesDomain } from './triggers/factories/domain.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
-import { schedulesDomain } from './triggers/schedules/domain.ts';
+import { startsDomain } from './triggers/starts/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts';
 
@@ -83,12 +82,13 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     filesDomain(deps),
     skillsDomain(deps),
     runsDomain(deps),
-    served(schedulesDomain(deps), registerScheduleRoutes),
+    served({ name: 'schedules' }, registerScheduleRoutes),
     factoriesDomain(deps),
     factoryRunsDomain(deps),
     served(webhooksDomain(deps), registerWebhookRoutes),
-    served(automationsDomain(deps), registerAutomationRoutes, registerSimulationRoutes),
+    served({ name: 'automations' }, registerAutomationRoutes),
     definitionsDomain(deps),
+    served(startsDomain(deps), registerSimulationRoutes),
     repositoriesDomain(deps),
     harnessSupportDomain(deps, definedSkillsWith),
     liveDomain,

@@ -1,7 +1,7 @@
 /** Test support: automations of one factory, and the fires of their schedule triggers. */
 import type { Automation } from '@runyard/contract/automations';
 import type { ScheduleFire } from '@runyard/contract/schedules';
-import { fireDueSchedules } from '../src/triggers/schedules/fire.ts';
+import { fireDueSchedules } from '../src/triggers/starts/times/fire.ts';
 import type { TestService } from './service.ts';
 
 /** A trigger at the times of a cron expression. */

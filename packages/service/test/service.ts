@@ -36,10 +36,8 @@ import { openContentPolicy } from '../src/team/content-policy/content-policy.ts'
 import { openModels } from '../src/team/models/models.ts';
 import { openSkillLibrary } from '../src/team/skills/library.ts';
 import { readFolder } from '../src/team/skills/read-folder.ts';
-import { fireAutomationsWith } from '../src/triggers/automations/fire.ts';
-import { startAutomationsWith } from '../src/triggers/automations/start.ts';
-import { noticePushes } from '../src/triggers/definitions/source/pushes.ts';
 import { openSourceReader } from '../src/triggers/definitions/source/reader.ts';
+import { startDeliveriesWith } from '../src/triggers/starts/deliveries/start-deliveries.ts';
 import { openWebhookDirectory } from '../src/triggers/webhooks/ingest/directory.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
@@ -168,9 +166,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     keyWatch: await openKeyWatch(db, log),
     webhooks: await openWebhookDirectory(db, vault),
     webhookBaseUrl: () => baseUrl,
-    startAutomations:
-      options.startAutomations ?? noticePushes(startAutomationsWith({ executionDeps, blobs, models: models.models })),
-    fireAutomations: fireAutomationsWith({ executionDeps, blobs, models: models.models }),
+    startDeliveries: options.startDeliveries ?? startDeliveriesWith({ executionDeps, blobs, models: models.models }),
     bodies: makeBodyBudget(options.bodyLimits),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -48,7 +48,7 @@ const deliver = async (tx: Queryable, more: string) => {
   await tx.query(`UPDATE event_deliveries SET ${more}`);
 };
 const fire = (columns: string, values: string) =>
-  `INSERT INTO schedule_fires (schedule_id, outcome, ${columns})
+  `INSERT INTO starts (schedule_id, outcome, ${columns})
    SELECT id, ${values} FROM schedules`;
 
 /** Inserts a schedule that is due in the given time. */
@@ -75,6 +75,8 @@ const request = (age: string) => `
   INSERT INTO open_model_requests (id, run_id, execution_id, accounts, reserved_usd, known_usage, service_instance_id, created_at)
   VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '{}', 0, '{}', gen_random_uuid(), now() - interval '${age}')`;
 
+const settling = 'starting what waited for the end of a run, and cancelling replaced runs';
+
 type Prepare = string | ((tx: Queryable) => Promise<unknown>);
 
 /** Work, and the loops that have to do it; none if it is not due yet. */
@@ -88,7 +90,7 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
       await schedule('1 hour')(tx);
       await tx.query(fire('due_at', `'waiting', now()`));
     },
-    ['starting runs that waited for the end of another'],
+    [settling],
   ],
   [
     'a fire that replaces a run',
@@ -96,21 +98,24 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
       await schedule('1 hour')(tx);
       await tx.query(fire('due_at, run_id, cancels_previous', `'started', now(), gen_random_uuid(), true`));
     },
-    ['cancelling runs for newer ones of a schedule'],
+    [settling],
   ],
   [
     'a start that waits',
     () => async (tx) => {
       await automation(tx);
-      await tx.query(`INSERT INTO automation_starts (automation_uid, fire_id) VALUES ('a', gen_random_uuid())`);
+      await tx.query(
+        `INSERT INTO starts (automation_uid, webhook_uid, delivery_id, outcome) VALUES ('a', 'w', gen_random_uuid(), 'waiting')`,
+      );
     },
-    ['starting deliveries that waited for the end of a run'],
+    [settling],
   ],
   [
     'a start that replaces a run',
     () =>
-      `INSERT INTO automation_starts (automation_uid, fire_id, run_id, cancels_previous) VALUES ('a', gen_random_uuid(), gen_random_uuid(), true)`,
-    ['cancelling runs for newer ones of an automation'],
+      `INSERT INTO starts (automation_uid, webhook_uid, delivery_id, outcome, run_id, cancels_previous)
+       VALUES ('a', 'w', gen_random_uuid(), 'started', gen_random_uuid(), true)`,
+    [settling],
   ],
   ['a queued execution', () => setExecution(`phase = 'queued', available_at = now()`), ['assigning work']],
   [

@@ -27,10 +27,8 @@ import { openModels } from '../../team/models/models.ts';
 import { probeEndpoint } from '../../team/models/probe-endpoint.ts';
 import { openSkillLibrary } from '../../team/skills/library.ts';
 import { readFolder } from '../../team/skills/read-folder.ts';
-import { fireAutomationsWith } from '../../triggers/automations/fire.ts';
-import { startAutomationsWith } from '../../triggers/automations/start.ts';
-import { noticePushes } from '../../triggers/definitions/source/pushes.ts';
 import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
+import { startDeliveriesWith } from '../../triggers/starts/deliveries/start-deliveries.ts';
 import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { StartProblem } from './start-problem.ts';
@@ -132,8 +130,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     keyWatch,
     webhooks,
     webhookBaseUrl,
-    startAutomations: noticePushes(startAutomationsWith(submitDeps)),
-    fireAutomations: fireAutomationsWith(submitDeps),
+    startDeliveries: startDeliveriesWith(submitDeps),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -2,7 +2,7 @@
 import type { CreateAutomationRequest } from '@runyard/contract/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, integer, text, uuid } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, integer, text } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import { newUid } from '../../team/access/teams/uid.ts';
@@ -77,14 +77,6 @@ const remove = defineStatement({
   row: { uid: text() },
 });
 
-const removeOrphans = defineStatement({
-  name: 'delete_waiting_starts_of_deleted_fires',
-  text: `
-    DELETE FROM automation_starts s WHERE s.automation_uid = $1 AND s.run_id IS NULL AND s.fire_id IS NOT NULL
-      AND NOT EXISTS (SELECT FROM schedule_fires f WHERE f.id = s.fire_id) RETURNING id`,
-  row: { id: uuid },
-});
-
 /**
  * Returns the members that the audit log shows. For a prompt it shows only the length, because people write secrets
  * into prompts.
@@ -120,7 +112,6 @@ const valuesOf = (wanted: WantedAutomation) => [
 async function setSchedules(tx: Queryable, row: AutomationRow, editor: RunActor): Promise<void> {
   const { uid, team_id: teamId, name, enabled } = row;
   await setSchedulesOfAutomation(tx, { uid, teamId, name, enabled, editor }, schedulesOf(row));
-  await tx.query(removeOrphans, [uid]);
 }
 
 /** Returns the automations of a factory, by name. */

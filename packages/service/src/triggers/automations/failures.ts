@@ -1,12 +1,12 @@
 /** Counts runs that could not be created, and disables an automation that always fails. */
 
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement } from '../../platform/store/database/statement.ts';
 import type { Transaction } from '../../platform/store/database/transaction.ts';
 import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
 import type { AutomationRow } from './automation-row.ts';
 
-/** $3: number of failures without the passing ones. Guards that no run is tried after ten failures in a row. */
+/** $3: number of failures that count. Guards that no run is tried after ten failures in a row. */
 const recordFailure = defineStatement({
   name: 'record_failure_of_automation',
   text: `
@@ -22,45 +22,48 @@ const recordSuccess = defineStatement({
   name: 'record_success_of_automation',
   text: `
     UPDATE automations SET spawn_failures = 0, last_spawn_error = NULL
-    WHERE uid = $1 AND last_spawn_error IS NOT NULL RETURNING uid`,
-  row: { uid: text() },
+    WHERE uid = $1 AND last_spawn_error IS NOT NULL RETURNING enabled`,
+  row: { enabled: boolean },
 });
 
-/**
- * Counts a failure. `passing`: the cause ends without a change of the automation, such as an outage. Returns whether
- * the automation is still enabled.
- */
-export async function noteFailure(tx: Queryable, uid: string, reason: string, passing: boolean): Promise<boolean> {
-  const [row] = await tx.query(recordFailure, [uid, reason, passing ? 0 : 1]);
-  return row?.enabled ?? false;
-}
-
-/** Why a run could not be created. `passing`: as for `noteFailure`. */
-export interface SpawnFailure {
+/** Why a run could not be created, and whether the failure counts towards the pause. */
+export interface CountedFailure {
   readonly reason: string;
-  readonly passing: boolean;
+  readonly counts: boolean;
 }
 
-/** Counts the results of an automation in their order. Undefined: a run was created, which begins a new count. */
-export function noteResults(
-  tx: Transaction,
-  automation: Pick<AutomationRow, 'uid' | 'last_spawn_error'>,
-  results: readonly (SpawnFailure | undefined)[],
-): void {
-  const lastSuccess = results.lastIndexOf(undefined);
-  if (lastSuccess >= 0 && automation.last_spawn_error !== null) tx.atCommit(recordSuccess, [automation.uid]);
+type Counted = Pick<AutomationRow, 'uid' | 'last_spawn_error'>;
+
+/** Returns the statements that count the results of an automation in their order. Null: a run was created, which begins a new count. */
+function countsOf({ uid, last_spawn_error: error }: Counted, results: readonly (CountedFailure | null)[]) {
+  const lastSuccess = results.lastIndexOf(null);
   const failures = results.slice(lastSuccess + 1).flatMap((failure) => failure ?? []);
   const last = failures.at(-1);
-  if (last)
-    tx.atCommit(recordFailure, [automation.uid, last.reason, failures.filter(({ passing }) => !passing).length]);
+  return [
+    ...(lastSuccess >= 0 && error !== null ? [{ statement: recordSuccess, values: [uid] }] : []),
+    ...(last
+      ? [{ statement: recordFailure, values: [uid, last.reason, failures.filter((each) => each.counts).length] }]
+      : []),
+  ];
 }
 
-/** Begins a new count of failures, if there were any when the automation was read. */
-export async function noteSuccess(
+/** Counts the results of an automation together with the commit. */
+export function countAtCommit(tx: Transaction, automation: Counted, results: readonly (CountedFailure | null)[]): void {
+  for (const { statement, values } of countsOf(automation, results)) tx.atCommit(statement, values);
+}
+
+/** Counts the results of an enabled automation now. Returns whether it is still enabled. */
+export async function countNow(
   tx: Queryable,
-  { uid, last_spawn_error: error }: Pick<AutomationRow, 'uid' | 'last_spawn_error'>,
-): Promise<void> {
-  if (error !== null) await tx.query(recordSuccess, [uid]);
+  automation: Counted,
+  results: readonly (CountedFailure | null)[],
+): Promise<boolean> {
+  let isEnabled = true;
+  for (const { statement, values } of countsOf(automation, results)) {
+    const [row] = await tx.query(statement, values);
+    isEnabled = row?.enabled ?? isEnabled;
+  }
+  return isEnabled;
 }
 
 /** Returns why a disabled automation starts nothing. */

@@ -8,7 +8,7 @@ import { explainPayloadFilter } from '@runyard/contract/payload-filter/explain';
 import { parsePayloadFilter } from '@runyard/contract/payload-filter/parse';
 import type { PayloadFilter } from '@runyard/contract/payload-filter/plan';
 import { shorten } from '@runyard/contract/shorten';
-import type { AcceptedDelivery } from '../webhooks/ingest/start-automations.ts';
+import type { AcceptedDelivery } from '../webhooks/ingest/accepted-delivery.ts';
 import type { AutomationRow } from './automation-row.ts';
 
 /** Comparisons for all automations of a delivery. One filter takes at most 400,000. */

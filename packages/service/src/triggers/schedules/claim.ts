@@ -1,11 +1,11 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, float, nullable, timestamp, uuid } from '../../platform/store/database/statement.ts';
+import { defineStatement, float, nullable, timestamp } from '../../platform/store/database/statement.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
 /** Schedules that one transaction fires, and teams that share them. */
 export const batchSize = 200;
 
-const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp, fire_id: uuid };
+const claimedRow = { ...scheduleRow, next_run_at: timestamp, claimed_at: timestamp };
 
 /**
  * Locks schedules that are due. Teams share a batch equally, so that one with very many due schedules does not delay the others.
@@ -20,7 +20,7 @@ const claimDue = defineStatement({
         SELECT next_run_at FROM schedules WHERE team_id = t.id AND next_run_at <= now() ORDER BY next_run_at LIMIT 1
       ) first ORDER BY first.next_run_at LIMIT ${batchSize}
     )
-    SELECT s.*, now() AS claimed_at, new_uuid_v7() AS fire_id FROM team CROSS JOIN LATERAL (
+    SELECT s.*, now() AS claimed_at FROM team CROSS JOIN LATERAL (
       SELECT ${scheduleColumns} FROM schedules s WHERE s.team_id = team.id AND s.next_run_at <= now()
       ORDER BY s.next_run_at LIMIT (SELECT ceil(${batchSize}.0 / count(*))::int FROM team) FOR UPDATE SKIP LOCKED
     ) s`,
@@ -30,7 +30,7 @@ const claimDue = defineStatement({
 const claimOne = defineStatement({
   name: 'claim_due_schedule',
   text: `
-    SELECT ${scheduleColumns}, now() AS claimed_at, new_uuid_v7() AS fire_id FROM schedules s WHERE s.id = $1 AND s.next_run_at <= now()
+    SELECT ${scheduleColumns}, now() AS claimed_at FROM schedules s WHERE s.id = $1 AND s.next_run_at <= now()
     FOR UPDATE SKIP LOCKED`,
   row: claimedRow,
 });
@@ -40,8 +40,6 @@ export interface DueSchedule extends ScheduleRow {
   readonly next_run_at: string;
   /** Database's time of the claim. */
   readonly claimed_at: string;
-  /** Id that the fire gets in the history. */
-  readonly fire_id: string;
 }
 
 /** Locks a batch of schedules that are due; those that other processes have locked are left out. */

@@ -6,6 +6,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
 import type { ScheduleOfRun } from '../../runs/runs/submit/new-run.ts';
 import type { RunActor } from '../../team/access/actor.ts';
+import { keepStartsOfDeleted } from '../history/write.ts';
 import { changedTimes, databaseClock, firstTime, type WantedTimes } from './first-time.ts';
 import { type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
@@ -24,6 +25,12 @@ const lockAll = defineStatement({
   name: 'lock_schedules_of_automation',
   text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.automation_uid = $1 ORDER BY s.id FOR UPDATE`,
   row: triggerRow,
+});
+
+const readNamed = defineStatement({
+  name: 'read_schedule_of_waiting_start',
+  text: 'SELECT id, name, cron_schedule FROM schedules WHERE id = $1',
+  row: { id: uuid, name: text(), cron_schedule: text() },
 });
 
 const removeOthers = defineStatement({
@@ -46,14 +53,6 @@ const write = defineStatement({
   row: { id: uuid },
 });
 
-const readOfFire = defineStatement({
-  name: 'read_schedule_of_waiting_fire',
-  text: `
-    SELECT s.id, s.name, s.cron_schedule FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id
-    WHERE f.id = $1 AND f.outcome = 'waiting'`,
-  row: { id: uuid, name: text(), cron_schedule: text() },
-});
-
 /** The automation of schedules, which the transaction has locked. */
 export interface AutomationOfSchedules {
   readonly uid: string;
@@ -69,9 +68,9 @@ export interface WantedTrigger extends WantedTimes {
   readonly trigger_name: string;
 }
 
-/** Returns the schedule of a fire that waits; null: the fire does not wait any more, or was deleted with its schedule. */
-export async function readScheduleOfFire(db: Queryable, fireId: string): Promise<ScheduleOfRun | null> {
-  const [found] = await db.query(readOfFire, [fireId]);
+/** Returns the schedule of a start that waits; null: it was deleted. */
+export async function readScheduleOfStart(db: Queryable, scheduleId: string): Promise<ScheduleOfRun | null> {
+  const [found] = await db.query(readNamed, [scheduleId]);
   return found ? { id: found.id, name: found.name, cronSchedule: found.cron_schedule } : null;
 }
 
@@ -91,6 +90,11 @@ export async function setSchedulesOfAutomation(
   const stored = new Map((await tx.query(lockAll, [uid])).map((row) => [row.trigger_name, row]));
   if (stored.size === 0 && wanted.length === 0) return;
   const names = wanted.map(({ trigger_name }) => trigger_name);
+  const others = [...stored.values()].filter((row) => !names.includes(row.trigger_name));
+  await keepStartsOfDeleted(
+    tx,
+    others.map(({ id }) => id),
+  );
   await tx.query(removeOthers, [uid, names]);
   const now = await databaseClock(tx);
   for (const times of wanted) {

@@ -70,9 +70,3 @@ export function timesOf(row: Pick<ScheduleRow, 'cron_schedule' | 'timezone' | 'a
   if (!parsed.ok) throw new Error(`the expression of a schedule ${parsed.problem}`);
   return { expression: parsed.expression, timezone: row.timezone, anchorMs: Date.parse(row.anchor_at) };
 }
-
-/** Returns how many runs of the schedule may be live at once; null: any number. */
-export const liveLimitOf = ({
-  overlap,
-  max_live_runs,
-}: Pick<ScheduleRow, 'overlap' | 'max_live_runs'>): number | null => max_live_runs ?? (overlap === 'allow' ? null : 1);

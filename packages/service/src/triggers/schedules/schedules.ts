@@ -6,9 +6,9 @@ import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { decideOwnership, maySee, type Owner } from '../../team/access/ownership.ts';
 import { teamHasRoom } from '../../team/access/teams/has-room.ts';
+import { skipWaitingStarts } from '../history/write.ts';
 import type { WantedSchedule } from './check.ts';
 import { changedTimes, databaseClock, firstTime } from './first-time.ts';
-import { skipWaitingFires } from './record.ts';
 import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
 
 /** SQL: the schedule is one of the team. Those of automations are reached through their automation only. */
@@ -186,7 +186,7 @@ export async function updateSchedule(
     by.creator.uid,
   ]);
   if (!row) throw new Error('the schedule was not updated');
-  if (!row.enabled) await skipWaitingFires(tx, [row.id]);
+  if (!row.enabled) await skipWaitingStarts(tx, [row.id]);
   await recordUpdate(tx, by, stored, row);
   return row;
 }
@@ -211,7 +211,7 @@ export async function setScheduleEnabled(
   const nextRunAt = enabled ? firstTime(stored, await databaseClock(tx)) : null;
   const [row] = await tx.query(setEnabled, [stored.id, nextRunAt !== null, nextRunAt]);
   if (!row) throw new Error('the schedule was not updated');
-  if (!row.enabled) await skipWaitingFires(tx, [row.id]);
+  if (!row.enabled) await skipWaitingStarts(tx, [row.id]);
   await recordUpdate(tx, by, stored, row);
   return row;
 }

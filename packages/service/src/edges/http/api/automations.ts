@@ -20,7 +20,7 @@ import {
 } from '../../../triggers/automations/automations.ts';
 import { toItems } from '../../../triggers/automations/items.ts';
 import { readFactory } from '../../../triggers/factories/factories.ts';
-import { listFiresOfAutomation } from '../../../triggers/schedules/history.ts';
+import { listFiresOfAutomation } from '../../../triggers/history/list.ts';
 import { parsePayload } from '../../../triggers/webhooks/ingest/parse-payload.ts';
 import { readPayloadOfDelivery } from '../../../triggers/webhooks/log/deliveries.ts';
 import { addRoute } from '../server/add-route.ts';

@@ -10,7 +10,7 @@ import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { testChildRuns } from '../../../../test/child-runs.ts';
 import { testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { fireDueSchedules } from '../../../triggers/schedules/fire.ts';
+import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 
 const allow: RequestListener = (_request, response) => void response.end('{"allowed":true}');
 let classify = allow;

@@ -6,7 +6,7 @@ import { testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { beginOutage } from '../../../team/models/outages.ts';
 import { forgetModelChoices } from '../../../team/models/team-models.ts';
-import { fireDueSchedules } from '../../../triggers/schedules/fire.ts';
+import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 import { probeOutages } from '../../gateway/domain.ts';
 
 const fake = await startFakeModels();

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { fireDueSchedules } from '../../../triggers/schedules/fire.ts';
+import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 
 const service = await openTestService();
 const { create, fires, makeDue } = testSchedules(service);

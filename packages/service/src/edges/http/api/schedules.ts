@@ -10,8 +10,8 @@ import { refusedSubmission } from '../../../runs/runs/submit/refused.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { ownerOf } from '../../../team/access/ownership.ts';
 import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
+import { listFires } from '../../../triggers/history/list.ts';
 import { type CheckOutcome, checkSchedule } from '../../../triggers/schedules/check.ts';
-import { listFires } from '../../../triggers/schedules/history.ts';
 import { toItems } from '../../../triggers/schedules/items.ts';
 import type { ScheduleRow } from '../../../triggers/schedules/schedule-row.ts';
 import {
@@ -23,7 +23,7 @@ import {
   setScheduleEnabled,
   updateSchedule,
 } from '../../../triggers/schedules/schedules.ts';
-import { startByHand } from '../../../triggers/schedules/start-by-hand.ts';
+import { startByHand } from '../../../triggers/starts/times/start-by-hand.ts';
 import { addRoute } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { at, on } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
-import { fireDueSchedules } from '../../../triggers/schedules/fire.ts';
+import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -30,7 +30,7 @@ const dryRun = async (uid: string, body: Record<string, unknown>) =>
 const rows = async () => {
   const [counts] = await db.query(
     `SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM webhook_deliveries) AS deliveries,
-       (SELECT count(*) FROM automation_starts) AS starts, (SELECT sum(cardinality(recent)) FROM webhooks) AS recent`,
+       (SELECT count(*) FROM starts) AS starts, (SELECT sum(cardinality(recent)) FROM webhooks) AS recent`,
   );
   return counts;
 };

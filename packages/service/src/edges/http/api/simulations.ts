@@ -7,8 +7,8 @@ import { invalid, notFound, Refusal } from '../../../platform/serving/refusal.ts
 import { type AutomationRow, webhooksOf } from '../../../triggers/automations/automation-row.ts';
 import { readAutomation } from '../../../triggers/automations/automations.ts';
 import { readFedBy } from '../../../triggers/automations/fed.ts';
-import { type SimulatedDelivery, simulateStarts, simulateTime } from '../../../triggers/automations/simulate.ts';
 import { readSchedulesOfAutomations } from '../../../triggers/schedules/of-automation.ts';
+import { type SimulatedDelivery, simulateStarts, simulateTime } from '../../../triggers/starts/simulate.ts';
 import { parsePayload } from '../../../triggers/webhooks/ingest/parse-payload.ts';
 import { readPayloadOfDelivery, type StoredPayload } from '../../../triggers/webhooks/log/deliveries.ts';
 import { listWebhooks, type StoredWebhook } from '../../../triggers/webhooks/webhooks.ts';

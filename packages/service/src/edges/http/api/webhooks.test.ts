@@ -4,12 +4,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { newUid } from '../../../team/access/teams/uid.ts';
-import type { AcceptedDelivery } from '../../../triggers/webhooks/ingest/start-automations.ts';
+import type { AcceptedDelivery } from '../../../triggers/webhooks/ingest/accepted-delivery.ts';
 
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;
 const service = await openTestService({
-  startAutomations: async () => async (deliveries, rows) => {
+  startDeliveries: async () => async (deliveries, rows) => {
     started.push(...deliveries);
     if (failure) throw failure;
     const outcomes = [{ automation_id: 'a', matched: true, run_id: 'run-1' }];

@@ -17,9 +17,9 @@ import { invalid, notFound, Refusal, refuse } from '../../../platform/serving/re
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { readFactory } from '../../../triggers/factories/factories.ts';
+import { type ReplayOutcome, replayDelivery } from '../../../triggers/starts/deliveries/replay.ts';
 import { rotateWebhookSecret, updateWebhook } from '../../../triggers/webhooks/change.ts';
 import { listWebhookDeliveries, readWebhookDelivery } from '../../../triggers/webhooks/log/deliveries.ts';
-import { type ReplayOutcome, replayDelivery } from '../../../triggers/webhooks/log/replay.ts';
 import { isMadeByProvider, openWebhookSecret, secretFault } from '../../../triggers/webhooks/secrets/secret.ts';
 import {
   type BadSecret,
@@ -60,7 +60,7 @@ function faultOfCreate({ auth_mode, signature_scheme, signature, secret }: Creat
 
 /** Registers the management of webhooks, and their logs. */
 export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, vault, signing, webhooks: directory, startAutomations } = deps;
+  const { db, vault, signing, webhooks: directory, startDeliveries } = deps;
   const toAnswer = (webhook: StoredWebhook): Webhook => ({
     ...webhook,
     url: webhookUrl(deps.webhookBaseUrl(), webhook),
@@ -185,7 +185,7 @@ export function registerWebhookRoutes(app: FastifyInstance, deps: ServiceDeps): 
     const outcome = await once<WebhookDelivery, Failure>(db, call.once, async (tx) => {
       const replay = await replayDelivery(
         tx,
-        { directory, startAutomations },
+        { directory, startDeliveries },
         principal,
         webhook.uid,
         params.deliveryId,

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService, type TestAnswer } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { newUid } from '../../../team/access/teams/uid.ts';
-import { startWaiting } from '../../../triggers/automations/settle.ts';
+import { startWaiting } from '../../../triggers/starts/settle.ts';
 
 const service = await openTestService();
 const { deps } = service;

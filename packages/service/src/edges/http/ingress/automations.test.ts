@@ -6,7 +6,8 @@ import type { WebhookWithSecret } from '@runyard/contract/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
-import { cancelPrevious, startWaiting } from '../../../triggers/automations/settle.ts';
+import { cancelReplaced } from '../../../triggers/starts/replace.ts';
+import { startWaiting } from '../../../triggers/starts/settle.ts';
 
 const service = await openTestService();
 const { deps } = service;
@@ -213,7 +214,7 @@ describe('overlap', () => {
     const [first] = (await deliver(webhook, lane(1))).runs;
     const [other] = (await deliver(webhook, lane(2))).runs;
     const [second] = (await deliver(webhook, lane(1))).runs;
-    await cancelPrevious(deps);
+    await cancelReplaced(deps);
     expect((await runOf(first)).state).toBe('CANCELLED');
     expect([(await runOf(second)).state, (await runOf(other)).state]).toEqual(['QUEUED', 'QUEUED']);
   });

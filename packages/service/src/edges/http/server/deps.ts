@@ -15,9 +15,8 @@ import type { ContentPolicy } from '../../../team/content-policy/content-policy.
 import type { Models } from '../../../team/models/models.ts';
 import type { SkillLibrary } from '../../../team/skills/library.ts';
 import type { SourceReader } from '../../../triggers/definitions/source/reader.ts';
-import type { FireAutomations } from '../../../triggers/schedules/fire-automations.ts';
+import type { StartDeliveries } from '../../../triggers/starts/deliveries/start-deliveries.ts';
 import type { WebhookDirectory } from '../../../triggers/webhooks/ingest/directory.ts';
-import type { StartAutomations } from '../../../triggers/webhooks/ingest/start-automations.ts';
 import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
 
 /** Dependencies of the domains and their routes. */
@@ -54,10 +53,8 @@ export interface ServiceDeps {
   readonly webhooks: WebhookDirectory;
   /** Origin under which senders reach the ingress; known once it listens. */
   webhookBaseUrl(): string;
-  /** Starts the runs of an accepted delivery, in its transaction; absent: no delivery starts anything. */
-  readonly startAutomations?: StartAutomations;
-  /** Fires the schedule triggers of automations that are due, in the transaction that moves them forward. */
-  readonly fireAutomations: FireAutomations;
+  /** Starts the runs of accepted deliveries, in their transaction. */
+  readonly startDeliveries: StartDeliveries;
   readonly freeSpace: FreeSpace;
   /** Returns why the database of this process does not run; null: it runs, or this process does not run it. */
   databaseProblem(): string | null;

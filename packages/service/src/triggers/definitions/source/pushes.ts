@@ -1,7 +1,8 @@
 /** Starts syncs earlier when a repository reports a push. */
 import { parseUntrusted } from '@runyard/contract/parse-untrusted';
 import { z } from 'zod';
-import type { AcceptedDelivery, StartAutomations } from '../../webhooks/ingest/start-automations.ts';
+import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import type { AcceptedDelivery } from '../../webhooks/ingest/accepted-delivery.ts';
 import { bringSyncForward, type Push } from './records.ts';
 
 /** The parts of GitHub's `push` payload that name the repository and the branch. */
@@ -33,21 +34,13 @@ export function pushOf({
   return { owner, repo, branch, isDefaultBranch: branch === (repository.default_branch ?? branch) };
 }
 
-/** Returns the function that starts the runs of deliveries, and makes the source of a factory due where one reports a push. */
-export const noticePushes =
-  (start: StartAutomations): StartAutomations =>
-  async (tx, feeding) => {
-    const startAccepted = await start(tx, feeding);
-    return async (deliveries, rows) => {
-      const started = await startAccepted(deliveries, rows);
-      const pushes = deliveries.flatMap((delivery) => {
-        const push = pushOf(delivery);
-        return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
-      });
-      // Comes last, because a sync locks the source last too; in the order of the UIDs, because other transactions do
-      // this at the same time.
-      for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
-        bringSyncForward(tx, factoryUid, push);
-      return started;
-    };
-  };
+/** Makes the sources of factories due, together with the commit, where deliveries report a push. */
+export function noticePushes(tx: Transaction, deliveries: readonly AcceptedDelivery[]): void {
+  const pushes = deliveries.flatMap((delivery) => {
+    const push = pushOf(delivery);
+    return push ? [{ factoryUid: delivery.factoryUid, push }] : [];
+  });
+  // Comes last, because a sync locks the source last too; in the order of the UIDs, because other transactions do this at the same time.
+  for (const { factoryUid, push } of pushes.sort((a, b) => (a.factoryUid < b.factoryUid ? -1 : 1)))
+    bringSyncForward(tx, factoryUid, push);
+}

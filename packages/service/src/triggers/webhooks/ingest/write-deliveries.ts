@@ -1,16 +1,11 @@
-/** Writes deliveries that passed all checks but that of their identity, and starts what they start. */
+/** Writes deliveries that passed all checks but that of their identity and that start nothing. */
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
-import { makeDeliveryRows, type TakenDelivery } from './delivery-rows.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders } from './event-headers.ts';
 import type { Identity } from './identity.ts';
 import { insertUnheld } from './insert-deliveries.ts';
 import type { SignedBytes } from './same-bytes.ts';
-import type { AcceptedDelivery, StartAutomations } from './start-automations.ts';
-import { takeDeliveries } from './take-deliveries.ts';
-import { explainRefusal } from './write-rejection.ts';
 
 /** A delivery that passed all checks except that of its identity. */
 export interface CheckedDelivery {
@@ -79,50 +74,3 @@ export async function insertAll(db: Queryable, deliveries: readonly CheckedDeliv
     }
   });
 }
-
-/** Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. */
-export async function writeWithin(
-  tx: Transaction,
-  startAutomations: StartAutomations | undefined,
-  deliveries: readonly CheckedDelivery[],
-): Promise<(Written | NotWritten)[]> {
-  const candidates = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
-  // Their statements are sent together, and the server runs them one after the other.
-  const [kinds, startAccepted] = await Promise.all([
-    takeDeliveries(tx, deliveries),
-    candidates.length > 0 ? startAutomations?.(tx, candidates) : undefined,
-  ]);
-  const taken = deliveries.flatMap((delivery, index): TakenDelivery[] => {
-    const kind = kinds[index];
-    if (kind === 'ACCEPTED') return [{ delivery, label: kind, reason: delivery.reason ?? null }];
-    return typeof kind === 'object' ? [{ delivery, ...kind }] : [];
-  });
-  const { rows, writeRest } = makeDeliveryRows(taken);
-  const starting = taken.flatMap(({ delivery, label }) =>
-    label === 'ACCEPTED' && !delivery.startsNothing ? [delivery] : [],
-  );
-  const reached = startAccepted && starting.length > 0 ? await startAccepted(starting.map(toAccepted), rows) : [];
-  for (const [index, { webhook }] of starting.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
-  writeRest(tx);
-  const refusals = new Map<KnownWebhook, NotWritten>();
-  for (const [index, { webhook }] of deliveries.entries())
-    if (kinds[index] === 'full' && !refusals.has(webhook))
-      refusals.set(webhook, await explainRefusal(tx, webhook, 'delivery'));
-  return deliveries.map(({ webhook }, index) => {
-    if (kinds[index] === 'ACCEPTED') return { kind: 'accepted' };
-    if (typeof kinds[index] === 'object') return { kind: 'duplicate' };
-    return (kinds[index] === 'full' ? refusals.get(webhook) : undefined) ?? { kind: 'changed' };
-  });
-}
-
-const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): AcceptedDelivery => ({
-  deliveryId: id,
-  webhookUid: webhook.uid,
-  webhookName: webhook.name,
-  factoryUid: webhook.factoryUid,
-  teamId: webhook.teamId,
-  scheme: webhook.scheme,
-  event,
-  body,
-  payload,
-});

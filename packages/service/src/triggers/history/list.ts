@@ -1,0 +1,121 @@
+/** The history of schedules, as the API shows it. */
+import type {
+  FireOutcome,
+  ListScheduleFiresQuery,
+  ListScheduleFiresResponse,
+  ScheduleFire,
+} from '@runyard/contract/schedules';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import {
+  defineStatement,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+  uuid,
+} from '../../platform/store/database/statement.ts';
+import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/paging/cursor.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import { readProfiles } from '../../team/access/profiles.ts';
+
+const row = {
+  id: uuid,
+  due_at: nullable(timestamp),
+  fired_at: timestamp,
+  outcome: text<FireOutcome>(),
+  run_id: nullable(uuid),
+  reason: nullable(text()),
+  starter_kind: nullable(text<RunActor['kind']>()),
+  starter_uid: nullable(text()),
+};
+const columns = Object.keys(row).join(', ');
+
+const readPage = defineStatement({
+  name: 'read_starts_of_schedule',
+  text: `SELECT ${columns} FROM starts WHERE schedule_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+  row,
+});
+
+const readPageOfAutomation = defineStatement({
+  name: 'read_starts_of_automation',
+  text: `
+    SELECT f.*, s.trigger_name FROM schedules s CROSS JOIN LATERAL (
+      SELECT ${columns} FROM starts WHERE schedule_id = s.id AND id < $2 ORDER BY id DESC LIMIT $3
+    ) f WHERE s.automation_uid = $1 ORDER BY f.id DESC LIMIT $3`,
+  row: { ...row, trigger_name: text() },
+});
+
+type FireRow = RowOf<typeof readPage> & { readonly trigger_name?: string };
+
+const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** Returns one page of the fires of a schedule, newest first. Null: the cursor was made for another list. */
+export const listFires = (
+  db: Queryable,
+  signer: CursorSigner,
+  { id, team_id: teamId }: { readonly id: string; readonly team_id: string },
+  query: ListScheduleFiresQuery,
+): Promise<ListScheduleFiresResponse | null> =>
+  listPage(db, signer, { teamId, list: ['schedule fires', id], query }, (before, limit) =>
+    db.query(readPage, [id, before, limit]),
+  );
+
+/** Returns one page of the fires of all schedules of an automation, newest first. Null: the cursor was made for another list. */
+export const listFiresOfAutomation = (
+  db: Queryable,
+  signer: CursorSigner,
+  { uid, team_id: teamId }: { readonly uid: string; readonly team_id: string },
+  query: ListScheduleFiresQuery,
+): Promise<ListScheduleFiresResponse | null> =>
+  listPage(db, signer, { teamId, list: ['fires of automation', uid], query }, (before, limit) =>
+    db.query(readPageOfAutomation, [uid, before, limit]),
+  );
+
+interface Page {
+  readonly teamId: string;
+  /** Identity of the list, for its cursors. */
+  readonly list: readonly string[];
+  readonly query: ListScheduleFiresQuery;
+}
+
+async function listPage(
+  db: Queryable,
+  signer: CursorSigner,
+  { teamId, list, query: { limit, cursor } }: Page,
+  readRows: (before: string, limit: number) => Promise<FireRow[]>,
+): Promise<ListScheduleFiresResponse | null> {
+  const identity = listIdentity(list);
+  const read = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
+  if (read?.ok === false) return null;
+  const rows = await readRows(read?.position.id ?? greatestId, limit + 1);
+  const page = rows.slice(0, limit);
+  const starterOf = ({ starter_kind: kind, starter_uid: uid }: (typeof rows)[number]) =>
+    kind === null || uid === null ? null : { kind, uid };
+  const profileOf = await readProfiles(
+    db,
+    teamId,
+    page.map(starterOf).filter((starter) => starter !== null),
+  );
+  const fires = page.map((row): ScheduleFire => {
+    const starter = starterOf(row);
+    return {
+      id: row.id,
+      ...(row.due_at === null ? {} : { due_at: row.due_at }),
+      fired_at: row.fired_at,
+      outcome: row.outcome,
+      ...(row.run_id === null ? {} : { run_id: row.run_id }),
+      ...(row.reason === null ? {} : { reason: row.reason }),
+      ...(starter ? { started_by: profileOf(starter) } : {}),
+      ...(row.trigger_name ? { schedule_name: row.trigger_name } : {}),
+    };
+  });
+  const last = page.at(-1);
+  const hasNext = rows.length > limit && last !== undefined;
+  return {
+    fires,
+    page_info: {
+      has_next_page: hasNext,
+      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** The runs and starts of a lane: the group to which the overlap policy of a schedule or an automation applies. */
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, integer } from '../../platform/store/database/statement.ts';
+
+/** SQL list of the states of a run that has not ended; the indexes `runs_live_by_schedule` and `runs_live_by_automation` have the same. */
+export const liveStates = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
+
+/** A lane of a schedule of the team, or of an automation. */
+export interface Lane {
+  readonly kind: 'schedule' | 'automation';
+  /** Id of the schedule, or UID of the automation. */
+  readonly owner: string;
+  /** Hash of the value at the concurrency key of an automation; null: there is none. */
+  readonly lane: string | null;
+}
+
+/** SQL of the owner of a start. The index `starts_waiting` has the same. */
+export const ownerOf = (start: string): string => `coalesce(${start}.automation_uid, ${start}.schedule_id::text)`;
+
+/** SQL: the live runs `r` of a schedule, those that a person started by hand too. */
+export const liveOfSchedule = (schedule: string): string =>
+  `FROM runs r WHERE r.schedule_id = ${schedule} AND r.state IN ${liveStates}`;
+
+/** SQL: the live runs `r` in a lane of an automation, with their starts `live`. */
+export const liveOfAutomation = (automation: string, lane: string): string => `
+  FROM runs r JOIN starts live ON live.run_id = r.id
+  WHERE r.metadata ->> 'automation_id' = ${automation} AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ${liveStates}
+    AND live.automation_uid = ${automation} AND live.lane IS NOT DISTINCT FROM ${lane}`;
+
+const countLoads = defineStatement({
+  name: 'count_loads_of_lanes',
+  text: `
+    SELECT CASE WHEN i.is_schedule THEN (SELECT count(*) ${liveOfSchedule('i.schedule_id')})
+        ELSE (SELECT count(*) ${liveOfAutomation('i.owner', 'i.lane')}) END AS live,
+      (SELECT count(*) FROM starts w WHERE w.outcome = 'waiting' AND ${ownerOf('w')} = i.owner
+        AND w.lane IS NOT DISTINCT FROM i.lane) AS waiting
+    FROM (SELECT *, CASE WHEN is_schedule THEN owner::uuid END AS schedule_id
+      FROM unnest($1::text[], $2::boolean[], $3::text[]) WITH ORDINALITY AS u (owner, is_schedule, lane, n)) i ORDER BY i.n`,
+  row: { live: integer, waiting: integer },
+});
+
+/** Runs of a lane that have not ended, and its starts that wait for the end of one. */
+export interface Load {
+  readonly live: number;
+  readonly waiting: number;
+}
+
+/** Counts the live runs and waiting starts of lanes, in their order. */
+export async function readLoads(db: Queryable, lanes: readonly Lane[]): Promise<Load[]> {
+  if (lanes.length === 0) return [];
+  return await db.query(countLoads, [
+    lanes.map(({ owner }) => owner),
+    lanes.map(({ kind }) => kind === 'schedule'),
+    lanes.map(({ lane }) => lane),
+  ]);
+}

@@ -1,0 +1,146 @@
+/** The statements that write the table `starts`. */
+import type { FireOutcome } from '@runyard/contract/schedules';
+import type { RowRule } from '../../platform/domain.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../../team/access/actor.ts';
+import { type Lane, liveStates, ownerOf } from './load.ts';
+
+/** The outcome of an event. A run of an outcome `started` is written in the same transaction. */
+export type StartOutcome =
+  | { readonly outcome: 'started'; readonly runId: string; readonly cancelsPrevious?: boolean }
+  | { readonly outcome: Exclude<FireOutcome, 'started'>; readonly reason: string };
+
+/** The event of a start: a time of a schedule, or a delivery. */
+export type EventOfStart =
+  | { readonly scheduleId: string; readonly dueAt: string }
+  | { readonly webhookUid: string; readonly deliveryId: string };
+
+/** A start to write. */
+export interface NewStart {
+  /** Null: the start is of a schedule of the team. */
+  readonly automationUid: string | null;
+  readonly event: EventOfStart;
+  readonly lane: string | null;
+  readonly result: StartOutcome;
+}
+
+/**
+ * Returns the SQL that writes starts. The argument names the parameter that `startsParameter` returns. The ids are in the order of the
+ * starts. The unique indexes guard that a time of a schedule and a delivery of an automation start one run.
+ */
+export const insertStarts = (rows: string): string => `
+      INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous)
+      SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
+        coalesce(i.cancels_previous, false)
+      FROM jsonb_to_recordset(${rows}::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
+        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean)`;
+
+const toRow = ({ automationUid, event, lane, result }: NewStart) => ({
+  automation_uid: automationUid,
+  ...('dueAt' in event
+    ? { schedule_id: event.scheduleId, due_at: event.dueAt }
+    : { webhook_uid: event.webhookUid, delivery_id: event.deliveryId }),
+  lane,
+  outcome: result.outcome,
+  ...(result.outcome === 'started'
+    ? { run_id: result.runId, cancels_previous: result.cancelsPrevious }
+    : { reason: result.reason }),
+});
+
+/** Returns the parameter of `insertStarts`. */
+export const startsParameter = (starts: readonly NewStart[]): string => JSON.stringify(starts.map(toRow));
+
+const recordByHand = defineStatement({
+  name: 'record_start_by_hand',
+  text: `
+    INSERT INTO starts (schedule_id, outcome, run_id, starter_kind, starter_uid) VALUES ($1, 'started', $2, $3, $4) RETURNING id`,
+  row: { id: uuid },
+});
+
+/** Records a run of a schedule that a person started by hand. */
+export async function recordStartByHand(
+  tx: Queryable,
+  scheduleId: string,
+  runId: string,
+  starter: RunActor,
+): Promise<void> {
+  await tx.query(recordByHand, [scheduleId, runId, starter.kind, starter.uid]);
+}
+
+const lockOldest = defineStatement({
+  name: 'lock_oldest_waiting_start',
+  text: `
+    SELECT id, schedule_id, webhook_uid, delivery_id FROM starts s
+    WHERE outcome = 'waiting' AND ${ownerOf('s')} = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE`,
+  row: { id: uuid, schedule_id: nullable(uuid), webhook_uid: nullable(text()), delivery_id: nullable(uuid) },
+});
+
+export type WaitingStart = RowOf<typeof lockOldest>;
+
+/** Locks the start of a lane that has waited longest; undefined: none waits. */
+export const lockOldestWaiting = async (tx: Queryable, { owner, lane }: Lane): Promise<WaitingStart | undefined> =>
+  (await tx.query(lockOldest, [owner, lane]))[0];
+
+const settle = defineStatement({
+  name: 'settle_waiting_start',
+  text: `UPDATE starts SET outcome = $2, run_id = $3, reason = $4 WHERE id = $1 AND outcome = 'waiting' RETURNING id`,
+  row: { id: uuid },
+});
+
+/** Writes the outcome of a start that waited, which the transaction has locked. */
+export async function settleStart(tx: Queryable, id: string, result: StartOutcome): Promise<void> {
+  const [runId, reason] = result.outcome === 'started' ? [result.runId, null] : [null, result.reason];
+  await tx.query(settle, [id, result.outcome, runId, reason]);
+}
+
+const skipWaiting = defineStatement({
+  name: 'skip_waiting_starts_of_schedules',
+  text: `
+    UPDATE starts s SET outcome = 'skipped', reason = 'the schedule was paused while it waited'
+    WHERE outcome = 'waiting' AND schedule_id = ANY ($1::uuid[]) RETURNING id`,
+  row: { id: uuid },
+});
+
+/** Ends the waiting starts of schedules that are paused. */
+export async function skipWaitingStarts(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
+  if (scheduleIds.length > 0) await tx.query(skipWaiting, [scheduleIds]);
+}
+
+const keepRuns = defineStatement({
+  name: 'keep_starts_of_deleted_schedules',
+  text: `
+    UPDATE starts SET schedule_id = NULL, due_at = NULL
+    WHERE schedule_id = ANY ($1::uuid[]) AND automation_uid IS NOT NULL AND outcome = 'started' RETURNING id`,
+  row: { id: uuid },
+});
+
+/**
+ * Takes the starts with a run away from schedules of an automation that will be deleted with their history: the overlap policy of the
+ * automation still counts these runs.
+ */
+export async function keepStartsOfDeleted(tx: Queryable, scheduleIds: readonly string[]): Promise<void> {
+  if (scheduleIds.length > 0) await tx.query(keepRuns, [scheduleIds]);
+}
+
+const endCancelling = defineStatement({
+  name: 'end_cancelling_of_start',
+  text: 'UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RETURNING id',
+  row: { id: uuid },
+});
+
+/** Notes that the runs which a start replaces are cancelled. */
+export async function noteCancelled(db: Queryable, startId: string): Promise<void> {
+  await db.query(endCancelling, [startId]);
+}
+
+/**
+ * Starts of more than 30 days ago, without those that still wait, and without live runs of automations, whose lane is only here. The ids
+ * sort by time, so the primary key finds them.
+ */
+export const oldStarts: RowRule = {
+  table: 'starts',
+  isOver: `id < (lpad(to_hex((extract(epoch FROM now() - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+    AND outcome <> 'waiting' AND (automation_uid IS NULL OR run_id IS NULL
+      OR NOT EXISTS (SELECT FROM runs r WHERE r.id = starts.run_id AND r.state IN ${liveStates}))`,
+};

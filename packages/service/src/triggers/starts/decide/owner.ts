@@ -1,0 +1,121 @@
+/** What starts runs: a schedule of the team, or an automation. Their differences are data, so that the engine has one path for both. */
+import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { Fault } from '../../../platform/fault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { readingOnce } from '../../../platform/store/database/reading-once.ts';
+import type { ScheduleOfRun } from '../../../runs/runs/submit/new-run.ts';
+import type { RunSubmission } from '../../../runs/runs/submit/prepare.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
+import { type AutomationRow, editorOf } from '../../automations/automation-row.ts';
+import { disabledReason } from '../../automations/failures.ts';
+import { editorMayNot } from '../../automations/items.ts';
+import { type EventOfRun, requestFor, sourceOf } from '../../automations/request-for.ts';
+import { missingAgent } from '../../automations/run-request.ts';
+import { type AgentOfRun, readAgentOfRun } from '../../factories/agents.ts';
+import type { Lane } from '../../history/load.ts';
+import { faultOfSchedule, requestOf } from '../../schedules/run-of-schedule.ts';
+import type { ScheduleRow } from '../../schedules/schedule-row.ts';
+import type { StartPolicy } from './policy.ts';
+
+/** The submission of the run for an event. */
+type SubmissionOfEvent = RunSubmission & { readonly request: RunAgentRequest };
+
+/** The owner of starts, with the facts that its runs need from other domains. */
+export interface Owner extends StartPolicy {
+  readonly kind: Lane['kind'];
+  /** Id of the schedule, or UID of the automation. */
+  readonly owner: string;
+  /** The last editor, as whom the runs act. */
+  readonly actor: { readonly teamId: string; readonly creator: RunActor };
+  /** Why it starts nothing until a person enables it; null: it is enabled. A schedule that is paused has no times. */
+  readonly disabled: string | null;
+  /** Why the editor starts nothing; null: the editor may start runs of the team. */
+  readonly editorProblem: string | null;
+  /** Returns the submission for an event; a text says why there is none. */
+  submissionFor(event: EventOfRun): SubmissionOfEvent | string;
+  /** Names the member of a fault as the owner knows it. */
+  nameOf(fault: Fault): Fault;
+  /** Whether a failure counts towards the pause although a later event may start a run without a change, such as an outage. */
+  readonly countsPassing: boolean;
+}
+
+/** The policies for failures. A schedule also counts those of the automation that it triggers. */
+export const countsPassing = { schedule: true, automation: false } as const;
+
+/** Returns the schedule in the form that its runs keep. */
+export const scheduleOfRun = ({ id, name, cron_schedule }: ScheduleRow): ScheduleOfRun => ({
+  id,
+  name,
+  cronSchedule: cron_schedule,
+});
+
+/** Returns a schedule of the team as an owner. */
+export function ownerOfSchedule(row: ScheduleRow, mayStart: boolean): Owner {
+  const actor = { teamId: row.team_id, creator: { kind: row.editor_kind, uid: row.editor_uid } };
+  const who = row.editor_kind === 'user' ? 'The person' : 'The agent key';
+  return {
+    kind: 'schedule',
+    owner: row.id,
+    overlap: row.overlap,
+    max_live_runs: row.max_live_runs,
+    actor,
+    disabled: null,
+    editorProblem: mayStart
+      ? null
+      : `${who} that last edited the schedule may not start runs of the team any more; have somebody else update it.`,
+    submissionFor: () => ({
+      actor,
+      request: requestOf(row),
+      source: 'SCHEDULED_AGENT',
+      schedule: scheduleOfRun(row),
+    }),
+    nameOf: faultOfSchedule,
+    countsPassing: countsPassing.schedule,
+  };
+}
+
+/** Returns an automation as an owner. `agent`: the one that gets the runs; null: the factory has none of its name. */
+export function ownerOfAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
+  const actor = { teamId: row.team_id, creator: editorOf(row) };
+  return {
+    kind: 'automation',
+    owner: row.uid,
+    overlap: row.overlap,
+    max_live_runs: null,
+    actor,
+    disabled: row.enabled ? null : disabledReason(row),
+    editorProblem: mayStart ? null : editorMayNot,
+    submissionFor: (event) =>
+      agent
+        ? {
+            actor,
+            request: requestFor(row, agent, event),
+            source: sourceOf(event),
+            ...(event.kind === 'time' ? { schedule: event.schedule } : {}),
+          }
+        : `agent: ${missingAgent(row.agent ?? 'foreman')}`,
+    nameOf: (fault) => fault,
+    countsPassing: countsPassing.automation,
+  };
+}
+
+/** Reads the facts about schedules of teams and about automations that make them owners. Returns them by schedule id and automation UID. */
+export async function readOwners(
+  tx: Queryable,
+  schedules: readonly ScheduleRow[],
+  automations: readonly AutomationRow[],
+): Promise<Map<string, Owner>> {
+  const editorOfSchedule = (row: ScheduleRow) => ({ teamId: row.team_id, kind: row.editor_kind, uid: row.editor_uid });
+  const editorOfAutomation = (row: AutomationRow) => ({ teamId: row.team_id, ...editorOf(row) });
+  const mayStart = await mayStartRuns(tx, [...schedules.map(editorOfSchedule), ...automations.map(editorOfAutomation)]);
+  const owners = new Map<string, Owner>();
+  const reads = readingOnce(tx);
+  for (const row of schedules) owners.set(row.id, ownerOfSchedule(row, mayStart(editorOfSchedule(row))));
+  for (const row of automations) {
+    const factory = { teamId: row.team_id, factoryUid: row.factory_uid };
+    const agent = await readAgentOfRun(reads, factory, row.agent ?? undefined);
+    owners.set(row.uid, ownerOfAutomation(row, mayStart(editorOfAutomation(row)), agent));
+  }
+  return owners;
+}

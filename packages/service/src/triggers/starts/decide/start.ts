@@ -1,0 +1,134 @@
+/** Decides about events and prepares their runs. The callers write the runs and starts in the same transaction. */
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { readingOnce } from '../../../platform/store/database/reading-once.ts';
+import {
+  type PreparedRun,
+  type PrepareRefusal,
+  prepareRun,
+  type SubmitDeps,
+} from '../../../runs/runs/submit/prepare.ts';
+import type { CountedFailure } from '../../automations/failures.ts';
+import type { EventOfRun } from '../../automations/request-for.ts';
+import { type Lane, type Load, readLoads } from '../../history/load.ts';
+import type { StartOutcome } from '../../history/write.ts';
+import { reasonOf } from '../../schedules/run-of-schedule.ts';
+import type { Owner } from './owner.ts';
+import { decide, liveLimitOf } from './policy.ts';
+
+export interface StartDeps extends SubmitDeps {
+  readonly db: Database;
+}
+
+/** An event for one owner. If its policy limits the live runs, the transaction has locked the owner. */
+export interface Candidate {
+  readonly owner: Owner;
+  readonly event: EventOfRun;
+  readonly lane: string | null;
+}
+
+/** Why a run could not be created. `passing`: a later event may start one although nobody changes the owner. */
+export interface Failure {
+  readonly outcome: 'failed';
+  readonly reason: string;
+  readonly passing: boolean;
+}
+
+/** The outcome of an event. The run of `started` must be written before the transaction ends. */
+export type Started =
+  | { readonly outcome: 'started'; readonly run: PreparedRun; readonly cancelsPrevious: boolean }
+  | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string }
+  | Failure;
+
+/** Returns whether a later event may start a run although nobody changes the owner. */
+const isPassing = ({ kind }: PrepareRefusal): boolean => !['invalid', 'forbidden', 'not_available'].includes(kind);
+
+/** Prepares the run of an owner for an event. An editor who has left the team or became a viewer starts none. */
+export async function prepareStart(
+  deps: SubmitDeps,
+  tx: Queryable,
+  { owner, event }: Pick<Candidate, 'owner' | 'event'>,
+  cancelsPrevious: boolean,
+): Promise<Exclude<Started, { outcome: 'skipped' | 'waiting' }>> {
+  const failed = (reason: string, passing = false): Failure => ({ outcome: 'failed', reason, passing });
+  if (owner.editorProblem !== null) return failed(owner.editorProblem);
+  const submission = owner.submissionFor(event);
+  if (typeof submission === 'string') return failed(submission);
+  const prepared = await prepareRun(deps, submission, tx);
+  return prepared.kind === 'prepared'
+    ? { outcome: 'started', run: prepared, cancelsPrevious }
+    : failed(reasonOf(prepared, owner.nameOf), isPassing(prepared));
+}
+
+/** Returns what the count of failures gets of a result. Null: a run was created. Undefined: none was tried. */
+export function resultOf(started: Started, countsPassing: boolean): CountedFailure | null | undefined {
+  switch (started.outcome) {
+    case 'started':
+      return null;
+    case 'failed':
+      return { reason: started.reason, counts: countsPassing || !started.passing };
+    case 'skipped':
+    case 'waiting':
+      return undefined;
+  }
+}
+
+/** Returns the runs to write. */
+export const runsOf = (started: readonly Started[]): PreparedRun[] =>
+  started.flatMap((each) => (each.outcome === 'started' ? [each.run] : []));
+
+/** Returns the outcome in the form of the history. */
+export const outcomeOf = (started: Started): StartOutcome =>
+  started.outcome === 'started'
+    ? { outcome: 'started', runId: started.run.run.id, cancelsPrevious: started.cancelsPrevious }
+    : { outcome: started.outcome, reason: started.reason };
+
+const laneOf = ({ owner: { kind, owner }, lane }: Candidate): Lane => ({ kind, owner, lane });
+const keyOf = (candidate: Candidate): string => JSON.stringify([candidate.owner.owner, candidate.lane]);
+
+/** Reads the loads of the lanes whose policy limits the live runs. */
+async function readLimitedLoads(tx: Queryable, candidates: readonly Candidate[]): Promise<Map<string, Load>> {
+  const lanes = new Map<string, Lane>();
+  for (const each of candidates) if (liveLimitOf(each.owner) !== null) lanes.set(keyOf(each), laneOf(each));
+  const loads = await readLoads(tx, [...lanes.values()]);
+  return new Map([...lanes.keys()].map((key, index) => [key, loads[index] ?? noLoad]));
+}
+
+const noLoad: Load = { live: 0, waiting: 0 };
+
+/**
+ * Decides about events by the policies of their owners, and prepares the runs of those that start. Returns the outcomes in the order of
+ * the events. An event counts those before it in its lane: nobody else starts a run of a limited lane while the owner is locked.
+ */
+export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: readonly Candidate[]): Promise<Started[]> {
+  const loads = await readLimitedLoads(tx, candidates);
+  const reads = readingOnce(tx);
+  const startOne = async (candidate: Candidate): Promise<Started> => {
+    if (candidate.owner.disabled !== null) return { outcome: 'skipped', reason: candidate.owner.disabled };
+    const load = loads.get(keyOf(candidate));
+    const decision = decide(candidate.owner, load ?? noLoad);
+    const count = (change: Partial<Load>) => load && loads.set(keyOf(candidate), { ...load, ...change });
+    switch (decision.kind) {
+      case 'skip':
+        return { outcome: 'skipped', reason: decision.reason };
+      case 'wait':
+        count({ waiting: (load?.waiting ?? 0) + 1 });
+        return { outcome: 'waiting', reason: decision.reason };
+      case 'start': {
+        const one = await prepareStart(deps, reads, candidate, decision.cancelsPrevious);
+        if (one.outcome === 'started') count({ live: (load?.live ?? 0) + 1 });
+        return one;
+      }
+    }
+  };
+  // Those of one lane one after the other, and the lanes at the same time. Waits for all of them even after a failure, because none may
+  // use the transaction after its end.
+  const started: Started[] = [];
+  const lanes = Map.groupBy(candidates.entries(), ([index, each]) => (loads.has(keyOf(each)) ? keyOf(each) : index));
+  const taken = await Promise.allSettled(
+    [...lanes.values()].map(async (lane) => {
+      for (const [index, each] of lane) started[index] = await startOne(each);
+    }),
+  );
+  for (const each of taken) if (each.status === 'rejected') throw each.reason;
+  return started;
+}

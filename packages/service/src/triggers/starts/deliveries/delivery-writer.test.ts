@@ -1,0 +1,135 @@
+/** Deliveries that are written together, on a real database. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Automation } from '@runyard/contract/automations';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+import { testWebhooks } from '../../../../test/webhooks.ts';
+import { type KnownWebhook, openWebhookDirectory } from '../../webhooks/ingest/directory.ts';
+import { makeGate } from '../../webhooks/ingest/gate.ts';
+import { identify } from '../../webhooks/ingest/identity.ts';
+import { makeDeliveryWriter } from './delivery-writer.ts';
+
+let fails: (body: string) => boolean = () => false;
+let wait: Promise<void> | undefined;
+const batches: number[] = [];
+const service = await openTestService({
+  startDeliveries: async () => async (deliveries) => {
+    batches.push(deliveries.length);
+    await wait;
+    if (deliveries.some(({ body }) => fails(String(body)))) throw new Error('a delivery that cannot be started');
+    return deliveries.map(() => true);
+  },
+});
+const { db } = service.deps;
+const { factory, create, send, labels, reset } = await testWebhooks(service);
+
+beforeEach(async () => {
+  await reset();
+  await db.query('DELETE FROM automations');
+  fails = () => false;
+  wait = undefined;
+  batches.length = 0;
+});
+
+/** Creates a webhook that feeds an automation. */
+const createFeeding = async () => {
+  const webhook = await create();
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook.uid] } }];
+  const body = { name: webhook.uid, prompt: 'Look.', triggers };
+  await service.request<Automation>('POST', `/factory/${factory.uid}/automations`, { body });
+  return webhook;
+};
+
+describe('deliveries at once', () => {
+  test('are written in fewer transactions than they are', async () => {
+    const webhook = await createFeeding();
+    const sent = await Promise.all(Array.from({ length: 40 }, (_, n) => send(webhook, { body: `${n}` })));
+    expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
+    expect(batches.reduce((sum, size) => sum + size, 0)).toBe(40);
+    expect(batches.length).toBeLessThan(30);
+  });
+
+  test('are written in one transaction if one turn of the event loop brings them', async () => {
+    const { uid } = await create();
+    const known = await openWebhookDirectory(db, service.deps.vault).then(async (directory) => {
+      const webhook = await directory.find(uid);
+      directory.close();
+      return webhook as KnownWebhook;
+    });
+    known.hints.feedsAutomations = true;
+    let transactions = 0;
+    const counting: typeof db = {
+      ...db,
+      transaction: (work) => {
+        transactions += 1;
+        return db.transaction(work);
+      },
+    };
+    const gate = makeGate({ concurrent: 2, waiting: 10 });
+    const writer = makeDeliveryWriter(counting, service.deps.startDeliveries, { gate, startingGate: gate });
+    const write = (text: string) => {
+      const body = Buffer.from(text);
+      const identity = identify(known, {}, body);
+      return writer({ webhook: known, id: randomUUIDv7(), body, payload: text, identity, event: null, headers: {} });
+    };
+    const second = new Promise((resolve) => setImmediate(() => resolve(write('"2"'))));
+    expect([await write('"1"'), await second]).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }]);
+    expect(transactions).toBe(1);
+  });
+
+  test('do not fail with one of them', async () => {
+    const webhook = await createFeeding();
+    fails = (body) => body === '"bad"';
+    const bodies = Array.from({ length: 20 }, (_, n) => (n === 7 ? '"bad"' : `${n}`));
+    const statuses = await Promise.all(bodies.map(async (body) => (await send(webhook, { body })).status));
+    expect(statuses).toEqual(bodies.map((body) => (body === '"bad"' ? 500 : 202)));
+    expect(await labels(webhook)).toHaveLength(19);
+    fails = () => false;
+    expect((await send(webhook, { body: '"bad"' })).status).toBe(202);
+    expect((await labels(webhook))[0]).toBe('ACCEPTED');
+  });
+
+  test('of a webhook that starts nothing do not wait for those that start runs', async () => {
+    const [slow, quick] = [await createFeeding(), await create()];
+    let release: () => void = () => undefined;
+    wait = new Promise((resolve) => {
+      release = resolve;
+    });
+    const waiting = Array.from({ length: 10 }, (_, n) => send(slow, { body: `${n}` }));
+    await expect.poll(() => batches.length).toBeGreaterThan(0);
+    expect((await send(quick)).status).toBe(202);
+    release();
+    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([202]));
+  });
+});
+
+test('an automation that is created later is reached at once, and one that was deleted holds nothing up', async () => {
+  const webhook = await create();
+  expect((await send(webhook, { body: '1' })).status).toBe(202);
+  expect(batches).toEqual([]);
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: { in: [webhook.uid] } } }];
+  const body = { name: 'late', prompt: 'Look.', triggers };
+  const made = await service.request<Automation>('POST', `/factory/${factory.uid}/automations`, { body });
+  expect((await send(webhook, { body: '2' })).status).toBe(202);
+  expect(batches).toEqual([1]);
+  // A duplicate reaches no automation.
+  expect((await send(webhook, { body: '2' })).status).toBe(202);
+  expect(batches).toEqual([1]);
+  await service.request('DELETE', `/factory/${factory.uid}/automations/${made.body.uid}`);
+  expect((await send(webhook, { body: '3' })).status).toBe(202);
+  expect(await labels(webhook)).toEqual(['ACCEPTED', 'DUPLICATE', 'ACCEPTED', 'ACCEPTED']);
+});
+
+test('a webhook that is read again keeps its hint, one that was changed does not', async () => {
+  const { uid } = await create();
+  let nowMs = 0;
+  const directory = await openWebhookDirectory(db, service.deps.vault, () => nowMs);
+  const first = await directory.find(uid);
+  if (first) first.hints.feedsAutomations = true;
+  nowMs = 6_000;
+  const second = await directory.find(uid);
+  expect([second === first, second?.hints.feedsAutomations]).toEqual([false, true]);
+  directory.forget(uid);
+  expect((await directory.find(uid))?.hints.feedsAutomations).toBe(false);
+  directory.close();
+});

@@ -1,0 +1,135 @@
+/** Writes deliveries that arrive together in one transaction, because a commit, a lock and a round trip cost more than a row. */
+import { untilArrived } from '../../../platform/store/database/arrivals.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
+import type { Gate } from '../../webhooks/ingest/gate.ts';
+import {
+  type CheckedDelivery,
+  insertAll,
+  type NotWritten,
+  type Written,
+} from '../../webhooks/ingest/write-deliveries.ts';
+import type { StartDeliveries } from './start-deliveries.ts';
+import { writeStarting } from './write-starting.ts';
+
+/** Writes a delivery; it is committed when the promise resolves. `busy`: too many deliveries wait already. */
+export type DeliveryWriter = (delivery: CheckedDelivery) => Promise<Written | NotWritten | 'busy'>;
+
+/**
+ * Batches of deliveries that start runs which are written at the same time: while one waits for the disk, the other uses the
+ * processors.
+ */
+const startingAtOnce = 2;
+/** Concurrent batches of the other deliveries: one, because two would find each other's webhooks locked. */
+const writingAtOnce = 1;
+/** Deliveries that are enough for a second batch at the same time. Two small batches take longer than one large one. */
+const minBeside = 16;
+/** Largest number of deliveries in one transaction, and of bytes of their bodies. */
+const maxDeliveries = 64;
+const maxBytes = 1024 * 1024;
+/** Deliveries that wait for a batch: those of one team that start runs, or all others. */
+const maxWaiting = 512;
+
+interface Waiting<Result> {
+  readonly delivery: CheckedDelivery;
+  readonly resolve: (result: Result | 'busy') => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Write<Result> = (deliveries: readonly CheckedDelivery[]) => Promise<readonly (Result | undefined)[]>;
+
+/** Takes the first deliveries that fit into one transaction; at least one. */
+function takeBatch<Result>(waiting: Waiting<Result>[]): Waiting<Result>[] {
+  let bytes = 0;
+  const end = waiting.findIndex(({ delivery }, index) => {
+    bytes += delivery.body.length;
+    return index > 0 && (index >= maxDeliveries || bytes > maxBytes);
+  });
+  return waiting.splice(0, end === -1 ? waiting.length : end);
+}
+
+/**
+ * Creates a queue whose deliveries are written in batches: a batch begins when the requests that have arrived are handled and `gate` has
+ * room. If one fails, its deliveries are written one by one, so that only the bad one fails.
+ */
+function makeQueue<Result>(gate: Gate, atOnce: number, write: Write<Result>, onEmpty: () => void) {
+  const waiting: Waiting<Result>[] = [];
+  let writing = 0;
+
+  const writeBatch = async (batch: readonly Waiting<Result>[]): Promise<void> => {
+    if (batch.length === 0) return;
+    try {
+      const results = await write(batch.map(({ delivery }) => delivery));
+      for (const [index, each] of batch.entries()) {
+        const result = results[index];
+        if (result === undefined) each.reject(new Error('a delivery of a batch has no result'));
+        else each.resolve(result);
+      }
+    } catch (error) {
+      if (batch.length === 1 || error instanceof StoreUnavailable) for (const each of batch) each.reject(error);
+      else for (const each of batch) await writeBatch([each]);
+    }
+  };
+  const mayWrite = (): boolean => waiting.length > 0 && (writing === 1 || waiting.length >= minBeside);
+  const drain = async (): Promise<void> => {
+    while (mayWrite()) {
+      await untilArrived(() => waiting.length, maxDeliveries);
+      // The other batch may have taken the deliveries meanwhile, here and while this one waits for the gate.
+      if (!mayWrite()) break;
+      if ((await gate(async () => writeBatch(takeBatch(waiting)))) === 'busy')
+        for (const each of waiting.splice(0)) each.resolve('busy');
+    }
+    writing -= 1;
+    if (writing === 0) onEmpty();
+  };
+
+  return (delivery: CheckedDelivery): Promise<Result | 'busy'> =>
+    new Promise((resolve, reject) => {
+      if (waiting.length >= maxWaiting) {
+        resolve('busy');
+        return;
+      }
+      waiting.push({ delivery, resolve, reject });
+      if (writing >= atOnce || (writing > 0 && waiting.length < minBeside)) return;
+      writing += 1;
+      void drain();
+    });
+}
+
+/**
+ * Creates the writer of a process. Deliveries of webhooks that feed no automation, and duplicates, need one statement. Those that may
+ * start runs have a queue for each team, so that no team waits for the runs of another. `startingGate` limits these below `gate`.
+ */
+export function makeDeliveryWriter(
+  db: Database,
+  startDeliveries: StartDeliveries,
+  { gate, startingGate }: { readonly gate: Gate; readonly startingGate: Gate },
+): DeliveryWriter {
+  const writeOnly = makeQueue(
+    gate,
+    writingAtOnce,
+    (deliveries) => insertAll(db, deliveries),
+    () => undefined,
+  );
+  const starting = new Map<string, DeliveryWriter>();
+  const startingOf = (teamId: string): DeliveryWriter => {
+    const known = starting.get(teamId);
+    if (known) return known;
+    const made = makeQueue(
+      async (work) => await startingGate(async () => await gate(work)),
+      startingAtOnce,
+      (deliveries) => db.transaction((tx) => writeStarting(tx, startDeliveries, deliveries)),
+      () => starting.delete(teamId),
+    );
+    starting.set(teamId, made);
+    return made;
+  };
+  return async (delivery) => {
+    const { teamId, hints } = delivery.webhook;
+    if (!hints.feedsAutomations || delivery.startsNothing) {
+      const written = await writeOnly(delivery);
+      if (written === 'busy' || written.kind !== 'held') return written;
+    }
+    return await startingOf(teamId)(delivery);
+  };
+}

@@ -1,0 +1,200 @@
+/** Accepts a delivery: does the checks in the order of completions.md, and writes it in one transaction, alone or with others. */
+import { randomUUIDv7 } from 'node:crypto';
+import { maxWebhookBytes } from '@runyard/contract/limits';
+import { defaultDuplicateWindowSeconds } from '@runyard/contract/webhook-rules';
+import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { authenticate, type Credentials, checkToken, isSigned } from '../../webhooks/ingest/authenticate.ts';
+import type { KnownWebhook, WebhookDirectory } from '../../webhooks/ingest/directory.ts';
+import { eventHeadersOf } from '../../webhooks/ingest/event-headers.ts';
+import type { Gate } from '../../webhooks/ingest/gate.ts';
+import { answerHandshake, type HandshakeAnswer, queryOfHandshake } from '../../webhooks/ingest/handshake.ts';
+import { eventOf, identify, signedHashOf } from '../../webhooks/ingest/identity.ts';
+import { readPayload } from '../../webhooks/ingest/parse-payload.ts';
+import type { NotWritten } from '../../webhooks/ingest/write-deliveries.ts';
+import { writeRejection } from '../../webhooks/ingest/write-rejection.ts';
+import { faultOfEvent } from '../../webhooks/schemes/event-fault.ts';
+import { hasRecentMember } from '../../webhooks/schemes/verify-signature.ts';
+import type { DeliveryWriter } from './delivery-writer.ts';
+
+export interface IngestDeps {
+  readonly db: Database;
+  readonly directory: WebhookDirectory;
+  readonly gate: Gate;
+  readonly write: DeliveryWriter;
+}
+
+/**
+ * Whether a sender has proved itself before its body is read. `open`: the body decides, because it is signed. `wrong`: it has no or a wrong
+ * token, or no signature.
+ */
+export type Proof = 'right' | 'open' | 'wrong';
+
+/** The result of reading a body. `too_slow`, `cut`: it did not arrive completely. `busy`: there is no room for it now. */
+export type DeliveredBody =
+  | {
+      readonly kind: 'body';
+      readonly bytes: Buffer;
+      /** Moves the body to the room of proved senders. Absent: it is there. */
+      readonly prove?: () => void;
+    }
+  | { readonly kind: 'too_large' | 'too_slow' | 'cut' | 'busy' };
+
+/** A request of a sender. */
+export interface IngestRequest extends Credentials {
+  readonly uid: string;
+  /** The query of the URL, without its question mark. */
+  readonly query: string;
+  /** Announced size in bytes; undefined: the body comes in chunks. */
+  readonly announcedBytes: number | undefined;
+  /** Reads the body, at most 256 KB of it, in a room that proved senders share with no others. */
+  readBody(proof: Proof): Promise<DeliveredBody>;
+}
+
+/**
+ * `accepted`, `duplicate`: 202. `handshake`: 200 with the text that a provider expects when it checks the URL. All others are refusals.
+ */
+export type IngestOutcome =
+  | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
+  | { readonly kind: 'handshake'; readonly answer: Extract<HandshakeAnswer, { kind: 'answer' }> }
+  /** 404: unknown, disabled or deleted. */
+  | { readonly kind: 'not_found' }
+  /** 429 */
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'busy' }
+  /** 401 */
+  | { readonly kind: 'unauthenticated' }
+  /** 400 */
+  | { readonly kind: 'invalid_json'; readonly why: string }
+  | { readonly kind: 'cut' }
+  /** 413 */
+  | { readonly kind: 'too_large' }
+  /** 408 */
+  | { readonly kind: 'too_slow' };
+
+/** Each change of the webhook while a delivery is checked needs one more round. */
+const maxRounds = 5;
+
+/** Accepts a delivery. All its changes are committed when it returns. `nowMs` is the clock by which signatures are too old. */
+export async function ingest(deps: IngestDeps, request: IngestRequest, nowMs: () => number): Promise<IngestOutcome> {
+  let body: DeliveredBody | undefined;
+  for (let round = 0; round < maxRounds; round += 1) {
+    const webhook = deps.directory.known(request.uid) ?? (await deps.gate(() => deps.directory.find(request.uid)));
+    if (webhook === 'busy') return { kind: 'busy' };
+    if (webhook === null) return { kind: 'not_found' };
+    const waitMs = webhook.fullUntil.deliveries - performance.now();
+    if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
+    body ??= await request.readBody(proofOf(webhook, request));
+    const outcome = await take(deps, webhook, request, body, nowMs);
+    if (outcome !== 'changed') return outcome;
+    deps.directory.forget(request.uid);
+  }
+  return { kind: 'busy' };
+}
+
+function proofOf(webhook: KnownWebhook, request: IngestRequest): Proof {
+  const hasToken = checkToken(webhook, request);
+  if (hasToken === undefined) return isSigned(webhook, request) ? 'open' : 'wrong';
+  return hasToken ? 'right' : 'wrong';
+}
+
+/** A refused delivery. `why`: shown in the log. */
+interface Refused {
+  readonly label: Exclude<WebhookDeliveryLabel, 'ACCEPTED' | 'DUPLICATE'>;
+  readonly sizeBytes: number;
+  readonly why?: string | undefined;
+}
+
+async function take(
+  deps: IngestDeps,
+  webhook: KnownWebhook,
+  request: IngestRequest,
+  body: DeliveredBody,
+  nowMs: () => number,
+): Promise<IngestOutcome | 'changed'> {
+  const { sender, rules } = webhook;
+  const refuse = (refused: Refused) => reject(deps, webhook, refused);
+  const tooLarge = (sizeBytes: number) => refuse({ label: 'REJECTED_TOO_LARGE', sizeBytes, why: whyTooLarge(webhook) });
+  if (body.kind === 'too_large') return await tooLarge(sizeOf(request));
+  if (body.kind !== 'body') return { kind: body.kind };
+  const { bytes } = body;
+  const { headers } = request;
+  const sizeBytes = bytes.length;
+  if (!authenticate(webhook, request, bytes, nowMs())) return await refuse({ label: 'REJECTED_AUTH', sizeBytes });
+  body.prove?.();
+  const asked = queryOfHandshake(webhook, request.query);
+  // A provider that asks with the query sends no body, so the log gets what it asked.
+  const received = asked === undefined ? bytes : Buffer.from(JSON.stringify({ [asked.name]: asked.value }));
+  const read = await readPayload({ headers: asked === undefined ? headers : {}, body: received, sender });
+  if (read.kind === 'too_large') return await tooLarge(maxWebhookBytes + 1);
+  if (read.kind === 'not_json') return await refuse({ label: 'REJECTED_INVALID_JSON', sizeBytes, why: read.why });
+  const { json, value } = read;
+  const event = eventOf(webhook, headers);
+  if (webhook.authMode === 'signature' && sender !== null) {
+    if (!hasRecentMember(sender, value, nowMs()))
+      return await refuse({
+        label: 'REJECTED_AUTH',
+        sizeBytes,
+        why: `the time in ${sender.timestampMember} is not recent`,
+      });
+    const why = event !== null && rules.event_header === undefined ? faultOfEvent(sender, event, value) : undefined;
+    if (why !== undefined) return await refuse({ label: 'REJECTED_AUTH', sizeBytes, why });
+  }
+  const handshake: HandshakeAnswer | undefined =
+    asked === undefined ? answerHandshake(webhook, value) : { kind: 'answer', type: 'text/plain', text: asked.value };
+  const id = randomUUIDv7();
+  const windowSeconds = rules.duplicate_window_seconds ?? defaultDuplicateWindowSeconds;
+  const hash = handshake === undefined ? signedHashOf(webhook, headers, bytes) : null;
+  const written = await deps.write({
+    webhook,
+    id,
+    body: json,
+    payload: value,
+    identity: identify(webhook, headers, received, value),
+    event,
+    headers: eventHeadersOf(webhook, headers),
+    ...(hash === null || windowSeconds === 0 ? {} : { sameBytes: { hash, windowSeconds } }),
+    ...(handshake === undefined ? {} : { startsNothing: true }),
+    ...(handshake?.kind === 'confirm' ? { reason: handshake.reason } : {}),
+  });
+  if (written === 'busy' || written.kind === 'changed' || written.kind === 'full')
+    return refusalOf(written) ?? { kind: 'busy' };
+  return handshake?.kind === 'answer'
+    ? { kind: 'handshake', answer: handshake }
+    : { kind: written.kind, deliveryId: id };
+}
+
+/** Returns what the log says of a delivery that is too large. */
+const whyTooLarge = ({ sender }: KnownWebhook): string =>
+  `a delivery has at most ${maxWebhookBytes} bytes, also when it is decompressed. ${sender?.ifTooLarge ?? 'Choose at the sender what it sends, so that it sends less'}`;
+
+/** Number of bytes for the log. A body in chunks was not read to its end. */
+const sizeOf = ({ announcedBytes = maxWebhookBytes + 1 }: IngestRequest): number =>
+  Math.min(announcedBytes, Number.MAX_SAFE_INTEGER);
+
+/** Writes a refused delivery to the log. One whose sender is not verified counts against another budget than deliveries. */
+async function reject(
+  deps: IngestDeps,
+  webhook: KnownWebhook,
+  { label, sizeBytes, why }: Refused,
+): Promise<IngestOutcome | 'changed'> {
+  const waitMs = label === 'REJECTED_INVALID_JSON' ? 0 : webhook.fullUntil.rejections - performance.now();
+  if (waitMs > 0) return { kind: 'rate_limited', retryAfterMs: waitMs };
+  const entry = { id: randomUUIDv7(), sizeBytes, reason: why ?? null };
+  const refused = refusalOf(await deps.gate(() => writeRejection(deps.db, webhook, entry, label)));
+  if (refused !== null) return refused;
+  switch (label) {
+    case 'REJECTED_AUTH':
+      return { kind: 'unauthenticated' };
+    case 'REJECTED_TOO_LARGE':
+      return { kind: 'too_large' };
+    case 'REJECTED_INVALID_JSON':
+      return { kind: 'invalid_json', why: why ?? 'the body is not valid JSON' };
+  }
+}
+
+function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'changed' | null {
+  if (refused === null) return null;
+  if (refused === 'busy') return { kind: 'busy' };
+  return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
+}

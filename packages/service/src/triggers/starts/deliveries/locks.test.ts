@@ -1,0 +1,168 @@
+/**
+ * Deliveries at the same time as changes of the automations that they start. No two transactions wait for each other.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Factory } from '@runyard/contract/factories';
+import { expect, test, vi } from 'vitest';
+import { at, on, testAutomations } from '../../../../test/automations.ts';
+import { openTestService } from '../../../../test/service.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import type { Author } from '../../../team/access/audit/record.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
+import { deleteAutomation, updateAutomation } from '../../automations/automations.ts';
+import { applyDefinition } from '../../definitions/apply.ts';
+import { deleteFactory } from '../../factories/factories.ts';
+import { identify } from '../../webhooks/ingest/identity.ts';
+import { fireDueSchedules } from '../times/fire.ts';
+import { startDeliveriesWith } from './start-deliveries.ts';
+import { writeStarting } from './write-starting.ts';
+
+const service = await openTestService();
+const { deps } = service;
+const { db } = deps;
+const [person] = await db.query<{ uid: string }>(
+  `SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $1 AND m.role = 'admin'`,
+  [service.teamId],
+);
+const author: Author = {
+  teamId: service.teamId,
+  creator: { kind: 'user', uid: person?.uid ?? '' },
+  from: null,
+  keyId: null,
+};
+
+/** Counts how often transactions of this database began. A deadlock is tried again, so it shows as one more. */
+function counting(): { readonly counted: Database; begun(): number } {
+  let begun = 0;
+  const transaction = <T>(work: (tx: Transaction) => Promise<T>) =>
+    db.transaction<T>((tx) => {
+      begun += 1;
+      return work(tx);
+    });
+  return { counted: { ...db, transaction }, begun: () => begun };
+}
+
+/** Waits until a transaction of this database waits for a lock, or until `other` has ended. */
+async function waitForLock(other: Promise<unknown>): Promise<void> {
+  let hasEnded = false;
+  const note = () => {
+    hasEnded = true;
+  };
+  other.then(note, note);
+  await vi.waitUntil(
+    async () => {
+      const [row] = await db.query<{ waits: boolean }>(
+        `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
+      );
+      return hasEnded || row?.waits;
+    },
+    { timeout: 30_000, interval: 10 },
+  );
+}
+
+interface Others {
+  readonly counted: Database;
+  readonly factoryUid: string;
+  /** UIDs of two automations, the greater one first: the reverse of the order in which a delivery locks them. */
+  readonly uids: readonly [string, string];
+}
+
+const files = [
+  {
+    path: 'factory.yaml',
+    content: 'schemaVersion: v1alpha1\nname: F\nrepositories: []\nagentDefaults:\n  model: runbook\n',
+  },
+  { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n' },
+];
+
+test.each<[string, (others: Others) => Promise<unknown>]>([
+  ['the deletion of the factory', ({ counted, factoryUid }) => deleteFactory(counted, author, factoryUid)],
+  [
+    'the deletion of an automation',
+    ({ counted, factoryUid, uids }) => counted.transaction((tx) => deleteAutomation(tx, author, factoryUid, uids[0])),
+  ],
+  [
+    'a new name of an automation',
+    ({ counted, factoryUid, uids }) =>
+      counted.transaction((tx) =>
+        updateAutomation(deps, tx, author, factoryUid, uids[0], {
+          name: 'new name',
+          prompt: 'a',
+          enabled: true,
+          triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '@daily' } }],
+          overlap: 'skip',
+        }),
+      ),
+  ],
+  [
+    'an apply that deletes them',
+    ({ counted, factoryUid }) =>
+      applyDefinition({ ...deps, db: counted }, author as Principal, factoryUid, { files, dry_run: false }),
+  ],
+  ['a fire of their schedules', ({ counted }) => fireDueSchedules({ ...deps, db: counted })],
+])('a delivery and %s do not wait for each other', async (_what, change) => {
+  const { body: factory } = await service.request<Factory>('POST', '/factory', { body: { name: 'F' } });
+  const path = `/factory/${factory.uid}`;
+  const { create, makeDue } = testAutomations(service, factory.uid);
+  const { body: webhook } = await service.request<{ uid: string }>('POST', `${path}/webhooks`, { body: { name: 'W' } });
+  const made = [
+    await create([on(webhook), at()], { overlap: 'skip' }),
+    await create([on(webhook), at()], { overlap: 'skip' }),
+  ];
+  const [less = '', greater = ''] = made.map(({ uid }) => uid).toSorted((a, b) => (a < b ? -1 : 1));
+  // The earlier definition named both, the greater one first.
+  await db.query(
+    `INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid) VALUES ($1, 1, '[]', $2, 'x')`,
+    [factory.uid, JSON.stringify({ webhooks: {}, automations: { a: greater, b: less } })],
+  );
+  for (const { uid } of made) await makeDue(uid);
+
+  const reached = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  /**
+   * Stops a delivery between its two locks: it has read the automations, which prevents their deletion, and locks them
+   * next.
+   */
+  const start = startDeliveriesWith(deps);
+  const startSlowly: typeof start = (tx, feeding) =>
+    start(
+      {
+        ...tx,
+        query: async <Row extends object>(
+          statement: Parameters<Queryable['query']>[0],
+          values?: readonly unknown[],
+        ) => {
+          if (typeof statement === 'object' && statement.name === 'lock_overlaps_of_automations') {
+            reached.resolve();
+            await go.promise;
+          }
+          return await tx.query<Row>(statement, values);
+        },
+      } as Transaction,
+      feeding,
+    );
+  const known = await deps.webhooks.find(webhook.uid);
+  if (!known) throw new Error('the webhook is not known');
+  const body = Buffer.from('{}');
+  const delivering = counting();
+  const checked = {
+    webhook: known,
+    id: randomUUIDv7(),
+    body,
+    payload: {},
+    identity: identify(known, {}, body),
+    event: null,
+    headers: {},
+  };
+  const delivery = delivering.counted.transaction((tx) => writeStarting(tx, startSlowly, [checked]));
+  await reached.promise;
+  const changing = counting();
+  const changed = change({ counted: changing.counted, factoryUid: factory.uid, uids: [greater, less] });
+  await waitForLock(changed);
+  go.resolve();
+  expect(await delivery).toEqual([{ kind: 'accepted' }]);
+  await changed;
+  expect([delivering.begun(), changing.begun()]).toEqual([1, 1]);
+  await db.query('DELETE FROM factories WHERE uid = $1', [factory.uid]);
+});

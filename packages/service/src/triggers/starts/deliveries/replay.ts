@@ -1,0 +1,66 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { WebhookDelivery } from '@runyard/contract/webhooks';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { withinTransaction } from '../../../platform/store/database/transaction.ts';
+import { type Author, recordChange } from '../../../team/access/audit/record.ts';
+import type { WebhookDirectory } from '../../webhooks/ingest/directory.ts';
+import { identityOfReplay } from '../../webhooks/ingest/identity.ts';
+import { parsePayload } from '../../webhooks/ingest/parse-payload.ts';
+import { readWebhookDelivery } from '../../webhooks/log/deliveries.ts';
+import type { StartDeliveries } from './start-deliveries.ts';
+import { writeStarting } from './write-starting.ts';
+
+/** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook accepts no deliveries. */
+export type ReplayOutcome =
+  | { readonly kind: 'replayed'; readonly delivery: WebhookDelivery }
+  | { readonly kind: 'not_found' | 'no_payload' | 'disabled' }
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number };
+
+export interface ReplayDeps {
+  readonly directory: WebhookDirectory;
+  readonly startDeliveries: StartDeliveries;
+}
+
+/** Evaluates a delivery again, as a new one that passes all checks but authentication, in the transaction of the caller. */
+export async function replayDelivery(
+  tx: Queryable,
+  { directory, startDeliveries }: ReplayDeps,
+  by: Author,
+  webhookUid: string,
+  deliveryId: string,
+): Promise<ReplayOutcome> {
+  const original = await readWebhookDelivery(tx, webhookUid, deliveryId);
+  if (!original) return { kind: 'not_found' };
+  if (!original.payload) return { kind: 'no_payload' };
+  // Another process may have changed the webhook after this one read it; a second try reads it again.
+  for (const _ of ['known', 'read again']) {
+    const webhook = await directory.find(webhookUid);
+    if (!webhook) return { kind: 'disabled' };
+    const payload = parsePayload(original.payload, webhook.sender);
+    if (!payload.ok) return { kind: 'no_payload' };
+    const id = randomUUIDv7();
+    const delivery = {
+      webhook,
+      id,
+      body: original.payload,
+      payload: payload.value,
+      identity: identityOfReplay(id),
+      event: original.event,
+      headers: original.headers,
+      replayOf: deliveryId,
+    };
+    const [written = { kind: 'changed' as const }] = await withinTransaction(tx, (part) =>
+      writeStarting(part, startDeliveries, [delivery]),
+    );
+    if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };
+    if (written.kind === 'changed') directory.forget(webhookUid);
+    else {
+      const made = await readWebhookDelivery(tx, webhookUid, id);
+      if (!made) throw new Error('the replay was not written');
+      const subject = { type: 'webhook_delivery', uid: deliveryId };
+      await recordChange(tx, by, { action: 'webhook_delivery.replay', subject, after: { replay: id } });
+      return { kind: 'replayed', delivery: made.delivery };
+    }
+  }
+  return { kind: 'disabled' };
+}

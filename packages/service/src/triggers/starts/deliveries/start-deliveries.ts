@@ -1,0 +1,155 @@
+/** Starts the runs of the automations that deliveries match. */
+import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import { defineStatement, text } from '../../../platform/store/database/statement.ts';
+import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
+import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/write-runs.ts';
+import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
+import { type FedAutomation, readFedBy } from '../../automations/fed.ts';
+import { laneOf } from '../../automations/lane.ts';
+import { matcherOf } from '../../automations/match.ts';
+import { insertStarts, type NewStart, startsParameter } from '../../history/write.ts';
+import type { AcceptedDelivery, FeedingDelivery } from '../../webhooks/ingest/accepted-delivery.ts';
+import { type DeliveryRows, insertDeliveryRows } from '../../webhooks/ingest/delivery-rows.ts';
+import { countsPassing, ownerOfAutomation } from '../decide/owner.ts';
+import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } from '../decide/start.ts';
+
+/**
+ * Starts the runs of the automations that deliveries of one team match, all in the transaction, and returns for each delivery whether an
+ * automation selects its webhook. It notes the outcomes in `rows`, and may write these rows together with the runs.
+ */
+type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
+
+/**
+ * Reads the automations of deliveries that the transaction may accept, and returns the function that starts those that it accepts. It
+ * sends its first statement at once, and may be called again for the same deliveries after the transaction was rolled back. What it
+ * throws rolls the deliveries back, and their senders get an error.
+ */
+export type StartDeliveries = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;
+
+/** Returns the function that starts the runs of deliveries, all of them in its transaction. */
+export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
+  return async (tx, feeding) => {
+    const fed = await readFedBy(tx, feeding);
+    return async (deliveries, rows) =>
+      fed.length === 0 ? deliveries.map(() => false) : await startFed(deps, tx, fed, deliveries, rows);
+  };
+}
+
+/**
+ * Of two deliveries at once, the second counts the run of the first. Every transaction locks in the order of the UIDs.
+ * Automations that allow overlap are not locked, so that their deliveries do not wait for one another.
+ */
+const lockOverlaps = defineStatement({
+  name: 'lock_overlaps_of_automations',
+  text: 'SELECT uid FROM automations WHERE uid = ANY($1::text[]) ORDER BY uid FOR NO KEY UPDATE',
+  row: { uid: text() },
+});
+
+/** Writes runs, starts and deliveries, which are the parameters from $4 on. */
+const insertRunsAndStarts = defineInsertRuns(
+  'insert_runs_and_starts_of_deliveries',
+  `start AS (${insertStarts('$4')}
+    ), ${insertDeliveryRows('$5', '$6', '$7')}`,
+);
+
+/** A delivery, an automation that selects its webhook, and why it does not match; undefined: it does. */
+interface Matched {
+  readonly delivery: AcceptedDelivery;
+  readonly row: FedAutomation;
+  readonly mismatch?: string;
+}
+
+function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Matched[] {
+  const match = matcherOf(delivery);
+  return fed
+    .filter((row) => row.webhook_uids.includes(delivery.webhookUid))
+    .map((row) => {
+      if (!row.enabled) return { delivery, row, mismatch: disabledReason(row) };
+      const matching = match(row);
+      return { delivery, row, ...(matching.matched ? {} : { mismatch: matching.reason }) };
+    });
+}
+
+async function startFed(
+  deps: SubmitDeps,
+  tx: Transaction,
+  fed: readonly FedAutomation[],
+  deliveries: readonly AcceptedDelivery[],
+  rows: DeliveryRows,
+): Promise<boolean[]> {
+  const matched = deliveries.map((delivery) => matchAll(delivery, fed));
+  const matches = matched.flat().filter(({ mismatch }) => mismatch === undefined);
+  const exclusive = matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
+  if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
+  const owners = new Map(fed.map((row) => [row.uid, ownerOfAutomation(row, row.may_start, row.agent_of_run)]));
+  const candidates = matches.flatMap(({ delivery, row }): Candidate[] => {
+    const owner = owners.get(row.uid);
+    return owner ? [{ owner, event: { kind: 'delivery', delivery }, lane: laneOf(row, delivery.payload) }] : [];
+  });
+  const started = await startAll(deps, tx, candidates);
+  const startedBy = new Map(matches.map((one, index) => [one, started[index]]));
+  rows.note(
+    matched.flatMap((each) => {
+      const outcomes = each.map((one) => outcomeInLog(one, startedBy.get(one)));
+      const id = each[0]?.delivery.deliveryId;
+      return id === undefined ? [] : [{ id, runs: outcomes.flatMap(({ run_id: runId }) => runId ?? []), outcomes }];
+    }),
+  );
+  if (started.length > 0) writeAtCommit(tx, candidates, started, rows);
+  countResults(tx, matches, startedBy);
+  return matched.map((each) => each.length > 0);
+}
+
+/** Writes the runs and starts together with the deliveries, in one statement. */
+function writeAtCommit(
+  tx: Transaction,
+  candidates: readonly Candidate[],
+  started: readonly Started[],
+  rows: DeliveryRows,
+): void {
+  const starts = candidates.flatMap(({ owner, event, lane }, index): NewStart[] => {
+    const one = started[index];
+    if (!one || event.kind !== 'delivery') return [];
+    const { webhookUid, deliveryId } = event.delivery;
+    return [{ automationUid: owner.owner, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }];
+  });
+  tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runsOf(started)), startsParameter(starts), ...rows.take()]);
+}
+
+/** Returns the outcome of a delivery for an automation, as the log of the webhook shows it. */
+function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined): AutomationOutcome {
+  const automation_id = row.uid;
+  switch (started?.outcome) {
+    case 'started':
+      return { automation_id, matched: true, run_id: started.run.run.id };
+    case 'skipped':
+      return { automation_id, matched: true, reason: `skipped: ${started.reason}` };
+    case 'waiting':
+      return { automation_id, matched: true, reason: `waits: ${started.reason}` };
+    case 'failed':
+      return { automation_id, matched: true, reason: started.reason };
+    case undefined:
+      return { automation_id, matched: false, ...(mismatch ? { reason: mismatch } : {}) };
+  }
+}
+
+/**
+ * Counts the failures of each automation in the order of the deliveries, at the end and by UID: every transaction locks
+ * the automations in this order.
+ */
+function countResults(
+  tx: Transaction,
+  matches: readonly Matched[],
+  startedBy: ReadonlyMap<Matched, Started | undefined>,
+): void {
+  const results = new Map<FedAutomation, (CountedFailure | null)[]>();
+  for (const one of matches) {
+    const started = startedBy.get(one);
+    const result = started && resultOf(started, countsPassing.automation);
+    if (result !== undefined) results.set(one.row, [...(results.get(one.row) ?? []), result]);
+  }
+  for (const [row, own] of [...results].sort(([a], [b]) => compareUids(a.uid, b.uid))) countAtCommit(tx, row, own);
+}
+
+const compareUids = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,0 +1,28 @@
+import type { Domain } from '../../platform/domain.ts';
+import type { FailedRows } from '../../platform/store/database/sweep.ts';
+import { oldStarts } from '../history/write.ts';
+import { cancelReplaced, findReplacing } from './replace.ts';
+import { findStartable, startWaiting } from './settle.ts';
+import type { FireDeps } from './times/fire.ts';
+import { dueSchedules, runSchedules } from './times/scheduler.ts';
+
+export const startsDomain = (deps: FireDeps): Domain => ({
+  name: 'starts',
+  retention: { rows: [oldStarts] },
+  loops: async () => {
+    const failedStarts: FailedRows = new Map();
+    const failedCancels: FailedRows = new Map();
+    return [
+      { name: 'firing schedules', everyMs: 1_000, due: [dueSchedules], work: (signal) => runSchedules(deps, signal) },
+      {
+        name: 'starting what waited for the end of a run, and cancelling replaced runs',
+        everyMs: 1_000,
+        due: [findStartable, findReplacing],
+        work: async (signal) => {
+          await startWaiting(deps, failedStarts, signal);
+          await cancelReplaced(deps, failedCancels, signal);
+        },
+      },
+    ];
+  },
+});

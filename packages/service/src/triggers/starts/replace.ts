@@ -1,0 +1,85 @@
+/** Cancels live runs that a newer run of their lane replaces. */
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
+import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
+import { liveOfAutomation, liveOfSchedule } from '../history/load.ts';
+import { noteCancelled } from '../history/write.ts';
+import type { StartDeps } from './decide/start.ts';
+
+/** Starts that one query reads. */
+const pageSize = 100;
+
+const row = { id: uuid, automation_uid: nullable(text()), schedule_id: nullable(uuid), lane: nullable(text()) };
+
+/** Finds starts whose runs replace older ones. */
+export const findReplacing = defineStatement({
+  name: 'find_starts_that_cancel_runs',
+  text: `SELECT id, automation_uid, schedule_id, lane FROM starts WHERE cancels_previous ORDER BY id LIMIT ${pageSize}`,
+  row,
+});
+
+const findNextReplacing = defineStatement({
+  name: 'find_next_starts_that_cancel_runs',
+  text: `SELECT id, automation_uid, schedule_id, lane FROM starts WHERE cancels_previous AND id > $1 ORDER BY id LIMIT ${pageSize}`,
+  row,
+});
+
+/** The rule of schedules: the oldest live runs above the limit. If the policy has changed, live runs continue. */
+const readAboveLimit = defineStatement({
+  name: 'read_live_runs_above_limit',
+  text: `
+    SELECT r.id FROM schedules s CROSS JOIN LATERAL (
+      SELECT r.id ${liveOfSchedule('s.id')} ORDER BY r.created_at DESC, r.id DESC OFFSET coalesce(s.max_live_runs, 1)
+    ) r WHERE s.id = $1 AND s.overlap = 'cancel_previous'`,
+  row: { id: uuid },
+});
+
+/** The rule of automations: the live runs that were started earlier in the lane. */
+const readEarlier = defineStatement({
+  name: 'read_live_runs_before_start_of_automation',
+  text: `SELECT r.id ${liveOfAutomation('$1', '$2')} AND live.id < $3`,
+  row: { id: uuid },
+});
+
+interface Replacing {
+  readonly id: string;
+  readonly automation_uid: string | null;
+  readonly schedule_id: string | null;
+  readonly lane: string | null;
+}
+
+/** Returns the live runs that the run of a start replaces. */
+const readReplaced = (db: Queryable, { id, automation_uid: uid, schedule_id: scheduleId, lane }: Replacing) =>
+  uid === null ? db.query(readAboveLimit, [scheduleId]) : db.query(readEarlier, [uid, lane, id]);
+
+/**
+ * Cancels live runs that newer runs replace. The next round tries a PENDING run again. Each process does this; cancelling twice changes
+ * nothing.
+ */
+export async function cancelReplaced(
+  deps: StartDeps,
+  failed: FailedRows = new Map(),
+  signal?: AbortSignal,
+): Promise<void> {
+  const { log } = deps.executionDeps;
+  await sweepPages({
+    firstPage: () => deps.db.query(findReplacing),
+    pageAfter: (id) => deps.db.query(findNextReplacing, [id]),
+    pageSize,
+    idOf: ({ id }) => id,
+    work: async (start) => {
+      let isPending = false;
+      for (const { id } of await readReplaced(deps.db, start))
+        isPending = (await cancelRun(deps.executionDeps, id)) === 'pending' || isPending;
+      if (!isPending) await noteCancelled(deps.db, start.id);
+    },
+    onFailure: ({ automation_uid: uid, schedule_id: scheduleId }, error) =>
+      log.error(
+        { err: error, ...(uid ? { automation_id: uid } : { schedule: scheduleId }) },
+        'runs are cancelled again later',
+      ),
+    failed,
+    signal,
+  });
+}

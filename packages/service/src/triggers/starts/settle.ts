@@ -1,0 +1,186 @@
+/**
+ * Finishes the work that overlap policies leave: starts what waits for the end of a run, and cancels runs that a newer run replaces.
+ */
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
+import { writeRuns } from '../../runs/runs/submit/write-runs.ts';
+import { type AutomationRow, automationColumns, automationRow } from '../automations/automation-row.ts';
+import { countNow } from '../automations/failures.ts';
+import type { EventOfRun } from '../automations/request-for.ts';
+import { type Lane, liveOfAutomation, liveOfSchedule, ownerOf, readLoads } from '../history/load.ts';
+import { lockOldestWaiting, settleStart, skipWaitingStarts, type WaitingStart } from '../history/write.ts';
+import { readScheduleOfStart } from '../schedules/of-automation.ts';
+import { recordLaterStart } from '../schedules/record.ts';
+import { scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';
+import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';
+import { noteLaterOutcome } from '../webhooks/log/note-later.ts';
+import { readWebhook } from '../webhooks/webhooks.ts';
+import { countsPassing, type Owner, readOwners } from './decide/owner.ts';
+import { liveLimitOf } from './decide/policy.ts';
+import { outcomeOf, prepareStart, resultOf, runsOf, type StartDeps, type Started } from './decide/start.ts';
+
+/** Lanes that one query reads. */
+const pageSize = 100;
+
+/**
+ * SQL of a page of the oldest starts of their lanes that may start, or whose automation is disabled. A later change of the policy does not
+ * make them wait longer.
+ */
+const startable = (behind: string): string => `
+    SELECT w.id, w.automation_uid, w.schedule_id, w.lane
+    FROM (SELECT DISTINCT ON (${ownerOf('s')}, s.lane) s.* FROM starts s WHERE s.outcome = 'waiting'
+      ORDER BY ${ownerOf('s')}, s.lane, s.id) w
+      LEFT JOIN automations a ON a.uid = w.automation_uid
+      LEFT JOIN schedules s ON s.id = w.schedule_id AND w.automation_uid IS NULL
+    WHERE ${behind} CASE WHEN w.automation_uid IS NOT NULL
+        THEN NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT ${liveOfAutomation('w.automation_uid', 'w.lane')})
+      ELSE s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL)
+        OR (SELECT count(*) ${liveOfSchedule('w.schedule_id')}) < coalesce(s.max_live_runs, 1)) END
+    ORDER BY w.id LIMIT ${pageSize}`;
+
+const startableRow = {
+  id: uuid,
+  automation_uid: nullable(text()),
+  schedule_id: nullable(uuid),
+  lane: nullable(text()),
+};
+
+/** Finds lanes whose oldest waiting start may start. */
+export const findStartable = defineStatement({
+  name: 'find_startable_starts',
+  text: startable(''),
+  row: startableRow,
+});
+
+const findNextStartable = defineStatement({
+  name: 'find_next_startable_starts',
+  text: startable('w.id > $1 AND'),
+  row: startableRow,
+});
+
+const lockSchedule = defineStatement({
+  name: 'lock_schedule_with_waiting_start',
+  text: `SELECT ${scheduleColumns} FROM schedules s WHERE s.id = $1 AND s.enabled FOR UPDATE SKIP LOCKED`,
+  row: scheduleRow,
+});
+
+const lockAutomation = defineStatement({
+  name: 'lock_automation_with_waiting_start',
+  text: `SELECT ${automationColumns} FROM automations a WHERE a.uid = $1 FOR NO KEY UPDATE SKIP LOCKED`,
+  row: automationRow,
+});
+
+/**
+ * Starts what has waited longest in each lane, as long as the lane has room. A failure ends the round of its lane. Returns how many lanes
+ * had room. `failed`: the starts that failed in earlier rounds.
+ */
+export async function startWaiting(
+  deps: StartDeps,
+  failed: FailedRows = new Map(),
+  signal?: AbortSignal,
+): Promise<number> {
+  return await sweepPages({
+    firstPage: () => deps.db.query(findStartable),
+    pageAfter: (id) => deps.db.query(findNextStartable, [id]),
+    pageSize,
+    idOf: ({ id }) => id,
+    work: async ({ automation_uid: uid, schedule_id: id, lane }) => {
+      const of: Lane = { kind: uid === null ? 'schedule' : 'automation', owner: uid ?? id ?? '', lane };
+      while (await deps.db.transaction((tx) => startOldest(deps, tx, of)));
+    },
+    onFailure: ({ automation_uid, schedule_id }, error) =>
+      deps.executionDeps.log.error(
+        { err: error, ...(automation_uid ? { automation_id: automation_uid } : { schedule: schedule_id }) },
+        'a start that waits is tried again later',
+      ),
+    failed,
+    signal,
+  });
+}
+
+/** The owner of waiting starts, and its row if it is an automation. */
+interface Locked {
+  readonly owner: Owner;
+  readonly automation?: AutomationRow;
+}
+
+/** Locks the owner of a lane. Null: another transaction has locked it, it was deleted, or it is a schedule that is paused. */
+async function lockOwner(tx: Queryable, { kind, owner: id }: Lane): Promise<Locked | null> {
+  const schedules = kind === 'schedule' ? await tx.query(lockSchedule, [id]) : [];
+  const automations = kind === 'automation' ? await tx.query(lockAutomation, [id]) : [];
+  const owner = (await readOwners(tx, schedules, automations)).get(id);
+  const [automation] = automations;
+  return owner ? { owner, ...(automation ? { automation } : {}) } : null;
+}
+
+/** Starts the oldest start of a lane. Returns whether the next one may be tried at once. */
+async function startOldest(deps: StartDeps, tx: Queryable, lane: Lane): Promise<boolean> {
+  const locked = await lockOwner(tx, lane);
+  if (!locked) return false;
+  const waiting = await lockOldestWaiting(tx, lane);
+  if (!waiting) return false;
+  const started = await startUnlessFull(deps, tx, locked, lane, waiting);
+  if (!started) return false;
+  await writeRuns(tx, runsOf([started]));
+  await settleStart(tx, waiting.id, outcomeOf(started));
+  await noteLater(tx, locked, waiting, started);
+  return started.outcome !== 'failed';
+}
+
+/** Returns the outcome of a start that waited; null: its lane has no room. */
+async function startUnlessFull(
+  deps: StartDeps,
+  tx: Queryable,
+  { owner, automation }: Locked,
+  lane: Lane,
+  waiting: WaitingStart,
+): Promise<Started | null> {
+  if (owner.disabled !== null) return { outcome: 'skipped', reason: 'the automation was disabled while this waited' };
+  const limit = liveLimitOf(owner);
+  // Counted again under the lock, because another process may have started a run.
+  const [load] = limit === null ? [] : await readLoads(tx, [lane]);
+  if (limit !== null && load && load.live >= limit) return null;
+  const event = await eventOf(tx, automation, waiting);
+  if (typeof event === 'string') return { outcome: 'skipped', reason: event };
+  return await prepareStart(deps, tx, { owner, event }, false);
+}
+
+/** Returns the event that waits, or why it cannot start a run any more. */
+async function eventOf(
+  tx: Queryable,
+  automation: AutomationRow | undefined,
+  { schedule_id: scheduleId, webhook_uid: webhookUid, delivery_id: deliveryId }: WaitingStart,
+): Promise<EventOfRun | string> {
+  if (scheduleId !== null) {
+    const schedule = await readScheduleOfStart(tx, scheduleId);
+    return schedule ? { kind: 'time', schedule } : 'the schedule was deleted while its fire waited';
+  }
+  if (!automation || webhookUid === null || deliveryId === null) throw new Error('a start is for no event');
+  const { team_id: teamId, factory_uid: factoryUid } = automation;
+  const webhook = await readWebhook(tx, { teamId, factoryUid, webhookUid });
+  if (!webhook) return 'the webhook was deleted while the delivery waited';
+  const delivery = await readWebhookDelivery(tx, webhookUid, deliveryId);
+  if (!delivery?.payload) return 'the payload was deleted while the delivery waited';
+  return {
+    kind: 'delivery',
+    delivery: { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload, event: delivery.event },
+  };
+}
+
+/** Notes the outcome of a start that waited where the owner, its schedule and the log of its webhook show it. */
+async function noteLater(
+  tx: Queryable,
+  { owner, automation }: Locked,
+  { schedule_id: scheduleId, delivery_id: deliveryId }: WaitingStart,
+  started: Started,
+): Promise<void> {
+  const counted = resultOf(started, countsPassing.automation);
+  if (automation && counted !== undefined) await countNow(tx, automation, [counted]);
+  const ofSchedule = resultOf(started, countsPassing.schedule);
+  if (scheduleId !== null && ofSchedule !== undefined && !(await recordLaterStart(tx, scheduleId, ofSchedule)))
+    await skipWaitingStarts(tx, [scheduleId]);
+  if (deliveryId === null) return;
+  const became = started.outcome === 'started' ? { run_id: started.run.run.id } : { reason: started.reason };
+  await noteLaterOutcome(tx, deliveryId, { automation_id: owner.owner, matched: true, ...became });
+}
