@@ -224,7 +224,7 @@ export async function perform(test: TestExecutions, world: World, op: Operation)
     case 'await':
       if (assignment) {
         const attempt = { executionId: assignment.executionId, tokenHash: hashRunToken(assignment.runToken) };
-        await markAwaiting(executionDeps.db, attempt, 3_600_000);
+        await markAwaiting(executionDeps.db, attempt, 3_600_000, world.runs);
       }
       return;
     case 'evict':

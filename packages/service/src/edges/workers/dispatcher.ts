@@ -8,6 +8,7 @@ import { assignmentMessage } from './assignment-message.ts';
 import {
   evictBeyondLimit,
   hasFreeSlot,
+  leastDepthOf,
   type OpenConnection,
   type OpenConnections,
   takenSlots,
@@ -42,11 +43,12 @@ export function makeDispatcher(
       pool: connection.teamId === null ? '' : connection.workerId,
       teamId: connection.teamId,
       runsImages: connection.runsImages,
+      leastDepth: leastDepthOf(connection),
     });
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
     const { runId, assignmentId, executionId } = assignment;
-    connection.executions.set(executionId, { runId, assignmentId, idle: false, leaving: false });
+    connection.executions.set(executionId, { runId, assignmentId, idle: false, awaits: false, leaving: false });
     // The connection was lost while the statement ran.
     if (connections.get(connection.id) !== connection) {
       await requeue(deps.db, { runId, executionId, args: { assignment_id: assignmentId } });

@@ -47,7 +47,7 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
   connection.draining = draining;
   const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
   for (const { id, runId } of adopted)
-    connection.executions.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), leaving: false });
+    connection.executions.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), awaits: false, leaving: false });
   for (const { task_id: runId, execution_id: executionId } of data.executions) {
     if (connection.executions.get(executionId)?.runId !== runId) orderStop(connection, runId, executionId);
   }
@@ -81,7 +81,7 @@ export async function greetPublicWorker(
     });
   });
   for (const { id, runId } of adopted)
-    connection.executions.set(id, { runId, assignmentId: null, idle: false, leaving: false });
+    connection.executions.set(id, { runId, assignmentId: null, idle: false, awaits: false, leaving: false });
   connection.runsImages = runsImages;
   connection.ready = true;
 }

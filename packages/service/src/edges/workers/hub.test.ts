@@ -257,6 +257,41 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
   ).not.toContain(earlier);
 });
 
+test.each([
+  ['no connected worker can run', 'nowhere', false],
+  ['a connected worker can run', undefined, true],
+])('a wait for a child that %s frees the slot of its parent: %s', async (_, workerHost, frees) => {
+  const parent = await t.newRun();
+  const worker = await connect(hello(1));
+  const [{ execution_id: executionId = '' } = {}] = await untilAssigned(worker, 1);
+  await worker.say('task_claimed', executionId, parent);
+  await t.newRun({ parentRunId: parent, ancestorIds: [parent], ...(workerHost === undefined ? {} : { workerHost }) });
+  const held = 'SELECT token_hash AS "tokenHash", awaiting_until FROM executions WHERE id = $1';
+  const read = async () =>
+    (await t.deps.db.query<{ tokenHash: Buffer; awaiting_until: unknown }>(held, [executionId]))[0];
+  const session = { runId: parent, executionId, tokenHash: (await read())?.tokenHash ?? Buffer.alloc(0) };
+  const wait = { until: 'all', waitMs: 50, signal: new AbortController().signal } as const;
+  expect(await awaitChildren(t.deps, session, wait)).toBe('waiting');
+  expect((await read())?.awaiting_until !== null).toBe(frees);
+});
+
+test('bounds the sandboxes of a worker that wait for other runs, and leaves room for the runs below them', async () => {
+  const worker = await connect(hello(1));
+  const parents = [await t.newRun(), await t.newRun(), await t.newRun()];
+  const allWait = async (count: number) => {
+    await untilAssigned(worker, count);
+    await t.deps.db.query(`UPDATE executions SET awaiting_until = now() + interval '1 hour' WHERE phase = 'assigned'`);
+    await hub.sendStopOrders();
+    await hub.dispatch();
+    return assignments(worker).map(({ task_id }) => task_id);
+  };
+  await allWait(1);
+  expect(await allWait(2)).toEqual(parents.slice(0, 2));
+  const child = await t.newRun({ ancestorIds: [parents[0] ?? ''] });
+  await hub.dispatch();
+  expect(await allWait(3)).toEqual([...parents.slice(0, 2), child]);
+});
+
 test('assigns to a self-hosted worker only the runs of its team that name it', async () => {
   const fake = await connect(hello(5, { worker_id: 'mine' }), 'mine', t.teamId);
   await t.newRun();

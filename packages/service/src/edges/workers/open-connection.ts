@@ -1,6 +1,7 @@
 import type { ServiceMessage } from '@runyard/contract/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { evictIdle } from '../../runs/executions/idle/idle.ts';
+import { leastDepth } from '../../runs/executions/queue/least-depth.ts';
 
 /** Slots of a worker that does not report their number: it rejects the assignments that it cannot take. */
 const assumedSlots = 1000;
@@ -13,6 +14,8 @@ interface HeldExecution {
    * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the value that the worker was sent last.
    */
   idle: boolean;
+  /** True while it waits for other runs: it takes no slot, and no eviction ends it. */
+  awaits: boolean;
   /** True once the end of the sandbox is decided. */
   leaving: boolean;
 }
@@ -65,6 +68,13 @@ export function takenSlots(connection: OpenConnection): number {
   let count = 0;
   for (const execution of connection.executions.values()) if (!execution.idle) count += 1;
   return count;
+}
+
+/** Returns the least depth of a run that may be assigned to the connection: its sandboxes that work or wait for other runs have a bound. */
+export function leastDepthOf(connection: OpenConnection): number {
+  let live = 0;
+  for (const { idle, awaits } of connection.executions.values()) if (!idle || awaits) live += 1;
+  return leastDepth(live, connection.slots);
 }
 
 /** Returns whether an execution may be assigned to the connection now. */

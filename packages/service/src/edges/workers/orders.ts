@@ -25,6 +25,7 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
       for (const [executionId, held] of connection.executions) {
         const phase = resting.get(executionId)?.phase;
         held.leaving = phase === 'stopping';
+        held.awaits = phase === 'awaiting';
         // An agent that was asked to leave never takes a slot again.
         const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
         if (held.idle === isIdle) continue;

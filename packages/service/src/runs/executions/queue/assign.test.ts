@@ -4,6 +4,7 @@ import { insertTeam, openTestExecutions, type TestExecutions } from '../../../..
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
 import type { Statement } from '../../../platform/store/database/database.ts';
 import { assignNext, type FreeSlot } from './assign.ts';
+import { leastDepth } from './least-depth.ts';
 
 let fixture: TestExecutions;
 let slot: FreeSlot;
@@ -125,6 +126,36 @@ test('assigns a run with a container image only to a worker that runs images, wi
     runId: ofRunner,
     image: 'own:1',
   });
+});
+
+test('bounds the sandboxes of a team that wait for other runs, and leaves room for the runs below them', async () => {
+  await change('UPDATE teams SET max_concurrent_executions = 1');
+  const runs = [await fixture.newRun(), await fixture.newRun(), await fixture.newRun()];
+  const startAndAwait = async () => {
+    const run = await next();
+    await change(`UPDATE executions SET awaiting_until = now() + interval '1 hour' WHERE phase = 'assigned'`);
+    return run;
+  };
+  expect([await startAndAwait(), await startAndAwait(), await startAndAwait()]).toEqual([runs[0], runs[1], 'nothing']);
+  const child = await fixture.newRun({ ancestorIds: [runs[0] ?? ''] });
+  const sibling = await fixture.newRun({ ancestorIds: [runs[0] ?? ''] });
+  expect([await startAndAwait(), await startAndAwait()]).toEqual([child, 'nothing']);
+  expect(await next({ leastDepth: 3 })).toBe('nothing');
+  const grandchild = await fixture.newRun({ ancestorIds: [runs[0] ?? '', child] });
+  expect([await startAndAwait(), await next()]).toEqual([grandchild, 'nothing']);
+  await change(`UPDATE executions SET phase = 'ended' WHERE run_id = ANY($1)`, [grandchild, child]);
+  expect(await next()).toBe(sibling);
+});
+
+test.each([
+  [0, 4, 0],
+  [7, 4, 0],
+  [8, 4, 1],
+  [11, 4, 1],
+  [12, 4, 2],
+  [3, 0, 2],
+])('%i sandboxes on %i slots leave room for runs of depth %i and below', (live, slots, depth) => {
+  expect(leastDepth(live, slots)).toBe(depth);
 });
 
 test('passes over a run that another transaction has locked', async () => {

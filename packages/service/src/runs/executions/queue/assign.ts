@@ -16,7 +16,9 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { hasKey } from '../pools/may-serve.ts';
+import { slotPhases } from '../transitions/phases.ts';
 import { holdsSlot } from './holds-slot.ts';
+import { leastDepthSql } from './least-depth.ts';
 
 /** A worker's connection that has a free slot. */
 export interface FreeSlot {
@@ -29,6 +31,8 @@ export interface FreeSlot {
   readonly teamId: string | null;
   /** Whether the worker can run container images; absent: it cannot. */
   readonly runsImages?: boolean;
+  /** Least depth of a run that the worker takes, as of `leastDepth`; absent: any. */
+  readonly leastDepth?: number;
 }
 
 /** An assigned execution, with everything that its worker needs. */
@@ -55,12 +59,18 @@ export interface Assignment {
 }
 
 /**
- * SQL: the execution `e` is queued in the pool, the worker can run its image, its pause is over, and every older execution of its run has ended. Without
+ * SQL: the execution `e` is queued in the pool, the worker can run its image and has room for a run of its depth, its pause is over, and every older execution of its run has ended. Without
  * `OFFSET 0` the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
   ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND ($9::boolean OR ${e}.image IS NULL)
+  AND ${e}.depth >= $10::int
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
+
+/** SQL: the team has room for a sandbox of the execution's depth, besides those that work and those that wait for other runs. */
+const isDeepEnough = (e: string, teamId: string): string => `
+  ${e}.depth >= (SELECT ${leastDepthSql('live.count', 'own.max_concurrent_executions')} FROM teams own,
+    LATERAL (SELECT count(*) AS count FROM executions b WHERE b.team_id = own.id AND b.phase IN ${slotPhases}) live WHERE own.id = ${teamId})`;
 
 /**
  * QUEUED → PENDING for the next execution of the pool, in one statement. Teams with waiting work take turns
@@ -80,6 +90,7 @@ const assignStatement = defineStatement({
       SELECT t.id, t.served_count FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
       WHERE ($2::uuid IS NULL OR EXISTS (SELECT FROM worker_connections c WHERE c.id = $5 AND ${hasKey('c')})) AND (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} LIMIT 1)
         AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')}) < t.max_concurrent_executions
+        AND (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} AND ${isDeepEnough('e', 't.id')} LIMIT 1)
       LIMIT 1
     ), served AS (
       UPDATE teams SET served_at = clock_timestamp(), served_count = teams.served_count + 1
@@ -91,7 +102,7 @@ const assignStatement = defineStatement({
         SELECT e.run_id, e.id AS execution_id
         FROM executions e, LATERAL (
           SELECT FROM runs r WHERE r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED' FOR UPDATE SKIP LOCKED) r
-        WHERE e.team_id = served.id AND ${mayGo('e')}
+        WHERE e.team_id = served.id AND ${mayGo('e')} AND ${isDeepEnough('e', 'served.id')}
         ORDER BY e.depth DESC, e.available_at, e.id LIMIT 1
       ) next
     ), moved AS (
@@ -156,6 +167,7 @@ export async function assignNext(deps: ExecutionDeps, slot: FreeSlot): Promise<A
     slot.workerInstance,
     deps.timing.claimTimeoutSeconds,
     slot.runsImages === true,
+    slot.leastDepth ?? 0,
   ]);
   if (!row) return 'nothing';
   if (row.id === null) return 'contended';

@@ -1,8 +1,10 @@
 /** Frees the slot of an execution while its agent only waits for other runs. Otherwise those runs might never get a slot. */
 
+import { imagesFeature } from '@runyard/contract/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';
+import { servesPool } from '../pools/serves-pool.ts';
 import { workingPhases } from '../transitions/phases.ts';
 
 /** Names an attempt of an execution. */
@@ -12,24 +14,39 @@ interface AttemptKey {
   readonly tokenHash: Buffer;
 }
 
+/**
+ * SQL: one of the runs works, waits in its sandbox, or is queued for a connected worker that can run it. Otherwise it cannot use the slot
+ * that a wait for it would free.
+ */
+const canUseSlot = (runIds: string): string => `EXISTS (
+  SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
+    AND (o.phase <> 'queued' OR EXISTS (
+      SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND NOT c.draining
+        AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}'))))`;
+
 /** Notifies the dispatcher on the first mark only, because only then a slot became free. */
 const mark = defineStatement({
   name: 'mark_awaiting',
   text: `
     UPDATE executions e SET awaiting_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000) FROM executions before
     WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ${workingPhases}
+      AND ${canUseSlot('$4')}
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
       ELSE pg_notify('${runChannel}', e.run_id::text)::text || pg_notify('${queueChannel}', e.pool)::text END AS notified`,
   row: { notified: nullable(text()) },
 });
 
-/** Marks the attempt's execution as waiting for other runs, for `forMs` from now at most. */
+/**
+ * Marks the attempt's execution as waiting for other runs, for `forMs` from now at most, if a slot helps one of `runIds`. Returns whether
+ * it did.
+ */
 export async function markAwaiting(
   db: Queryable,
   { executionId, tokenHash }: AttemptKey,
   forMs: number,
-): Promise<void> {
-  await db.query(mark, [executionId, forMs, tokenHash]);
+  runIds: readonly string[],
+): Promise<boolean> {
+  return (await db.query(mark, [executionId, forMs, tokenHash, runIds])).length > 0;
 }
 
 const unmark = defineStatement({

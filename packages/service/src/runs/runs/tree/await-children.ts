@@ -20,7 +20,7 @@ interface Wait {
 
 /**
  * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`).
- * Meanwhile the session's execution holds no slot. `not_found`: one of the ids is no child of the run.
+ * Meanwhile the session's execution holds no slot, if a slot helps one of them. `not_found`: one of the ids is no child of the run.
  */
 export async function awaitChildren(
   deps: ExecutionDeps,
@@ -29,14 +29,14 @@ export async function awaitChildren(
 ): Promise<'settled' | 'waiting' | 'not_found'> {
   const deadline = performance.now() + wait.waitMs;
   let childIds: readonly string[] = [];
+  let unsettledIds: readonly string[] = [];
   let isMarked = false;
   const waiting = {
     runIds: () => childIds,
     waitMs: wait.waitMs,
     signal: wait.signal,
     beforePause: async () => {
-      if (!isMarked) await markAwaiting(deps.db, session, wait.waitMs + betweenCallsMs);
-      isMarked = true;
+      isMarked ||= await markAwaiting(deps.db, session, wait.waitMs + betweenCallsMs, unsettledIds);
     },
   };
   try {
@@ -44,7 +44,8 @@ export async function awaitChildren(
       const children = await readChildStates(deps.db, session.runId, wait.runIds);
       if (!children) return 'not_found';
       childIds = children.map(({ id }) => id);
-      const settled = children.filter(({ state }) => isSettled(state)).length;
+      unsettledIds = children.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
+      const settled = children.length - unsettledIds.length;
       return settled === children.length || (wait.until === 'any' && settled > 0) ? 'settled' : undefined;
     });
     return outcome ?? 'waiting';
