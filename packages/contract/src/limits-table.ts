@@ -112,6 +112,11 @@ export const limits: readonly Limit[] = [
     above: 'the run ends in ERROR',
   },
   { of: 'runs below one another', most: `${maxRunDepth}`, above: invalid },
+  {
+    of: 'sandboxes of a worker, and of a team, that work or wait for other runs',
+    most: 'below (2 + depth of the run) times the slots of the worker, and the limit of the team',
+    above: 'runs stay queued',
+  },
   { of: 'live runs of one tree', most: `${maxLiveInTree}`, above: '409' },
   { of: 'runs that agents start in one tree', most: `${maxRunsInTree}`, above: '409' },
   { of: 'message from one run to another', most: size(maxMessageBytes), above: invalid },

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeAssignment } from '../../../test/fakes/worker-service.ts';
 import { releaseAgents } from '../test/release.ts';
 import { bubblewrapFeatures, running, startTestWorker, type TestWorker, until } from '../test/worker.ts';
+import { findWorkerCgroups } from './sandboxes/bubblewrap/ground.ts';
 import { defaultWorkerName } from './worker.ts';
 
 const features = await bubblewrapFeatures();
@@ -57,6 +59,32 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       .map(({ type }) => type);
     expect(types).toEqual(['task_claimed', 'sandbox_ready', 'task_completed']);
   });
+
+  test.runIf(features?.includes('cpu') === true)(
+    'gives a sandbox whose agent waits the least share of the processors, and its usual share when it works again',
+    async () => {
+      const id = assign('sh', 'while ! [ -e go ]; do sleep 0.05; done');
+      await ready(id);
+      const owner = createHash('sha256').update(path.join(it.dataDir, 'worker')).digest('hex').slice(0, 12);
+      const found = await findWorkerCgroups(owner);
+      if (!found.ok || found.hierarchy.cpu === undefined) throw new Error('no cgroup');
+      const { cpu, version } = found.hierarchy;
+      const shares = async () => {
+        const groups = (await readdir(cpu, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+        const file = version === 2 ? 'cpu.weight' : 'cpu.shares';
+        return await Promise.all(groups.map(({ name }) => readFile(path.join(cpu, name, file), 'utf8')));
+      };
+      const least = version === 2 ? '1\n' : '2\n';
+      const idle = (is: boolean) =>
+        it.service.send({ type: 'task_idle', data: { task_id: `task-of-${id}`, execution_id: id, idle: is } });
+      idle(true);
+      await expect.poll(shares).toContain(least);
+      idle(false);
+      await expect.poll(shares).not.toContain(least);
+      await releaseAgents(it.worker.stateRoot);
+      await completed(id);
+    },
+  );
 
   test('runs an execution again that was taken back and assigned anew, but not beside its old sandbox', async () => {
     const id = assign('stubborn');

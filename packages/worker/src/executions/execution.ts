@@ -8,7 +8,7 @@ export interface Execution {
   readonly assignmentId: string | undefined;
   /** Aborts the creation of the sandbox. */
   readonly creation: AbortController;
-  sandbox?: Pick<Sandbox, 'kill'>;
+  sandbox?: Pick<Sandbox, 'kill' | 'rest'>;
   /** True once its agent was started. */
   hasStarted: boolean;
   /** Set once the worker itself ends the execution. */

@@ -100,7 +100,9 @@ export function createExecutions(options: ExecutionsOptions): Executions {
 
   const setIdle = ({ execution_id, idle }: TaskIdle['data']): void => {
     const execution = live.get(execution_id);
-    if (execution !== undefined) execution.idle = idle;
+    if (execution === undefined) return;
+    execution.idle = idle;
+    execution.sandbox?.rest?.(idle);
   };
 
   return {

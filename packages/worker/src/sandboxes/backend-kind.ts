@@ -74,7 +74,7 @@ export interface AdoptableSandbox {
     /** From the assignment to the agent's start, milliseconds. */
     readonly spawn_ms: number;
   };
-  readonly sandbox: Pick<Sandbox, 'id' | 'ended' | 'kill' | 'dispose'> & {
+  readonly sandbox: Pick<Sandbox, 'id' | 'ended' | 'rest' | 'kill' | 'dispose'> & {
     /** Takes the connections that its proxy denied. */
     onDenied(report: (denied: DeniedConnections) => void): void;
   };

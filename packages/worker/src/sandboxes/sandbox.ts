@@ -100,6 +100,11 @@ export interface Sandbox {
   /** Resolves when the agent and every process that it started are gone. Stays pending before `spawn`. */
   readonly ended: Promise<SandboxExit>;
   /**
+   * Its agent waits and holds no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox wants.
+   * Absent: the backend cannot do that.
+   */
+  rest?(isResting: boolean): void;
+  /**
    * Ends everything in the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` ends all processes;
    * `ended` then resolves as soon as the kernel has ended them. Does nothing when nothing runs.
    */

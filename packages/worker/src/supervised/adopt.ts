@@ -17,7 +17,7 @@ export interface LeftSandbox {
   readonly record: SupervisorRecord;
   readonly sandbox: Pick<
     SupervisedSandbox,
-    'id' | 'workspace' | 'ended' | 'onDenied' | 'kill' | 'dispose' | 'letGo' | 'spawn'
+    'id' | 'workspace' | 'ended' | 'onDenied' | 'rest' | 'kill' | 'dispose' | 'letGo' | 'spawn'
   >;
   /** False: it had ended, and only the report of its end is left. */
   readonly lives: boolean;

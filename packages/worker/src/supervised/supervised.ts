@@ -148,6 +148,9 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     onDenied,
     ended: ended.promise,
+    rest(isResting) {
+      if (!isOver) lines.send({ type: 'rest', isResting });
+    },
     kill(how) {
       if (!isOver) lines.send({ type: 'kill', how });
     },

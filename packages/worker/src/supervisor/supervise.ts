@@ -178,6 +178,9 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
         egressOpened = openEgress(order.egress);
         egressOpened.catch(() => {});
         return;
+      case 'rest':
+        sandbox?.rest?.(order.isResting);
+        return;
       case 'kill':
         sandbox?.kill(order.how);
         return;

@@ -265,6 +265,7 @@ export async function prepareSandbox(
       else run(agentCommand(launch.args, gvisor), agentEnvironment(launch.env), launch.runToken);
     },
     ended,
+    rest: (isResting) => cgroup?.rest(isResting),
     kill: (how) => process?.kill(how),
     dispose,
   };

@@ -9,6 +9,8 @@ import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 export interface Cgroup {
   /** Adds a process. It must not start another one before this resolves. The kernel may take many milliseconds. */
   add(pid: number): Promise<void>;
+  /** Gives its processes only the processor time that no other sandbox wants, or their usual share again. */
+  rest(isResting: boolean): void;
   /** Returns how many of its processes the kernel killed for lack of memory. */
   oomKills(): Promise<number>;
   /**
@@ -77,6 +79,12 @@ export async function openCgroup(
   return {
     async add(pid) {
       await Promise.all(folders.map((folder) => writeFile(path.join(folder, 'cgroup.procs'), String(pid))));
+    },
+    rest(isResting) {
+      if (hierarchy.cpu === undefined) return;
+      const [file, least, usual] =
+        hierarchy.version === 2 ? (['cpu.weight', 1, 100] as const) : (['cpu.shares', 2, 1024] as const);
+      writeIfThere(path.join(hierarchy.cpu, name, file), String(isResting ? least : usual));
     },
     async oomKills() {
       const file = hierarchy.version === 2 ? 'memory.events' : 'memory.oom_control';

@@ -1,0 +1,43 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openCgroup } from './group.ts';
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(path.join(os.tmpdir(), 'runyard-cgroup-'));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+const textOf = (file: string) => readFile(path.join(root, 'box', file), 'utf8');
+
+test.each([
+  [2, ['cpu.max', '150000 100000'], 'cpu.weight', ['1', '100']],
+  [1, ['cpu.cfs_quota_us', '150000'], 'cpu.shares', ['2', '1024']],
+] as const)(
+  'limits processors with version %i, and gives a sandbox that waits the least share',
+  async (version, limit, share, [least, usual]) => {
+    const group = await openCgroup({ version, memory: root, pids: root, cpu: root }, 'box', {
+      memoryMb: 64,
+      processes: 16,
+      cpus: 1.5,
+    });
+    expect(await textOf(limit[0])).toBe(limit[1]);
+    group.rest(true);
+    expect(await textOf(share)).toBe(least);
+    group.rest(false);
+    expect(await textOf(share)).toBe(usual);
+  },
+);
+
+test('leaves processors alone where no cgroup limits them', async () => {
+  const group = await openCgroup({ version: 2, memory: root, pids: root }, 'box', {
+    memoryMb: 64,
+    processes: 16,
+    cpus: 2,
+  });
+  group.rest(true);
+  await expect(textOf('cpu.max')).rejects.toThrow('ENOENT');
+  await expect(textOf('cpu.weight')).rejects.toThrow('ENOENT');
+});
