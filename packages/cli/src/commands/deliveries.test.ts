@@ -1,7 +1,9 @@
 /** The commands print deliveries without control characters of their senders, and say why a delivery started nothing. */
+import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Webhook } from '@runyard/contract/webhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../../service/test/automations.ts';
 import { openTestService } from '../../../service/test/service.ts';
@@ -11,7 +13,7 @@ import { Failure } from '../failure.ts';
 import { createAutomation, listAutomations } from './automations.ts';
 import { listDeliveries, replayDelivery, showDelivery } from './deliveries.ts';
 import { dryRunAutomation, simulateDelivery } from './simulations.ts';
-import { listWebhooks, updateWebhook } from './webhooks.ts';
+import { createWebhook, listWebhooks, updateWebhook } from './webhooks.ts';
 
 const service = await openTestService();
 const { factory, create, send, log } = await testWebhooks(service);
@@ -129,5 +131,62 @@ describe('a delivery that started nothing', () => {
     expect(await printedBy((context) => createAutomation(context, factory.uid, file))).toMatch(
       /^failure: \S+automation\.json is not JSON: /,
     );
+  });
+});
+
+describe('a webhook with rules of its own', () => {
+  const rulesOf = async (uid: string) => {
+    const { body } = await service.request<Webhook>('GET', `/factory/${factory.uid}/webhooks/${uid}`);
+    const { auth_mode, signature_scheme, signature, delivery_id_path, event_header, duplicate_window_seconds } = body;
+    return { auth_mode, signature_scheme, signature, delivery_id_path, event_header, duplicate_window_seconds };
+  };
+
+  test('is created and changed with options, and its log gives event and reason', async () => {
+    const secretFile = path.join(folder, 'secret');
+    writeFileSync(secretFile, 'secret-of-acme');
+    const options = {
+      scheme: 'hmac',
+      secretFile,
+      signature: '{"header": "X-Acme", "prefix": "v1="}',
+      deliveryIdPath: 'event.id',
+      eventHeader: 'X-Acme-Event',
+      duplicateWindow: 60,
+    } as const;
+    const made = await printedBy((context) => createWebhook(context, factory.uid, 'acme', options));
+    const [uid = '', url = ''] = made.split('\n');
+    expect(await rulesOf(uid)).toEqual({
+      auth_mode: 'signature',
+      signature_scheme: 'hmac',
+      signature: { header: 'X-Acme', prefix: 'v1=' },
+      delivery_id_path: 'event.id',
+      event_header: 'x-acme-event',
+      duplicate_window_seconds: 60,
+    });
+    const signature = `v1=${createHmac('sha256', 'secret-of-acme').update('{}').digest('hex')}`;
+    const headers = { 'x-acme': signature, 'x-acme-event': 'refund.created' };
+    for (const id of ['one', 'two'])
+      await send({ url }, { token: null, headers: { ...headers, 'x-service-delivery-id': id } });
+    const [second] = await log({ uid });
+    expect(await printedBy((context) => listDeliveries(context, uid, {}))).toContain('the same signed bytes');
+    const shown = await printedBy((context) => showDelivery(context, uid, second?.delivery_id ?? '', {}));
+    expect(shown).toMatch(/event refund\.created\n- the delivery .* had the same signed bytes/);
+
+    await printedBy((context) => updateWebhook(context, uid, { deliveryIdPath: false, eventHeader: false }));
+    await printedBy((context) => updateWebhook(context, uid, { duplicateWindow: 0, signature: '{"header": "X-B"}' }));
+    expect(await rulesOf(uid)).toMatchObject({
+      signature: { header: 'X-B' },
+      delivery_id_path: undefined,
+      event_header: undefined,
+      duplicate_window_seconds: 0,
+    });
+  });
+
+  test('of a sender that signs nothing is opened by a token in the URL', async () => {
+    const made = await printedBy((context) => createWebhook(context, factory.uid, 'sns', { scheme: 'sns' }));
+    expect(await rulesOf(made.split('\n')[0] ?? '')).toMatchObject({ auth_mode: 'url_token', signature_scheme: 'sns' });
+    expect(await printedBy((context) => createWebhook(context, factory.uid, 'x', { signature: '{' }))).toContain(
+      'failure: --signature: it must be JSON',
+    );
+    expect(await printedBy((context) => updateWebhook(context, 'x', {}))).toContain('failure: give what changes');
   });
 });

@@ -1,6 +1,9 @@
 import { fiveMinutes, type SignatureScheme } from './scheme.ts';
 
-/** https://docs.slack.dev/authentication/verifying-requests-from-slack, and events/url_verification for the handshake. */
+/**
+ * https://docs.slack.dev/authentication/verifying-requests-from-slack, and events/url_verification for the handshake. Interactions come as a
+ * form (interactivity/handling-user-interaction).
+ */
 export const slack: SignatureScheme = {
   headers: [{ signature: 'x-slack-signature', timestamp: 'x-slack-request-timestamp' }],
   algorithm: 'sha256',
@@ -9,6 +12,7 @@ export const slack: SignatureScheme = {
   signed: ['v0:', '{timestamp}', ':', '{body}'],
   key: 'text',
   idMember: 'event_id',
+  formField: 'payload',
   maxAgeSeconds: fiveMinutes,
   otherHeaders: ['x-slack-retry-num', 'x-slack-retry-reason'],
   handshake: { when: ['type', 'url_verification'], value: 'challenge', answer: { challenge: '{value}' } },

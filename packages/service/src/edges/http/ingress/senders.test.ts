@@ -87,11 +87,19 @@ describe('a recorded delivery whose signature does not cover its id', () => {
     const triggers = [{ provider: 'github', event: 'push' }];
     const body = { name: 'Pushes', prompt: 'Look.', triggers };
     expect((await service.request('POST', `/factory/${factory.uid}/automations`, { body })).status).toBe(201);
+    const fedByNone = await signed('stripe');
     const ids = ['a', 'b', 'c', 'd'];
-    await Promise.all(ids.map((id) => send(webhook, asGithub(push, { 'x-github-delivery': id }))));
-    const entries = await log(webhook);
-    expect(entries.flatMap(({ runs = [] }) => runs)).toHaveLength(1);
-    expect(entries.filter(({ reason }) => reason?.includes('same signed bytes'))).toHaveLength(3);
+    await Promise.all(
+      ids.flatMap((id) => [
+        send(webhook, asGithub(push, { 'x-github-delivery': id })),
+        send(fedByNone, asStripe('{"type":"x"}', { 'x-service-delivery-id': id }, at)),
+      ]),
+    );
+    expect((await log(webhook)).flatMap(({ runs = [] }) => runs)).toHaveLength(1);
+    for (const each of [webhook, fedByNone]) {
+      const duplicates = (await log(each)).filter(({ label }) => label === 'DUPLICATE');
+      expect(duplicates.map(({ reason }) => reason?.includes('had the same signed bytes'))).toEqual([true, true, true]);
+    }
   });
 
   test('counts as another one after the window, and at once where the webhook has none', async () => {
@@ -123,6 +131,13 @@ describe('a recorded delivery whose signature does not cover its id', () => {
   });
 });
 
+test('a header that the webhook names in place of that of GitHub may not contradict the body either', async () => {
+  const webhook = await signed('github', { event_header: 'X-Relayed-Event' });
+  const status = async (event: string) =>
+    (await send(webhook, asGithub('{"issue":{}}', { 'x-relayed-event': event }))).status;
+  expect([await status('push'), await status('issues')]).toEqual([401, 202]);
+});
+
 describe('a body', () => {
   test('that is a form is read for GitHub, signed over its raw bytes', async () => {
     const webhook = await signed('github');
@@ -138,6 +153,19 @@ describe('a body', () => {
     });
     expect((await send(webhook, asGithub(form.slice(0, -1), headers))).status).toBe(400);
     expect((await send(webhook, { ...asGithub(form, headers), body: `${form}%20` })).status).toBe(401);
+  });
+
+  test('that is a form is read for interactions of Slack too', async () => {
+    const webhook = await signed('slack');
+    const body = `payload=${encodeURIComponent('{"type":"block_actions"}')}`;
+    const at = String(Math.floor(Date.now() / 1000));
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-slack-request-timestamp': at,
+      'x-slack-signature': `v0=${hmac(`v0:${at}:${body}`).digest('hex')}`,
+    };
+    const answer = await send(webhook, { token: null, body, headers });
+    expect(await payloadOf(webhook, answer.body.delivery_id)).toEqual({ type: 'block_actions' });
   });
 
   test.each([
@@ -260,6 +288,8 @@ describe('a sender without a scheme of its own', () => {
     const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
     const status = async (text: string) => (await send(webhook, { token: null, headers: basic(text) })).status;
     expect(await Promise.all([`any:${webhook.secret}`, `:${webhook.secret}`].map(status))).toEqual([202, 202]);
+    const asked = await send(webhook, { token: null });
+    expect(asked.headers.get('www-authenticate')).toContain('Basic realm=');
     const wrong = [`${webhook.secret}:`, `a:b:${webhook.secret}`, `a:${webhook.secret} `, ':', ''];
     expect(await Promise.all(wrong.map(status))).toEqual([401, 401, 401, 401, 401]);
   });

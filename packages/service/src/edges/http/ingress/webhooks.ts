@@ -180,6 +180,8 @@ function refusalOf(outcome: Refused): Refusal {
     case 'unauthenticated':
       return refuse('authentication_required', {
         detail: 'The delivery does not carry the credential of this webhook.',
+        // Some senders send their password only when they are asked for it.
+        headers: { 'www-authenticate': 'Bearer, Basic realm="webhook"' },
       });
     case 'invalid_json':
       return refuse('invalid_request', { detail: `${outcome.why}; send one JSON value in UTF-8.` });

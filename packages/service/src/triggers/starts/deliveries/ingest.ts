@@ -137,7 +137,7 @@ async function take(
         sizeBytes,
         why: `the time in ${sender.timestampMember} is not recent`,
       });
-    const why = event !== null && rules.event_header === undefined ? faultOfEvent(sender, event, value) : undefined;
+    const why = event === null ? undefined : faultOfEvent(sender, event, value, rules.event_header);
     if (why !== undefined) return await refuse({ label: 'REJECTED_AUTH', sizeBytes, why });
   }
   const handshake: HandshakeAnswer | undefined =

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { memberText } from '../schemes/member-at.ts';
-import { providerId, signedBytesOf } from '../schemes/verify-signature.ts';
+import { hashOfSigned, providerId } from '../schemes/verify-signature.ts';
 import type { KnownWebhook } from './directory.ts';
 
 /** Two deliveries of a webhook with the same identity count as one. */
@@ -54,7 +54,7 @@ export function signedHashOf(
   body: Buffer,
 ): Buffer | null {
   if (authMode !== 'signature' || sender === null || sender.algorithm === 'plain') return null;
-  return sender.signed.includes('{id}') ? null : sha256(Buffer.concat(signedBytesOf(sender, { headers, body })));
+  return sender.signed.includes('{id}') ? null : hashOfSigned(sender, { headers, body });
 }
 
 /** Names of events. The log and the envelope of a run show them. */

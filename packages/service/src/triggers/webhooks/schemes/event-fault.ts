@@ -14,11 +14,18 @@ function toldBy({ eventMember, eventMembers = {} }: SignatureScheme, body: unkno
 
 /**
  * Returns why the header that names the event is not true: the body, which is signed, tells another event. Undefined: it is true, or the body
- * does not tell. Without this check, whoever has recorded a delivery could send it again as another event.
+ * does not tell. Without this check, whoever has recorded a delivery could send it again as another event. `header`: the one that the webhook
+ * names in place of the sender's; its names may be of another kind than those in `eventMember`.
  */
-export function faultOfEvent(sender: SignatureScheme, event: string, body: unknown): string | undefined {
-  const isKnown = sender.eventMember !== undefined || Object.hasOwn(sender.eventMembers ?? {}, event);
+export function faultOfEvent(
+  sender: SignatureScheme,
+  event: string,
+  body: unknown,
+  header = sender.eventHeader,
+): string | undefined {
+  const isKnown =
+    sender.eventMember === undefined ? Object.hasOwn(sender.eventMembers ?? {}, event) : header === sender.eventHeader;
   const told = isKnown ? toldBy(sender, body) : undefined;
   if (told === undefined || told === event) return undefined;
-  return `the header ${sender.eventHeader} names the event ${event}, but the signed body is of another one`;
+  return `the header ${header} names the event ${event}, but the signed body is of another one`;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
 import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/signature-schemes/signature';
@@ -50,12 +51,13 @@ function signedParts(scheme: SignatureScheme, { headers, body }: SignedRequest):
   return { id: headerOf(headers, used?.id), timestamp, body };
 }
 
-/** Returns the bytes that the signature of a request covers, with their lengths, so that no two lists give the same. */
-export const signedBytesOf = (scheme: SignatureScheme, request: SignedRequest): Buffer[] =>
-  signedBytes(scheme, signedParts(scheme, request)).flatMap((part) => {
-    const bytes = Buffer.from(part);
-    return [Buffer.from(`${bytes.length} `), bytes];
-  });
+/** Returns the SHA-256 of the bytes that the signature of a request covers, with their lengths, so that no two lists give the same. */
+export function hashOfSigned(scheme: SignatureScheme, request: SignedRequest): Buffer {
+  const hash = createHash('sha256');
+  for (const part of signedBytes(scheme, signedParts(scheme, request)))
+    hash.update(`${Buffer.byteLength(part)} `).update(part);
+  return hash.digest();
+}
 
 /**
  * Returns whether one of the signatures was made with one of the secrets, over the raw body, and is not too old. `nowMs` is the
