@@ -1,8 +1,12 @@
-/** Returns the canonical name of an IANA time zone; null: there is none of this name. An offset such as +02:00 is not a name. */
+/**
+ * Returns the name of an IANA time zone; null: there is none of this name. An offset such as +02:00 is not a name. Several names can
+ * mean the same zone (Europe/Kyiv, Europe/Kiev): the given one stays, because clients compare what they sent with what is stored.
+ */
 export function findTimeZone(name: string): string | null {
   if (!/^[A-Za-z]/.test(name)) return null;
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
+    const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions();
+    return timeZone.toLowerCase() === name.toLowerCase() ? timeZone : name;
   } catch {
     return null;
   }

@@ -174,5 +174,7 @@ test('finds a time zone by its name only', () => {
   expect(findTimeZone('Europe/Berlin')).toBe('Europe/Berlin');
   expect(findTimeZone('europe/berlin')).toBe('Europe/Berlin');
   expect(findTimeZone('UTC')).toBe('UTC');
+  for (const name of ['Europe/Kyiv', 'Europe/Kiev', 'Asia/Kolkata', 'Asia/Calcutta', 'US/Pacific'])
+    expect(findTimeZone(name), 'the name that was given').toBe(name);
   for (const name of ['Mars/Olympus', '+02:00', '', 'Local', '../etc/passwd']) expect(findTimeZone(name)).toBeNull();
 });
