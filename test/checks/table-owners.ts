@@ -84,7 +84,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   model_outages: { owner: 'models' },
   model_requests: { owner: 'usage' },
   open_model_requests: { owner: 'usage' },
-  run_events: { owner: 'executions', readers: ['live', 'runs'] },
+  run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
   // Triggers on `runs` and `artifacts` write it.
   run_facets: { owner: 'runs', readers: ['executions'] },
   pushed_branches: { owner: 'repositories' },

@@ -130,6 +130,30 @@ describe('a runbook', () => {
     expect(fake.finished[0]?.error?.message).not.toMatch(/RUNYARD_|language model/);
   });
 
+  test('keeps a run SUCCEEDED that gets a message without a command', async () => {
+    const message = { type: 'follow_up', id: 'f1', position: 1, message: 'And a poem.' } as const;
+    await start(sh('true'), {
+      prepare: (service) => {
+        service.next = 'wait';
+        service.tell(message);
+      },
+    });
+    await fake.until(({ finished }) => finished.length === 2);
+    fake.cancel();
+    await ended();
+    expect(fake.text()).toContain('The message has no such block, so the run stays SUCCEEDED.');
+    expect(fake.finished.map(({ success }) => success)).toEqual([true, true]);
+  });
+
+  test.each([
+    ['SUCCEEDED', true],
+    ['FAILED', false],
+  ] as const)('a continued run that had ended as %s ends so again without a command', async (state, success) => {
+    await start({ prompt: 'Write me a poem.', ended_as: state });
+    await ended();
+    expect(fake.finished).toEqual([expect.objectContaining({ success })]);
+  });
+
   const withoutModel = { harness: { type: 'oz', no_model_configured: true } } as const;
   const child = { parent_run: { run_id: 'parent', title: 'Parent' } };
 
@@ -160,10 +184,7 @@ describe('a runbook', () => {
     await ended();
     expect(fake.text().match(/No language model is configured/g)).toHaveLength(1);
     expect(fake.text().match(/RUNYARD_MODEL_BASE_URL/g)).toHaveLength(1);
-    expect(fake.finished[2]?.error).toEqual({
-      code: 'invalid_request',
-      message: expect.not.stringContaining('RUNYARD_MODEL_BASE_URL'),
-    });
+    expect(fake.finished[2]).toEqual(expect.objectContaining({ success: true }));
   });
 
   test('leaves it to the run above to say how to add a model', async () => {

@@ -10,7 +10,7 @@ import { AmbientAgentConfig } from './config.ts';
 import { EnvironmentConfig } from './environments.ts';
 import { RunMode } from './run-request.ts';
 import { SecretForm } from './secrets.ts';
-import { ArtifactType } from './states.ts';
+import { ArtifactType, RunState } from './states.ts';
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
 /**
@@ -173,6 +173,9 @@ export const AgentTask = z
       .optional()
       .describe('Time between two checkpoints of the workspace in the middle of a turn; absent: none are taken'),
     loss: TaskLoss.optional(),
+    ended_as: RunState.optional().describe(
+      'State in which the run ended before it was continued; absent: it had not ended',
+    ),
     decision: TaskDecision.optional(),
     agent_config: AmbientAgentConfig.describe('Configuration of the run without its `mcp_servers`'),
     mcp_servers: z.array(TaskMcpServer).optional().describe('MCP servers of the run; absent: none'),

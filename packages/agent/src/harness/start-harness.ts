@@ -109,6 +109,7 @@ function runbook(options: HarnessOptions): Engine {
     approvals,
     earlier: task.decision,
     loss: task.loss,
+    endedAs: task.ended_as,
     progress,
     noModel,
   });

@@ -24,6 +24,8 @@ export interface RunbookOptions {
   earlier?: AgentTask['decision'];
   /** The machine of the turn was lost: the first prompt continues behind the commands that are done. */
   loss?: AgentTask['loss'];
+  /** State in which the run ended before this turn continued it. */
+  endedAs?: AgentTask['ended_as'];
   /** Called with the number of commands of the turn that need not run again. */
   progress: { doneBlocks: number };
   /**
@@ -38,6 +40,8 @@ const maxInlineScript = 100 * 1024;
 /** Creates the engine without a language model, which only runs the fenced shell blocks of the prompt. */
 export function runbookEngine(options: RunbookOptions): Engine {
   let { earlier, loss, noModel } = options;
+  /** True: the turn before succeeded, in this sandbox or an earlier one. */
+  let hasSucceeded = options.endedAs === 'SUCCEEDED';
   const { progress } = options;
   /** Returns the end of a text: how to add a model, in the first text of a run without one. */
   const explanation = (): string => {
@@ -45,7 +49,7 @@ export function runbookEngine(options: RunbookOptions): Engine {
     noModel = 'mention';
     return `\n\n${withoutModel} ${waysToAddModel}`;
   };
-  return async ({ prompt, voice, signal }) => {
+  const play: Engine = async ({ prompt, voice, signal }) => {
     const answered = earlier;
     earlier = undefined;
     const lost = loss;
@@ -58,6 +62,10 @@ export function runbookEngine(options: RunbookOptions): Engine {
     ];
     if (blocks.length === 0 && denied) return { stopReason: 'end_turn', verdict: denied };
     if (blocks.length === 0) {
+      if (hasSucceeded) {
+        await voice.say(`${nothingToRun}\n\nThe message has no such block, so the run stays SUCCEEDED.`);
+        return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
+      }
       await voice.say(nothingToRun);
       const ways = noModel === 'explain' ? ` ${waysToAddModel}` : '';
       noModel = noModel && 'mention';
@@ -98,6 +106,11 @@ export function runbookEngine(options: RunbookOptions): Engine {
       stopReason: 'end_turn',
       verdict: ended && failed !== undefined ? { success: false, message: failed } : { success: true, message: '' },
     };
+  };
+  return async (turn) => {
+    const end = await play(turn);
+    hasSucceeded = end.verdict?.success === true;
+    return end;
   };
 }
 

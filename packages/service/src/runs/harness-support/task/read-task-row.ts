@@ -1,7 +1,9 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentConfig } from '@runyard/contract/environments';
 import type { RunMode } from '@runyard/contract/run-request';
+import { terminalStates } from '@runyard/contract/run-states';
 import { runnerOf } from '@runyard/contract/runner';
+import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -20,10 +22,12 @@ import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-token
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
 
+const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
+
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, own.continues, own.image, own.resumes, own.loss_message,
+    SELECT r.title, r.prompt, r.mode, r.config, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
@@ -40,6 +44,8 @@ const readTask = defineStatement({
     mode: nullable(text<RunMode>()),
     /** Number of the execution whose conversation this one continues; NULL: no agent has begun the run's prompt. */
     continues: nullable(integer),
+    /** The last state in which the run ended; NULL: it has not ended. */
+    ended_as: nullable(text<RunState>()),
     /** Number of the execution whose lost turn this one resumes; NULL: none. */
     resumes: nullable(integer),
     loss_message: nullable(text()),

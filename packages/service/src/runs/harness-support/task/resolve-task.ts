@@ -171,6 +171,7 @@ export async function resolveTask(
     max_workspace_bytes: deps.settings.RUNYARD_WORKSPACE_MB * 1024 * 1024,
     ...checkpointsOf(row, deps.settings),
     ...lossOf(row, restorable, earlier.record),
+    ...(row.ended_as === null ? {} : { ended_as: row.ended_as }),
     ...(answer ? { decision: decisionOf(answer) } : {}),
     ...membersOfSkills(skills.skills, mcp.config),
     ...(mcp.servers.length === 0 ? {} : { mcp_servers: [...mcp.servers] }),
