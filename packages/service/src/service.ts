@@ -5,10 +5,6 @@ import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { gatewayDomain } from './edges/gateway/domain.ts';
-import { registerAutomationRoutes } from './edges/http/api/automations.ts';
-import { registerScheduleRoutes } from './edges/http/api/schedules.ts';
-import { registerSimulationRoutes } from './edges/http/api/simulations.ts';
-import { registerWebhookRoutes } from './edges/http/api/webhooks.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
 import { httpDomain } from './edges/http/domain.ts';
 import { authenticateWorker } from './edges/http/server/authenticate-worker.ts';
@@ -44,10 +40,12 @@ import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.t
 import { checkEnvironmentSecrets } from './team/stored-secrets/environment-secrets.ts';
 import { isTeamOutOfBudget } from './team/usage/budget/team-budget.ts';
 import { usageDomain } from './team/usage/domain.ts';
+import { automationsDomain } from './triggers/automations/domain.ts';
 import { definitionsDomain } from './triggers/definitions/domain.ts';
 import { definedSkillsWith } from './triggers/definitions/skills.ts';
 import { factoriesDomain } from './triggers/factories/domain.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
+import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { startsDomain } from './triggers/starts/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts';
@@ -57,14 +55,6 @@ import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts
  * closed in the reverse order. A new domain is a folder and one line here. Listing them opens nothing.
  */
 export function listDomains(deps: ServiceDeps): readonly Domain[] {
-  type Register = (app: FastifyInstance, deps: ServiceDeps) => void | Promise<void>;
-  /** Pairs a domain with its routes, which are in `edges/http/` because domains do not import it. */
-  const served = (domain: Domain, ...routes: readonly Register[]): Domain => ({
-    ...domain,
-    endpoints: async (app) => {
-      for (const register of routes) await register(app, deps);
-    },
-  });
   const domains: readonly Domain[] = [
     storeDomain(deps),
     idempotencyDomain,
@@ -82,13 +72,13 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     filesDomain(deps),
     skillsDomain(deps),
     runsDomain(deps),
-    served({ name: 'schedules' }, registerScheduleRoutes),
+    schedulesDomain(deps),
     factoriesDomain(deps),
     factoryRunsDomain(deps),
-    served(webhooksDomain(deps), registerWebhookRoutes),
-    served({ name: 'automations' }, registerAutomationRoutes),
+    webhooksDomain(deps),
+    automationsDomain(deps),
     definitionsDomain(deps),
-    served(startsDomain(deps), registerSimulationRoutes),
+    startsDomain(deps),
     repositoriesDomain(deps),
     harnessSupportDomain(deps, definedSkillsWith),
     liveDomain,

@@ -8,6 +8,7 @@ import { registerBlobRoutes } from './api/blobs.ts';
 import { registerBrowserSessionRoutes } from './api/browser-sessions.ts';
 import { registerLiveRoutes } from './api/live.ts';
 import { registerServiceInfoRoutes } from './api/service-info.ts';
+import { registerWebhookPayloadRoutes } from './api/webhook-payloads.ts';
 import { registerIngress } from './ingress/webhooks.ts';
 import { registerPages } from './pages/pages.ts';
 import type { ServiceDeps } from './server/deps.ts';
@@ -20,6 +21,7 @@ export const httpDomain = (deps: ServiceDeps): Domain => ({
     await registerPages(app, deps);
     registerBrowserSessionRoutes(app, deps);
     registerBlobRoutes(app, deps);
+    registerWebhookPayloadRoutes(app, deps);
     registerHarnessArtifactRoutes(app, deps);
     registerHarnessWorkspaceRoutes(app, deps);
     registerHarnessSnapshotRoutes(app, deps);

@@ -2,12 +2,14 @@ import type { Domain } from '../../platform/domain.ts';
 import type { FailedRows } from '../../platform/store/database/sweep.ts';
 import { oldStarts } from '../history/write.ts';
 import { cancelReplaced, findReplacing } from './replace.ts';
+import { startRoutes } from './routes.ts';
 import { findStartable, startWaiting } from './settle.ts';
 import type { FireDeps } from './times/fire.ts';
 import { dueSchedules, runSchedules } from './times/scheduler.ts';
 
-export const startsDomain = (deps: FireDeps): Domain => ({
+export const startsDomain = (deps: FireDeps & Parameters<typeof startRoutes>[0]): Domain => ({
   name: 'starts',
+  routes: () => startRoutes(deps),
   retention: { rows: [oldStarts] },
   loops: async () => {
     const failedStarts: FailedRows = new Map();

@@ -1,28 +1,26 @@
 import type { Settings } from '@runyard/contract/settings';
 import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
-import type { Vault } from '../../platform/secrets/vault.ts';
-import type { Database } from '../../platform/store/database/database.ts';
 import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './log/retention.ts';
+import { webhookRoutes } from './routes.ts';
 import { sealedWebhooks } from './secrets/sealed-rows.ts';
 
-interface WebhookDomainDeps {
-  readonly db: Database;
-  readonly vault: Vault;
+type WebhookDomainDeps = Parameters<typeof webhookRoutes>[0] & {
   readonly settings: Pick<Settings, 'RUNYARD_WEBHOOK_PAYLOADS_MB'>;
-}
+};
 
 const mb = 1024 * 1024;
 
-export const webhooksDomain = ({ db, vault, settings }: WebhookDomainDeps): Domain => ({
+export const webhooksDomain = (deps: WebhookDomainDeps): Domain => ({
   name: 'webhooks',
+  routes: () => webhookRoutes(deps),
   retention: { rows: [oldDeliveries, deliveriesOfNoWebhook] },
-  sealAgain: () => sealAgain(db, vault, sealedWebhooks),
+  sealAgain: () => sealAgain(deps.db, deps.vault, sealedWebhooks),
   loops: async () => [
     {
       name: 'deleting old payloads of large webhook logs',
       everyMs: 60_000,
-      work: () => trimPayloads(db, settings.RUNYARD_WEBHOOK_PAYLOADS_MB * mb),
+      work: () => trimPayloads(deps.db, deps.settings.RUNYARD_WEBHOOK_PAYLOADS_MB * mb),
     },
   ],
 });

@@ -1,0 +1,112 @@
+import type { Automation } from '@runyard/contract/automations';
+import { maxFactoryAutomations } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import type { Signer } from '../../platform/secrets/signer.ts';
+import { invalid, notFound, type Refusal, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { refusedSubmission } from '../../runs/runs/submit/refused.ts';
+import { serve, serveOnce } from '../../team/access/serve.ts';
+import { readFactory } from '../factories/factories.ts';
+import { listFiresOfAutomation } from '../history/list.ts';
+import type { AutomationRow } from './automation-row.ts';
+import {
+  type AutomationFailure,
+  createAutomation,
+  deleteAutomation,
+  listAutomations,
+  readAutomation,
+  updateAutomation,
+} from './automations.ts';
+import type { CheckDeps } from './check.ts';
+import { toItems } from './items.ts';
+import { testFilter } from './test-filter.ts';
+
+const noAutomation = () => notFound('automation');
+
+function refuseFailure(failure: AutomationFailure, name: string): Refusal {
+  switch (failure.kind) {
+    case 'no_factory':
+      return notFound('factory');
+    case 'not_found':
+      return noAutomation();
+    case 'too_many':
+      return refuse('conflict', { detail: `A factory has at most ${maxFactoryAutomations} automations; delete one.` });
+    case 'taken':
+      return refuse('conflict', { detail: `name: the factory has an automation ${name}; choose another name.` });
+    default:
+      return refusedSubmission(failure);
+  }
+}
+
+interface AutomationRouteDeps extends CheckDeps {
+  readonly db: Database;
+  readonly signing: Signer;
+}
+
+/** The management of automations. */
+export function automationRoutes(deps: AutomationRouteDeps): readonly ServedRoute[] {
+  const { db } = deps;
+
+  const itemOf = async (row: AutomationRow): Promise<Automation> => {
+    const [item] = await toItems(db, { teamId: row.team_id, factoryUid: row.factory_uid }, [row]);
+    if (!item) throw new Error('the automation has no item');
+    return item;
+  };
+
+  return [
+    serve(routes.listAutomations, async ({ principal: { teamId }, params: { factoryUid } }) => {
+      if (!(await readFactory(db, teamId, factoryUid))) return notFound('factory');
+      const rows = await listAutomations(db, teamId, factoryUid);
+      return { automations: await toItems(db, { teamId, factoryUid }, rows), page_info: { has_next_page: false } };
+    }),
+
+    serveOnce(routes.createAutomation, {
+      work: async (tx, { principal, params, body }) => {
+        const made = await createAutomation(deps, tx, principal, params.factoryUid, body);
+        return made.kind === 'stored' ? made.automation : refuseFailure(made, body.name);
+      },
+      answer: itemOf,
+    }),
+
+    serve(routes.getAutomation, async ({ principal: { teamId }, params }) => {
+      const row = await readAutomation(db, { teamId, ...params });
+      return row ? await itemOf(row) : noAutomation();
+    }),
+
+    serve(routes.updateAutomation, async ({ principal, params, body }) => {
+      const made = await db.transaction((tx) =>
+        updateAutomation(deps, tx, principal, params.factoryUid, params.automationUid, body),
+      );
+      if (made.kind === 'no_factory') return noAutomation();
+      return made.kind === 'stored' ? await itemOf(made.automation) : refuseFailure(made, body.name);
+    }),
+
+    serve(routes.listAutomationFires, async ({ principal: { teamId }, params, query }) => {
+      const row = await readAutomation(db, { teamId, ...params });
+      if (!row) return noAutomation();
+      return (await listFiresOfAutomation(db, deps.signing, row, query)) ?? wrongCursor();
+    }),
+
+    serve(routes.testFilter, async ({ principal: { teamId }, params: { factoryUid }, body }) => {
+      const outcome = await testFilter(db, { teamId, factoryUid }, body);
+      switch (outcome.kind) {
+        case 'explained':
+          return outcome.explanation;
+        case 'invalid':
+          return invalid(outcome.faults);
+        case 'no_factory':
+          return notFound('factory');
+        case 'no_payload':
+          return notFound('delivery with a stored payload');
+      }
+    }),
+
+    serve(routes.deleteAutomation, async ({ principal, params }) => {
+      const wasThere = await db.transaction((tx) =>
+        deleteAutomation(tx, principal, params.factoryUid, params.automationUid),
+      );
+      return wasThere ? { success: true as const } : noAutomation();
+    }),
+  ];
+}

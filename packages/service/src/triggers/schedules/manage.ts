@@ -1,0 +1,115 @@
+import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from '@runyard/contract/schedules';
+import type { Vault } from '../../platform/secrets/vault.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
+import { ownerOf } from '../../team/access/ownership.ts';
+import type { ContentPolicy, PolicyVerdict } from '../../team/content-policy/content-policy.ts';
+import type { Models } from '../../team/models/models.ts';
+import { type CheckDeps, type CheckOutcome, checkSchedule } from './check.ts';
+import type { ScheduleRow } from './schedule-row.ts';
+import {
+  createSchedule,
+  deleteSchedule,
+  lockSchedule,
+  readSchedule,
+  setScheduleEnabled,
+  updateSchedule,
+} from './schedules.ts';
+
+export interface ManageDeps {
+  readonly db: Database;
+  readonly models: Models;
+  readonly vault: Vault;
+  /** Absent: there are no rules. */
+  readonly contentPolicy?: ContentPolicy;
+}
+
+type CheckFailure = Exclude<CheckOutcome, { kind: 'ok' }>;
+
+const allowed: PolicyVerdict = { kind: 'allowed' };
+
+/**
+ * Asks the content policy about the prompt as it would be stored, outside of transactions. A request that is refused for another reason
+ * is allowed here.
+ */
+export async function checkPrompt(
+  deps: ManageDeps,
+  by: Principal,
+  wanted: CreateScheduledAgentRequest | UpdateScheduledAgentRequest,
+  stored?: ScheduleRow,
+): Promise<PolicyVerdict> {
+  if (!deps.contentPolicy) return allowed;
+  const checked = await checkSchedule(deps, by, wanted, stored);
+  if (checked.kind !== 'ok') return allowed;
+  const { prompt, agent_config } = checked.wanted;
+  const texts = [prompt, agent_config?.base_prompt ?? ''].map((text) => ({ kind: 'prompt' as const, text }));
+  return await deps.contentPolicy.check(by.teamId, texts);
+}
+
+/** Checks and writes a new schedule in the transaction of `deps`. The caller has checked that `by` may own it, and its prompt. */
+export async function addSchedule(
+  deps: CheckDeps,
+  by: Principal,
+  wanted: CreateScheduledAgentRequest,
+): Promise<{ readonly kind: 'added'; readonly row: ScheduleRow } | { readonly kind: 'too_many' } | CheckFailure> {
+  const checked = await checkSchedule(deps, by, wanted);
+  if (checked.kind !== 'ok') return checked;
+  const owner = ownerOf(by, wanted.team === false ? 'personal' : 'team');
+  if (owner === 'forbidden') throw new Error('agents have no personal schedules');
+  const row = await createSchedule(deps.db, by, owner, checked.wanted, wanted.enabled);
+  return row === 'too_many' ? { kind: 'too_many' } : { kind: 'added', row };
+}
+
+export type ChangeOutcome =
+  | { readonly kind: 'changed'; readonly row: ScheduleRow }
+  /** 404 */
+  | { readonly kind: 'not_found' }
+  | Exclude<PolicyVerdict, { kind: 'allowed' }>
+  | CheckFailure;
+
+const noSchedule: ChangeOutcome = { kind: 'not_found' };
+
+/** Replaces a schedule that the caller may change. */
+export async function changeSchedule(
+  deps: ManageDeps,
+  by: Principal,
+  id: string,
+  wanted: UpdateScheduledAgentRequest,
+): Promise<ChangeOutcome> {
+  if (!isUuid(id)) return noSchedule;
+  const before = await readSchedule(deps.db, by, id);
+  const verdict = before ? await checkPrompt(deps, by, wanted, before) : allowed;
+  if (verdict.kind !== 'allowed') return verdict;
+  return await deps.db.transaction(async (tx): Promise<ChangeOutcome> => {
+    const stored = await lockSchedule(tx, by, id, 'change');
+    if (!stored) return noSchedule;
+    const checked = await checkSchedule({ ...deps, db: tx }, by, wanted, stored);
+    if (checked.kind !== 'ok') return checked;
+    return { kind: 'changed', row: await updateSchedule(tx, stored, by, checked.wanted, wanted.enabled) };
+  });
+}
+
+/** Deletes a schedule. False: there is none that the caller may delete. */
+export async function removeSchedule(db: Database, by: Principal, id: string): Promise<boolean> {
+  if (!isUuid(id)) return false;
+  return await db.transaction(async (tx) => {
+    const stored = await lockSchedule(tx, by, id, 'delete');
+    if (stored) await deleteSchedule(tx, stored, by);
+    return Boolean(stored);
+  });
+}
+
+/** Pauses a schedule, or resumes it. Null: there is none that the caller may change. */
+export async function switchSchedule(
+  db: Database,
+  by: Principal,
+  id: string,
+  enabled: boolean,
+): Promise<ScheduleRow | null> {
+  if (!isUuid(id)) return null;
+  return await db.transaction(async (tx) => {
+    const stored = await lockSchedule(tx, by, id, 'change');
+    return stored ? await setScheduleEnabled(tx, stored, by, enabled) : null;
+  });
+}
