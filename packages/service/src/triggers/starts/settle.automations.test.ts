@@ -21,9 +21,12 @@ interface PlanNode {
 const removed = (node: PlanNode): number =>
   (node['Rows Removed by Filter'] ?? 0) + (node.Plans ?? []).reduce((sum, each) => sum + removed(each), 0);
 
-test('the search for starts that cancel runs, each second, reads no other starts, also after many at once', async () => {
+test.each([
+  ['cancel runs', 'find_starts_that_cancel_runs'],
+  ['may start', 'find_startable_starts'],
+])('the search for starts that %s, each second, reads no other starts, also after many at once', async (_, name) => {
   const { uid } = await automations.create([at()]);
-  const statement = definedStatements.find(({ name }) => name === 'find_starts_that_cancel_runs');
+  const statement = definedStatements.find((each) => each.name === name);
   const plan = await db.transaction(async (tx) => {
     await tx.query(
       `INSERT INTO starts (automation_uid, webhook_uid, delivery_id, outcome, run_id, cancels_previous)
