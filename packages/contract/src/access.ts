@@ -22,8 +22,11 @@ export interface AllowKeys {
   readonly user: Role;
   /** True: only the key of the operator of the service is accepted. */
   readonly operator?: true;
-  /** True: agent keys are accepted too, with the role of a member. */
-  readonly agent?: true;
+  /**
+   * True: agent keys are accepted too, with the role of a member. `made_by_agents`: only for things that no person made, because what is in
+   * them is executed as other people.
+   */
+  readonly agent?: true | 'made_by_agents';
   /** True: browser sessions are accepted too, with the role of their user. */
   readonly session?: true;
   /** True: keys of workers are accepted too. */
@@ -56,6 +59,8 @@ export const teamWrites = { user: 'member', agent: true } as const satisfies All
 /** Does the same for the routes of a run's page. */
 export const runPageReads = { ...teamReads, session: true } as const satisfies Allow;
 export const runPageWrites = { ...teamWrites, session: true } as const satisfies Allow;
+/** Accepts users from the role of a member; agent keys only for things that no person made. */
+export const teamEdits = { user: 'member', agent: 'made_by_agents' } as const satisfies Allow;
 /** Accepts the operator of the service, who set the installation up. */
 export const operatorOnly = { user: 'viewer', operator: true } as const satisfies Allow;
 /** Accepts administrators. Agent keys are refused, because a program in a sandbox may have one. */
@@ -82,7 +87,7 @@ export function describeAllow(allow: Allow): string {
   );
   return [
     users,
-    ...(allow.agent ? ['agent keys'] : []),
+    ...(allow.agent ? [allow.agent === true ? 'agent keys' : 'agent keys for things that no person made'] : []),
     ...(allow.session ? ['browser sessions'] : []),
     ...(allow.worker ? ['worker keys'] : []),
     ...(allow.publicThings ? ['everyone for public things'] : []),

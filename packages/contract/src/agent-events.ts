@@ -171,9 +171,28 @@ export const BlockedEvent = z
 const RequestOutcome = z
   .enum([...Decision.options, 'answer'])
   .meta({ id: 'RequestOutcome', description: 'How a request was decided; `answer`: in words' });
-const Decider = z
-  .enum(['person', 'policy'])
-  .meta({ id: 'Decider', description: "Who decided; `policy`: the run's approval policy, without a person" });
+const Decider = z.enum(['person', 'policy', 'agent']).meta({
+  id: 'Decider',
+  description:
+    "Who decided; `policy`: the run's approval policy, without a person; `agent`: an agent key that `approvals_from` names, or a run above",
+});
+
+const AnswererType = z.enum(['user', 'service_account', 'run']).meta({
+  id: 'AnswererType',
+  description: '`user`: a person. `service_account`: what an agent key acts as. `run`: the agent of a run above',
+});
+
+const AnsweredBy = z
+  .object({
+    type: AnswererType,
+    uid: z.string().max(200).describe('UID of the person or service account, or id of the run'),
+    display_name: z.string().max(200).optional().describe('Name of the person, agent identity or agent key'),
+  })
+  .meta({
+    id: 'AnsweredBy',
+    description: 'Who answered a request. The service adds it: what an agent reports is not taken',
+  });
+export type AnsweredBy = z.infer<typeof AnsweredBy>;
 
 export const DecidedEvent = z
   .object({
@@ -185,6 +204,7 @@ export const DecidedEvent = z
     action_id: EventId.optional().describe('Action that waited for the answer'),
     decision: RequestOutcome,
     by: Decider,
+    answered_by: AnsweredBy.optional(),
     follow_up_id: EventId.optional().describe('Follow-up that brought the answer'),
     message: z.string().optional().describe("The person's words, or why the policy denied it"),
   })

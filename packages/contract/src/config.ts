@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApprovalPolicy } from './approvals.ts';
 import { workerLossPolicies } from './choices.ts';
-import { maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
+import { maxApprovers, maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { RunnerConfig } from './runner.ts';
 import { SandboxVariables } from './sandbox-variables.ts';
@@ -181,6 +181,13 @@ export const AmbientAgentConfig = z
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
     approval_policy: ApprovalPolicy.optional(),
+    approvals_from: z
+      .array(Text.min(1).max(200))
+      .max(maxApprovers)
+      .optional()
+      .meta({
+        description: `UIDs of agent identities, or of agent keys that act as none, whose keys may answer the requests of the run, at most ${maxApprovers}. Absent: only people and the runs above answer them. A child run has no others than its parent`,
+      }),
     on_worker_loss: WorkerLossPolicy.optional().meta({
       description:
         'What happens if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run has the policy of its parent if it names none',

@@ -3,6 +3,7 @@ import { factoryLimits } from './factory-limits.ts';
 import { invalid, type Limit, setting, size, tooLarge } from './limit-rows.ts';
 import {
   maxAllowedHosts,
+  maxApprovers,
   maxArtifactBytes,
   maxArtifactsPerRun,
   maxAskedInputBytes,
@@ -234,6 +235,7 @@ export const limits: readonly Limit[] = [
     most: `${maxWorkerConnections}`,
     above: '429; the worker tries again',
   },
+  { of: 'service accounts in approvals_from of a run', most: `${maxApprovers}`, above: invalid },
   {
     of: 'pools of self-hosted workers of a team',
     most: `${maxWorkerPools}`,

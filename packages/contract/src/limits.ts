@@ -143,6 +143,8 @@ export const maxWebhookDeliveriesPerMinute = 60;
 
 /** Connections of the workers of a team's keys to one service process. */
 export const maxWorkerConnections = 250;
+/** Service accounts that may answer the requests of a run. */
+export const maxApprovers = 20;
 /** Names under which the self-hosted workers of a team have connected. */
 export const maxWorkerPools = 500;
 /** People and service accounts besides the owner whose keys connect to one pool of workers. */

@@ -78,7 +78,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
     return credential === 'otherTeam' && params && path !== namedByCaller ? 404 : 'yes';
   }
   if (credential === 'session') return allow.session ? 'yes' : 403;
-  if (credential === 'agentKey') return allow.agent ? 'yes' : 403;
+  if (credential === 'agentKey') return allow.agent === true ? 'yes' : 403;
   return 401;
 }
 

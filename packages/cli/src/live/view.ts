@@ -186,14 +186,21 @@ export function createLiveView(colours: Colours): LiveView {
     }
   }
 
-  function decided({ decision, by, message, title }: Extract<AgentEvent, { type: 'decided' }>): string {
+  function decided({
+    decision,
+    by,
+    answered_by: author,
+    message,
+    title,
+  }: Extract<AgentEvent, { type: 'decided' }>): string {
     if (by === 'policy') {
       const why = message === undefined ? '' : ` (${harmlessLine(message, 400)})`;
       return decision === 'approve' ? '' : dimLine(`refused by policy: ${harmlessLines(title, 100)}${why}`);
     }
     const mark = decision === 'deny' ? colours.red('✗') : colours.green('✓');
     const what = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision];
-    return line(`${margin}${mark} ${what}${message === undefined ? '' : `: ${harmlessLine(message, 200)}`}`);
+    const who = author === undefined ? '' : ` by ${harmlessLine(author.display_name ?? author.uid, 60)}`;
+    return line(`${margin}${mark} ${what}${who}${message === undefined ? '' : `: ${harmlessLine(message, 200)}`}`);
   }
 
   function timeline(event: TimelineEvent): string {

@@ -1,6 +1,6 @@
 import { maxEnvironments, maxKeys } from '@runyard/contract/limits';
 import { z } from 'zod';
-import { teamReads, teamWrites } from '../access.ts';
+import { teamEdits, teamReads, teamWrites } from '../access.ts';
 import {
   CreateEnvironmentRequest,
   Environment,
@@ -11,6 +11,7 @@ import { CreateKeyRequest, CreateKeyResponse, DeleteResponse, ListKeysResponse }
 import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
+const madeByPerson = 'A person made it, and the key is that of an agent';
 const noEnvironment = { 404: 'No such environment, or it belongs to another team' };
 const refused = {
   400: 'A wrong value, or one that sandboxes cannot keep',
@@ -61,7 +62,7 @@ export const environmentRoutes = {
     path: '/agent/environments/{uid}',
     tag: 'environments',
     summary: 'Replace the configuration of an environment',
-    allow: teamWrites,
+    allow: teamEdits,
     params: environment,
     body: CreateEnvironmentRequest,
     answer: { status: 200, description: 'The environment as it is now', schema: Environment },
@@ -74,10 +75,10 @@ export const environmentRoutes = {
     summary: 'Delete an environment',
     description:
       'Runs that use it keep what they have. Those that wait for it to be set up become FAILED `resource_not_found`.',
-    allow: teamWrites,
+    allow: teamEdits,
     params: environment,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
-    errors: noEnvironment,
+    errors: { ...noEnvironment, 403: madeByPerson },
   },
   // Agent keys do not manage keys, because a program in a sandbox could create a key that outlives its run.
   listKeys: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { teamReads, teamWrites } from '../access.ts';
+import { teamEdits, teamReads, teamWrites } from '../access.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxScheduleBytes, maxSchedules } from '../limits.ts';
 import type { Route } from '../route.ts';
@@ -16,6 +16,7 @@ import {
 const path = '/agent/schedules';
 const onePath = `${path}/{scheduleId}` as const;
 const schedule = z.object({ scheduleId: z.string().meta({ description: 'Id of the schedule' }) });
+const madeByPerson = 'A person made it, and the key is that of an agent';
 const missing = 'No such schedule, or it belongs to another team or person';
 const badSchedule =
   'A missing member, a wrong type, an expression that is not valid or never fires, an unknown time zone, or a run that could not be created: an unknown model, harness or environment';
@@ -70,7 +71,7 @@ export const scheduleRoutes = {
     summary: 'Replace a schedule',
     description:
       'Its runs act as the caller from now on. A changed expression or time zone counts from now; runs that have started go on.',
-    allow: teamWrites,
+    allow: teamEdits,
     params: schedule,
     body: UpdateScheduledAgentRequest,
     bodyLimitBytes: maxScheduleBytes,
@@ -88,10 +89,10 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Delete a schedule with its history',
     description: 'It fires no more. Its runs stay, and those that are live go on.',
-    allow: teamWrites,
+    allow: teamEdits,
     params: schedule,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
-    errors: { 404: missing },
+    errors: { 403: madeByPerson, 404: missing },
   },
   pauseSchedule: {
     method: 'POST',
@@ -100,10 +101,10 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Pause a schedule',
     description: 'It fires no more until it is resumed, and what waited for the end of a run does not start.',
-    allow: teamWrites,
+    allow: teamEdits,
     params: schedule,
     answer: { status: 200, description: 'The schedule as it is now', schema: ScheduledAgentItem },
-    errors: { 404: missing },
+    errors: { 403: madeByPerson, 404: missing },
   },
   resumeSchedule: {
     method: 'POST',
@@ -111,10 +112,10 @@ export const scheduleRoutes = {
     tag: 'schedules',
     summary: 'Resume a paused schedule',
     description: 'It fires at its next time; times that passed in between are not made up for.',
-    allow: teamWrites,
+    allow: teamEdits,
     params: schedule,
     answer: { status: 200, description: 'The schedule as it is now', schema: ScheduledAgentItem },
-    errors: { 404: missing },
+    errors: { 403: madeByPerson, 404: missing },
   },
   runSchedule: {
     method: 'POST',

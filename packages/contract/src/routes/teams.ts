@@ -13,6 +13,7 @@ import {
   ListTeamMembersResponse,
   ListTeamsResponse,
   RemoveTeamMemberResponse,
+  StayOrGo,
   Team,
   TeamMember,
   TeamRequest,
@@ -22,7 +23,6 @@ import {
 const team = z.object({ teamUid: z.string().meta({ description: 'UID of the team' }) });
 const member = team.extend({ userUid: z.string().meta({ description: 'UID of the person' }) });
 const invitation = team.extend({ invitationId: z.string().meta({ description: 'Id of the invitation' }) });
-const stayOrGo = z.enum(['keep', 'delete']).default('keep');
 const noTeam = { 404: 'No such team, or you are not in it' };
 const aboveOwn = 'The role is above yours';
 const badInvitation = 'The invitation was used or withdrawn, has expired, or is unknown';
@@ -98,8 +98,8 @@ export const teamRoutes = {
     allow: administrators,
     params: member,
     query: z.object({
-      agent_keys: stayOrGo.describe('What becomes of the agent keys that the person made'),
-      worker_pools: stayOrGo.describe('What becomes of the pools of workers that the person owns'),
+      agent_keys: StayOrGo.default('keep').describe('What becomes of the agent keys that the person made'),
+      worker_pools: StayOrGo.default('keep').describe('What becomes of the pools of workers that the person owns'),
     }),
     answer: { status: 200, description: 'Removed', schema: RemoveTeamMemberResponse },
     errors: {

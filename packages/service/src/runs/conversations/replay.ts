@@ -117,10 +117,16 @@ export function startReplay(conversationId: string): Replay {
   };
 
   const decide = (event: Extract<AgentEvent, { type: 'decided' }>) => {
-    const { request_id, kind, title, action_id, decision, by, follow_up_id, message } = event;
+    const { request_id, kind, title, action_id, decision, by, answered_by, follow_up_id, message } = event;
     const known = requests.get(request_id);
     const data = known ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
-    Object.assign(data, { decision, by }, follow_up_id ? { follow_up_id } : {}, message ? { message } : {});
+    Object.assign(
+      data,
+      { decision, by },
+      answered_by ? { answered_by } : {},
+      follow_up_id ? { follow_up_id } : {},
+      message ? { message } : {},
+    );
     if (!known) addEvent(event, kind, data);
   };
 

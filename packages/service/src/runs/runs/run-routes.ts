@@ -28,6 +28,11 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
     case 'policy_violation':
     case 'policy_unavailable':
       return refusedByPolicy(outcome);
+    case 'may_not_answer':
+      return refuse('not_authorized', {
+        detail:
+          'The run asks something that a person has to answer. An agent key answers it only if config.approvals_from of the run names the UID of its agent.',
+      });
     case 'refused':
       return invalid([{ path: outcome.path, message: outcome.reason }]);
     case 'full':

@@ -1,6 +1,7 @@
 /** Decides who owns a resource, and who may use and change it. Domains with personal and team resources call it. */
 import { isAtLeast } from '@runyard/contract/access';
 import type { Scope } from '@runyard/contract/profiles';
+import type { RunActor } from './actor.ts';
 import type { Principal } from './keys/principal.ts';
 
 /** Owner of a resource. Each resource belongs to a team; a personal resource belongs to one person of the team. */
@@ -44,3 +45,17 @@ export const maySee = (caller: Caller, owner: Owner): boolean =>
 /** Returns the owner as the API shows it. */
 export const scopeOf = ({ userUid }: Owner, teamUid: string): Scope =>
   userUid === undefined ? { type: 'Team', uid: teamUid } : { type: 'User', uid: userUid };
+
+/** Thrown if an agent key changes what a person made. The caller must roll the transaction back; the answer is 403. */
+export class MadeByPerson extends Error {
+  override readonly name = 'MadeByPerson';
+}
+
+/**
+ * Checks that the author may change something of the team that `maker` made; null: its maker is not known. Agent keys change only what
+ * agents made: a program in a sandbox may have such a key, and what is changed is executed as other people. Throws `MadeByPerson`.
+ */
+export function requireMaker(by: { readonly creator: Pick<RunActor, 'kind'> }, maker: RunActor['kind'] | null): void {
+  if (by.creator.kind === 'service_account' && maker !== 'service_account')
+    throw new MadeByPerson('a person made what an agent key was about to change');
+}

@@ -14,7 +14,7 @@ import {
 } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
 import { type Author, recordChange, type State } from '../access/audit/record.ts';
-import { scopeOf } from '../access/ownership.ts';
+import { requireMaker, scopeOf } from '../access/ownership.ts';
 import { readProfiles } from '../access/profiles.ts';
 import { teamHasRoom } from '../access/teams/has-room.ts';
 import { newUid } from '../access/teams/uid.ts';
@@ -90,10 +90,10 @@ const insert: Statement = {
 const update = defineStatement({
   name: 'update_environment',
   text: `
-    WITH before AS (SELECT uid, config FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE)
+    WITH before AS (SELECT uid, config, creator_kind FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE)
     UPDATE environments e SET config = $3, last_editor_kind = $4, last_editor_uid = $5, updated_at = now()
-    FROM before WHERE e.uid = before.uid RETURNING before.config`,
-  row: { config: json<EnvironmentConfig>() },
+    FROM before WHERE e.uid = before.uid RETURNING before.config, before.creator_kind`,
+  row: { config: json<EnvironmentConfig>(), creator_kind: nullable(text<RunActor['kind']>()) },
 });
 
 const lockConfig = defineStatement({
@@ -104,8 +104,8 @@ const lockConfig = defineStatement({
 
 const remove = defineStatement({
   name: 'delete_environment',
-  text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config',
-  row: { config: json<EnvironmentConfig>() },
+  text: 'DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config, creator_kind',
+  row: { config: json<EnvironmentConfig>(), creator_kind: nullable(text<RunActor['kind']>()) },
 });
 
 type EnvironmentRow = RowOf<typeof readOne>;
@@ -228,7 +228,7 @@ export async function lockEnvironment(tx: Queryable, teamId: string, uid: string
   return (await tx.query(lockConfig, [teamId, uid]))[0]?.config ?? null;
 }
 
-/** Replaces the configuration. False: the team has no such environment. */
+/** Replaces the configuration. False: the team has no such environment. Throws `MadeByPerson`. */
 export async function updateEnvironment(
   tx: Queryable,
   by: Author,
@@ -238,6 +238,7 @@ export async function updateEnvironment(
   const { teamId, creator } = by;
   const [before] = await tx.query(update, [teamId, uid, JSON.stringify(config), creator.kind, creator.uid]);
   if (!before) return false;
+  requireMaker(by, before.creator_kind);
   await recordChange(tx, by, {
     action: 'environment.update',
     subject: { type: 'environment', uid, name: config.name },
@@ -247,10 +248,11 @@ export async function updateEnvironment(
   return true;
 }
 
-/** Deletes an environment. Runs keep its uid. False: the team has no such environment. */
+/** Deletes an environment. Runs keep its uid. False: the team has no such environment. Throws `MadeByPerson`. */
 export async function deleteEnvironment(tx: Queryable, by: Author, uid: string): Promise<boolean> {
   const [gone] = await tx.query(remove, [by.teamId, uid]);
   if (!gone) return false;
+  requireMaker(by, gone.creator_kind);
   const subject = { type: 'environment', uid, name: gone.config.name };
   await recordChange(tx, by, { action: 'environment.delete', subject, before: stateOf(gone.config), endsAccess: true });
   return true;

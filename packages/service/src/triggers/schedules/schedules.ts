@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
-import { decideOwnership, maySee, type Owner } from '../../team/access/ownership.ts';
+import { decideOwnership, maySee, type Owner, requireMaker } from '../../team/access/ownership.ts';
 import { teamHasRoom } from '../../team/access/teams/has-room.ts';
 import { skipWaitingStarts } from '../history/write.ts';
 import type { WantedSchedule } from './check.ts';
@@ -82,7 +82,7 @@ export async function readSchedule(db: Queryable, caller: Principal, id: string)
 
 /**
  * Returns a schedule that stays locked until the transaction ends; null: there is none with this id that the caller may use in this
- * way.
+ * way. Throws `MadeByPerson`.
  */
 export async function lockSchedule(
   tx: Queryable,
@@ -91,7 +91,9 @@ export async function lockSchedule(
   action: 'use' | 'change' | 'delete',
 ): Promise<ScheduleRow | null> {
   const [row] = await tx.query(lockOne, [caller.teamId, id]);
-  return row && decideOwnership(caller, ownerOfSchedule(row), action) === 'allowed' ? row : null;
+  if (!row || decideOwnership(caller, ownerOfSchedule(row), action) !== 'allowed') return null;
+  if (action !== 'use') requireMaker(caller, row.creator_kind);
+  return row;
 }
 
 /**

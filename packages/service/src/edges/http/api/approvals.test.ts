@@ -300,3 +300,90 @@ test('keeps a question open when its turn ends; a failure ends the run', async (
   expect(await read(two.runId)).toMatchObject({ state: 'ERROR', status_message: { message: 'It broke.' } });
   expect(await read(two.runId)).not.toHaveProperty('blocked_on');
 });
+
+describe('an agent key', () => {
+  const answer = (runId: string, key: string, body: object = { decision: 'approve' }) =>
+    service.request('POST', followUps(runId), { key, body });
+  const uidOf = async (key: string) =>
+    (await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [key.slice(-4)]))[0]
+      ?.id ?? '';
+
+  test.each([
+    ['a decision', { decision: 'approve' }],
+    ['words', { message: 'Yes, do it.' }],
+  ])("does not answer a person's run by %s, with or without a sandbox", async (_name, body) => {
+    const { runId, executionId } = await blockedRun();
+    const key = await service.newKey({ kind: 'agent' });
+    const refused = await service.problem(403, 'POST', followUps(runId), { key, body });
+    expect(refused.detail).toContain('config.approvals_from');
+    await endSandbox(executionId);
+    await service.problem(403, 'POST', followUps(runId), { key, body });
+    expect((await read(runId)).state).toBe('BLOCKED');
+    expect((await answer(runId, service.key)).status, 'a person answers').toBe(200);
+  });
+
+  test('answers a run that names it, and timeline, conversation and stream name it, whatever the agent reports', async () => {
+    const key = await service.newKey({ kind: 'agent' });
+    const uid = await uidOf(key);
+    const { runId, runToken } = await blockedRun({ approvals_from: [uid] });
+    await service.problem(403, 'POST', followUps(runId), {
+      key: await service.newKey({ kind: 'agent' }),
+      body: { decision: 'approve' },
+    });
+    expect((await answer(runId, key)).status).toBe(200);
+    const [item] = await inbox(runToken);
+    const forged = { type: 'user', uid: 'somebody-else' };
+    await service.request('POST', '/harness-support/events', {
+      key: runToken,
+      body: {
+        events: [
+          {
+            seq: 4,
+            occurred_at: at,
+            type: 'decided',
+            step_id: 's1',
+            request_id: 'q1',
+            kind: 'permission',
+            title: 'rm -rf build',
+            decision: 'approve',
+            by: 'person',
+            answered_by: forged,
+            follow_up_id: item?.id,
+          },
+        ],
+      },
+    });
+    const author = { type: 'service_account', uid, display_name: 'A key' };
+    // PostgreSQL orders the members.
+    const stored = JSON.stringify({ uid, type: author.type, display_name: author.display_name });
+    const timeline = await service.request<{ events: object[] }>('GET', `/agent/runs/${runId}/timeline`);
+    expect(timeline.body.events).toContainEqual(
+      expect.objectContaining({ event_type: 'followup_received', payload: expect.objectContaining({ by: author }) }),
+    );
+    const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`);
+    expect(conversation.text).toContain(`"by":"agent","answered_by":${stored}`);
+    expect(conversation.text).not.toContain('somebody-else');
+    const stream = await service.request('GET', `/agent/runs/${runId}/events?follow=false`);
+    expect(stream.text).toContain(`"answered_by":${stored}`);
+  });
+
+  test('lets no agent answer a run that it starts for a person', async () => {
+    const body = { prompt: 'a', on_behalf_of: 'somebody', config: { approvals_from: ['x'] } };
+    const refused = await service.problem(403, 'POST', '/agent/runs', {
+      key: await service.newKey({ kind: 'agent' }),
+      body,
+    });
+    expect(refused.detail).toContain('config.approvals_from');
+  });
+
+  test('of a child run is only one that its parent names', async () => {
+    const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { approvals_from: ['a', 'b'] } });
+    const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+      key: runToken,
+      body: { prompt: 'a', config: { approvals_from: ['b', 'c'] } },
+    });
+    expect(child.status, child.text).toBe(200);
+    const { body } = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
+    expect(body.agent_config).toMatchObject({ approvals_from: ['b'] });
+  });
+});

@@ -45,14 +45,14 @@ test('shows owner, creator and last editor of an environment', async () => {
   expect(made.scope).toEqual({ type: 'Team', uid: expect.any(String) });
   expect(made.creator).toEqual({ type: 'user', uid: expect.any(String), display_name: 'Administrator' });
   expect(made.last_editor).toEqual(made.creator);
-  const key = await service.newKey({ kind: 'agent' });
+  const key = await service.newKey({ role: 'member' });
   const path = `/agent/environments/${made.uid}`;
   await service.request('PUT', path, { key, body: { config: { name: 'Theirs' } } });
   const { body } = await service.request('GET', '/agent/environments?sort_by=last_updated');
   expect(ListEnvironmentsResponse.parse(body).environments[0]).toMatchObject({
     uid: made.uid,
     creator: made.creator,
-    last_editor: { type: 'service_account', display_name: 'A key' },
+    last_editor: { type: 'user', display_name: 'A person' },
   });
 });
 

@@ -10,6 +10,7 @@ import { StoreUnavailable, type UnavailableReason } from '../../../platform/stor
 import { AttemptOver } from '../../../runs/executions/run-tokens/attempt.ts';
 import { stoppingAttempt, supersededAttempt } from '../../../runs/executions/run-tokens/refused-attempt.ts';
 import { TooManyChanges } from '../../../team/access/audit/record.ts';
+import { MadeByPerson } from '../../../team/access/ownership.ts';
 import { shownPath } from './shown-path.ts';
 import { traceOf } from './trace.ts';
 
@@ -73,6 +74,9 @@ const unavailableDetails: Readonly<Record<UnavailableReason, string>> = {
   disk: 'The disk of the service is full: nothing can be stored until there is room again. Reading works.',
 };
 
+const madeByPerson =
+  'A person made it, so agent keys do not change or delete it. Let a person do that, or create one of your own and name it.';
+
 interface HttpError {
   readonly code?: unknown;
   readonly statusCode?: unknown;
@@ -84,6 +88,7 @@ export function refusalOf(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
   if (error instanceof TooManyChanges) return tooManyChanges();
+  if (error instanceof MadeByPerson) return refuse('not_authorized', { detail: madeByPerson });
   if (error instanceof StoreUnavailable) return unavailable(error.reason, unavailableDetails[error.reason]);
   const { code, statusCode, message } = (error ?? {}) as HttpError;
   switch (code) {

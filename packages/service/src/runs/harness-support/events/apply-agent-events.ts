@@ -23,6 +23,7 @@ import { claim, start } from '../../executions/transitions/transitions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/workspace/checkpoints.ts';
 import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
 import { fullConversationRows } from './limit-reports.ts';
+import { nameDeciders } from './name-deciders.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
 /**
@@ -78,7 +79,7 @@ export async function applyAgentEventsWithin(
   if (!row) return 'superseded';
   const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = row;
   const plan = planAgentEvents({
-    events,
+    events: await nameDeciders(tx, session, events),
     execution: { phase, lastSeq, heldTexts },
     run: row,
     limits: deps.limits,

@@ -40,11 +40,13 @@ export type FollowupOutcome =
   | { readonly kind: 'empty' }
   /** 400: the largest number of follow-ups already waits for the agent. */
   | { readonly kind: 'full' }
+  /** 403: the run asks something, and its configuration does not name the agent key of the follow-up. */
+  | { readonly kind: 'may_not_answer' }
   /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
 
 /** A person, a service account, or the agent of another run of the tree, whose id is the uid. */
-type FollowupAuthor = RunActor | { readonly kind: 'run'; readonly uid: string };
+type FollowupAuthor = (RunActor & { readonly displayName?: string }) | { readonly kind: 'run'; readonly uid: string };
 
 /** A follow-up whose files are in the blob store. */
 export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
@@ -69,17 +71,31 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
     case 'refuse_full':
       return { kind: 'full' };
     default:
+      if (decision.question && !mayAnswer(followup.from, run.approvalsFrom)) return { kind: 'may_not_answer' };
       return await apply(tx, { runId, executionId: run.executionId }, followup, decision);
   }
 }
+
+/**
+ * Returns whether the author may answer what the run asks, also in words. A person decides, or an agent whose decisions the person who
+ * configured the run wants.
+ */
+const mayAnswer = (from: FollowupAuthor, approvalsFrom: readonly string[]): boolean =>
+  from.kind !== 'service_account' || approvalsFrom.includes(from.uid);
 
 const hasMessage = ({ message }: Followup): boolean => (message ?? '').trim() !== '';
 const hasFiles = ({ attachments }: Followup): boolean => (attachments?.length ?? 0) > 0;
 
 const lockRun = defineStatement({
   name: 'lock_run_for_followup',
-  text: 'SELECT state, current_execution_id, open_request FROM runs WHERE id = $1 FOR UPDATE',
-  row: { state: text<RunState>(), current_execution_id: uuid, open_request: nullable(json<OpenRequest>()) },
+  text: `
+    SELECT state, current_execution_id, open_request, config->'approvals_from' AS approvals_from FROM runs WHERE id = $1 FOR UPDATE`,
+  row: {
+    state: text<RunState>(),
+    current_execution_id: uuid,
+    open_request: nullable(json<OpenRequest>()),
+    approvals_from: nullable(json<string[]>()),
+  },
 });
 
 /** Runs after `lockRun`, and locks the execution as well: its wait may end at this moment, without the lock of the run. */
@@ -104,7 +120,11 @@ const readRecord = defineStatement({
 async function readSituation(
   tx: Queryable,
   runId: string,
-): Promise<{ readonly executionId: string; readonly situation: FollowupSituation } | null> {
+): Promise<{
+  readonly executionId: string;
+  readonly situation: FollowupSituation;
+  readonly approvalsFrom: readonly string[];
+} | null> {
   const [run] = await tx.query(lockRun, [runId]);
   if (!run) return null;
   const executionId = run.current_execution_id;
@@ -120,7 +140,7 @@ async function readSituation(
     hasStarted: record.has_started,
     waiting: Number(record.waiting),
   };
-  return { executionId, situation };
+  return { executionId, situation, approvalsFrom: run.approvals_from ?? [] };
 }
 
 type Acceptance = Extract<FollowupDecision, { readonly question: unknown }>;
@@ -196,7 +216,11 @@ function messageFor(followup: Followup, question: OpenRequest | null): string {
 function timelinePayload(id: string, { mode, from, decision }: Followup, { question }: Acceptance) {
   return {
     follow_up_id: id,
-    by: { type: from.kind, uid: from.uid },
+    by: {
+      type: from.kind,
+      uid: from.uid,
+      ...('displayName' in from ? { display_name: from.displayName } : {}),
+    },
     ...(mode ? { mode } : {}),
     ...(question ? { answers: question.request_id } : {}),
     ...(decision ? { decision } : {}),

@@ -14,14 +14,17 @@ import { acceptFollowup, type FollowupOutcome } from './accept.ts';
 
 /** A follow-up that a person or a service account sends to a run. */
 export interface FollowupSubmission {
-  readonly actor: { readonly teamId: string; readonly creator: RunActor };
+  readonly actor: { readonly teamId: string; readonly creator: RunActor & { readonly displayName?: string } };
   readonly runId: string;
   readonly request: RunFollowupRequest;
   /** Identity of the request that its sender may repeat: the run gets the follow-up once. */
   readonly once?: RepeatableRequest | undefined;
 }
 
-type FollowupRefusal = Extract<FollowupOutcome, { readonly kind: 'not_found' | 'empty' | 'full' | 'refused' }>;
+type FollowupRefusal = Extract<
+  FollowupOutcome,
+  { readonly kind: 'not_found' | 'empty' | 'full' | 'refused' | 'may_not_answer' }
+>;
 
 /** Outcome of sending a follow-up, each with the HTTP status that it becomes. */
 export type SendOutcome =
@@ -77,6 +80,7 @@ export async function sendFollowup(
       case 'full':
       case 'not_found':
       case 'refused':
+      case 'may_not_answer':
         return { kind: 'failed', failure: accepted };
       case 'joined':
       case 'resumed':

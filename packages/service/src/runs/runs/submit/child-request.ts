@@ -101,6 +101,7 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
     worker_host,
     model_id,
   }).filter(([, value]) => value !== undefined);
+  const approvers = parent.config.approvals_from ?? [];
   const policy = stricter(parent.config.approval_policy, own.approval_policy);
   const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
   return {
@@ -108,6 +109,7 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
     ...own,
     ...narrowedBudget(parent, own),
     ...(policy ? { approval_policy: policy } : {}),
+    ...(own.approvals_from ? { approvals_from: own.approvals_from.filter((uid) => approvers.includes(uid)) } : {}),
     ...(startsRuns ? { child_runs: narrowedChildRuns(parent.config, own.child_runs) } : {}),
   };
 }

@@ -87,6 +87,8 @@ export async function resolveRunAs(
     return { kind: 'invalid', fault: { path: 'agent_identity_uid', message } };
   }
   if (person !== undefined) {
+    if (config.approvals_from !== undefined)
+      return { kind: 'forbidden', detail: 'config.approvals_from: an agent key lets no agent answer for a person.' };
     if (!isAgent || !identity?.on_behalf_of_enabled) {
       const detail =
         'on_behalf_of: only agent keys whose identity has on_behalf_of_enabled may create runs for a person.';

@@ -114,15 +114,22 @@ function askAbout(request) {
   sayPlainly('question', request.action ? `${request.title}\n\n${inputText(request.action.input)}` : request.title);
 }
 
+/** Returns who decided. `author`: who sent the answer, by the record of the service; absent: the policy. */
+function nameOf(whose, author) {
+  if (author === undefined) return `a ${whose}`;
+  const kind = { user: '', run: ' (run)', service_account: ' (agent)' }[author.type];
+  return `${author.display_name ?? author.uid}${kind}`;
+}
+
 /** Shows a decision. An approval by the policy is not shown, because no person was asked. */
-function showDecision({ decision, by: whose, message, title, action_id: actionId }) {
+function showDecision({ decision, by: whose, answered_by: author, message, title, action_id: actionId }) {
   if (decision === undefined || (whose === 'policy' && decision === 'approve')) return;
   const action = actions.get(actionId);
   if (action?.details.dataset.state === 'waiting')
     setActionState(action, decision === 'deny' ? 'denied' : 'running', decision === 'deny' ? 'denied' : 'running');
   const words = { approve: 'approved', deny: 'denied', answer: 'answered' }[decision] ?? decision;
   const what = whose === 'policy' ? `:${title.includes('\n') ? '\n' : ' '}${title}` : '';
-  sayPlainly('decision', `${words} by a ${whose}${message ? `: ${message}` : ''}${what}`);
+  sayPlainly('decision', `${words} by ${nameOf(whose, author)}${message ? `: ${message}` : ''}${what}`);
 }
 
 /** Names the model in the messages that follow. */

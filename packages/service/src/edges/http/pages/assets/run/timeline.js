@@ -54,6 +54,10 @@ function describe({ event_type: type, payload = {} }) {
   if (payload.backend) details.push(payload.backend === 'none' ? 'no isolation' : payload.backend);
   if (type === 'agent_started') details.push(...[payload.harness, payload.model_id].filter(Boolean));
   if (payload.exit_code) details.push(`exit code ${payload.exit_code}`);
+  if (type === 'followup_received' && payload.by) {
+    details.push(`from ${payload.by.display_name ?? payload.by.uid}`);
+    if (payload.decision) details.push(payload.decision);
+  }
   if (type === 'git_push') details.push(...pushDetails(payload));
   if (type === 'connection_denied') details.push(...deniedDetails(payload));
   const refused = payload.network?.refused_hosts ?? [];
