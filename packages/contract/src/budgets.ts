@@ -78,10 +78,18 @@ export const UsageRow = z
   .meta({ id: 'UsageRow', description: 'Sums of one group of requests to models' });
 export type UsageRow = z.infer<typeof UsageRow>;
 
+const StorageUse = z
+  .object({
+    bytes: z.int().describe('Bytes of the artifacts and kept workspaces of the team'),
+    max_bytes: z.int().describe('Most that they may have together'),
+  })
+  .meta({ id: 'StorageUse', description: 'What the team stores now' });
+
 export const UsageReport = z
   .object({
     from: z.string().describe('First day of the report, in UTC'),
     to: z.string().describe('Last day of the report, in UTC'),
+    storage: StorageUse,
     usage: z.array(UsageRow).describe('Sums, in the order of their groups'),
     page_info: PageInfo,
   })

@@ -88,6 +88,11 @@ export const limits: readonly Limit[] = [
   },
   { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
   { of: 'bytes of one artifact', most: size(maxArtifactBytes), above: tooLarge },
+  {
+    of: 'bytes of the artifacts and kept workspaces of a team together',
+    most: setting('RUNYARD_TEAM_STORAGE_MB'),
+    above: 'artifacts are refused with 413, and workspaces are not kept',
+  },
   { of: "bytes of a run's artifacts together", most: setting('RUNYARD_RUN_ARTIFACTS_MB'), above: tooLarge },
   {
     of: 'kept workspace of an execution',

@@ -25,6 +25,7 @@ import { uploadsDomain } from './platform/uploads/domain.ts';
 import { conversationsDomain } from './runs/conversations/domain.ts';
 import { executionsDomain } from './runs/executions/domain.ts';
 import { filesDomain } from './runs/files/domain.ts';
+import { storageUseOf } from './runs/files/stored-bytes.ts';
 import { harnessSupportDomain } from './runs/harness-support/domain.ts';
 import { repositoriesDomain } from './runs/repositories/domain.ts';
 import { runsDomain } from './runs/runs/domain.ts';
@@ -62,7 +63,7 @@ export function listDomains(deps: ServiceDeps): readonly Domain[] {
     accessDomain(deps, checkIdentityDefaults(deps.models)),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
-    usageDomain(deps),
+    usageDomain({ ...deps, storageOf: (teamId) => storageUseOf(deps, teamId) }),
     codeHostsDomain(deps),
     environmentsDomain(deps, checkEnvironmentSecrets),
     mcpDomain(deps),

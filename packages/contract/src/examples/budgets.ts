@@ -30,6 +30,7 @@ export const budgetExamples = {
           unpriced_requests: 0,
         },
       ],
+      storage: { bytes: 1_258_291, max_bytes: 21_474_836_480 },
       page_info: { has_next_page: false },
     },
   },

@@ -161,6 +161,13 @@ export const serviceSettings = {
     description: 'Files and screenshots that a run may have as artifacts, in total. Further files are refused.',
     usedBy: ['service'],
   },
+  RUNYARD_TEAM_STORAGE_MB: {
+    read: whole(1, 1_073_741_824),
+    default: '20480',
+    description:
+      'Artifacts and kept workspaces that a team may store, in total. Further artifacts are refused, and workspaces are not kept.',
+    usedBy: ['service'],
+  },
   RUNYARD_LOG: {
     read: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     default: 'info',

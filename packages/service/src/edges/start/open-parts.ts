@@ -8,6 +8,7 @@ import { makeBodyBudget } from '../../platform/bodies/body-budget.ts';
 import { loadSigner } from '../../platform/secrets/signer.ts';
 import { openVault } from '../../platform/secrets/vault.ts';
 import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
+import { whileRoom } from '../../platform/store/blobs/while-room.ts';
 import { openDatabase } from '../../platform/store/database/database.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
 import { watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
@@ -95,7 +96,7 @@ export async function openParts(options: PartOptions): Promise<ServiceDeps> {
     vault,
     random: Math.random,
   };
-  const blobs = keptByExports(await openFolderBlobs(path.join(dataDir, 'blobs')), db);
+  const blobs = keptByExports(whileRoom(await openFolderBlobs(path.join(dataDir, 'blobs')), freeSpace), db);
   const signing = await loadSigner(db);
   const codeHosts = openCodeHosts({
     db,

@@ -59,7 +59,7 @@ const defaultDays = 30;
 
 /** Outcome of a report. `invalid`: 400. */
 export type ReportOutcome =
-  | { readonly kind: 'ok'; readonly report: UsageReport }
+  | { readonly kind: 'ok'; readonly report: Omit<UsageReport, 'storage'> }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] };
 
 const invalid = (path: string, message: string): ReportOutcome => ({ kind: 'invalid', faults: [{ path, message }] });

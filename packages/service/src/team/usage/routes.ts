@@ -1,3 +1,4 @@
+import type { UsageReport } from '@runyard/contract/budgets';
 import { routes } from '@runyard/contract/routes';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { invalid } from '../../platform/serving/refusal.ts';
@@ -11,9 +12,11 @@ import { readUsageReport } from './report.ts';
 export const usageRoutes = ({
   db,
   signing,
+  storageOf,
 }: {
   readonly db: Database;
   readonly signing: Signer;
+  storageOf(teamId: string): Promise<UsageReport['storage']>;
 }): readonly ServedRoute[] => [
   serve(routes.getTeamBudget, ({ principal }) => readTeamBudget(db, principal.teamId)),
 
@@ -21,6 +24,7 @@ export const usageRoutes = ({
 
   serve(routes.getUsage, async ({ principal, query }) => {
     const outcome = await readUsageReport({ db, signing, now: Date.now }, principal.teamId, query);
-    return outcome.kind === 'ok' ? outcome.report : invalid(outcome.faults);
+    if (outcome.kind === 'invalid') return invalid(outcome.faults);
+    return { ...outcome.report, storage: await storageOf(principal.teamId) };
   }),
 ];

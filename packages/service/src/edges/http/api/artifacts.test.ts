@@ -118,7 +118,7 @@ describe('a FILE', () => {
         throw new Error('connection lost');
       },
     };
-    const deps = { db: losesAnswer, blobs, vault, maxBytesOfRun: 1_000 };
+    const deps = { db: losesAnswer, blobs, vault, maxBytesOfRun: 1_000, maxBytesOfTeam: 1_000_000 };
     const lost = uploadArtifact(deps, artifact_uid, Readable.from([Buffer.from('one')]));
     await expect(lost).rejects.toThrow('connection lost');
     // The agent sends it again.

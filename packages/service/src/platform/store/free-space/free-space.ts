@@ -12,6 +12,9 @@ const mb = 1024 * 1024;
 /** With less free space than this the disk counts as full: one segment of PostgreSQL's log. */
 export const leastFreeBytes = 16 * mb;
 
+/** With less free space than this no stream of a large file goes on. */
+export const leastFreeForStreams = 128 * mb;
+
 /** The size of the reserve: two such segments. */
 export const reserveBytes = 32 * mb;
 
@@ -22,6 +25,11 @@ const sliceBytes = 8 * mb;
 export interface FreeSpace {
   /** Returns why nothing new is stored now; null: there is room. As of the last `measure`. */
   problem(): string | null;
+  /**
+   * Reads the free space now. Returns why no long stream may go on; null: there is room. Streams are refused long before anything else, because
+   * each of them takes space between two measurements.
+   */
+  streamProblem(): Promise<string | null>;
   /** Reads the free space, and releases or refills the reserve. Call it every second or so. */
   measure(): Promise<void>;
 }
@@ -32,15 +40,23 @@ export interface FreeSpaceOptions {
   /** File of the reserve; absent: none, for a service whose database has a disk of its own. */
   readonly reserveFile?: string;
   readonly log: StoreLog;
+  /** Returns the free bytes of the file system of a folder; default: what the system says. */
+  readonly measureFree?: (folder: string) => Promise<number>;
 }
 
 /** Watches the file system of `folder`. */
-export function watchFreeSpace({ folder, reserveFile, log }: FreeSpaceOptions): FreeSpace {
+export function watchFreeSpace(options: FreeSpaceOptions): FreeSpace {
+  const { folder, reserveFile, log, measureFree = freeBytesOf } = options;
   let problem: string | null = null;
   return {
     problem: () => problem,
+    streamProblem: async () => {
+      const freeBytes = await measureFree(folder);
+      if (freeBytes >= leastFreeForStreams) return problem;
+      return `the disk of ${folder} has no room for large files (${Math.floor(freeBytes / mb)} MB free)`;
+    },
     measure: async () => {
-      const freeBytes = await freeBytesOf(folder);
+      const freeBytes = await measureFree(folder);
       const missing = reserveFile === undefined ? 0 : reserveBytes - (await sizeOf(reserveFile));
       if (freeBytes - missing >= leastFreeBytes) {
         if (reserveFile !== undefined && missing > 0) await growReserve(reserveFile);
@@ -96,4 +112,8 @@ async function append(handle: FileHandle, bytes: Buffer, most: number): Promise<
 }
 
 /** For tests and programs that do not watch a disk: there is always room. */
-export const unlimitedSpace: FreeSpace = { problem: () => null, measure: async () => undefined };
+export const unlimitedSpace: FreeSpace = {
+  problem: () => null,
+  streamProblem: async () => null,
+  measure: async () => undefined,
+};

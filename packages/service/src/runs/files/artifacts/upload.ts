@@ -7,13 +7,14 @@ import { boolean, defineStatement, nullable, numeric, uuid } from '../../../plat
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import { bytesOfTeam } from '../stored-bytes.ts';
 
 /**
  * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413: more bytes than an
- * artifact may have; `run_full` 413: more than the artifacts of a run may have together; `other_bytes` 409: the artifact
- * has other bytes; `busy` 429: the run uploads as many artifacts at once as it may.
+ * artifact may have; `run_full`, `team_full` 413: more than the artifacts of a run, or all that a team stores, may have together; `other_bytes`
+ * 409: the artifact has other bytes; `busy` 429: the run uploads as many artifacts at once as it may.
  */
-export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes';
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'team_full' | 'other_bytes';
 
 /** Uploads of a run at once, because their bytes take disk before they are counted. */
 const maxUploads = 4;
@@ -24,8 +25,8 @@ const bytesOfOthers = `
 
 const readTarget = defineStatement({
   name: 'read_artifact_to_upload',
-  text: `SELECT (${bytesOfOthers}) AS others, run_id FROM artifacts WHERE id = $1 AND artifact_type IN ('FILE', 'SCREENSHOT')`,
-  row: { others: numeric, run_id: uuid },
+  text: `SELECT (${bytesOfOthers}) AS others, run_id, ${bytesOfTeam('t.team_id')} AS stored FROM artifacts t WHERE id = $1 AND artifact_type IN ('FILE', 'SCREENSHOT')`,
+  row: { others: numeric, run_id: uuid, stored: numeric },
 });
 
 /** Of two uploads at once the second counts the bytes of the first. */
@@ -39,7 +40,8 @@ const setBytes = defineStatement({
   name: 'set_bytes_of_artifact',
   text: `
     UPDATE artifacts SET is_ready = true, blob_key = $2, size_bytes = $3, sha256 = $4
-    WHERE id = $1 AND NOT is_ready AND (${bytesOfOthers}) + $3 <= $5 RETURNING id`,
+    WHERE id = $1 AND NOT is_ready AND (${bytesOfOthers}) + $3 <= $5 AND ${bytesOfTeam('artifacts.team_id')} + $3 <= $6
+    RETURNING id`,
   row: { id: uuid },
 });
 
@@ -51,14 +53,23 @@ const compareBytes = defineStatement({
 
 /** Streams the bytes of a reported artifact into the blob store. The artifact exists for readers when they have arrived. */
 export async function uploadArtifact(
-  deps: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault; readonly maxBytesOfRun: number },
+  deps: {
+    readonly db: Database;
+    readonly blobs: BlobStore;
+    readonly vault: Vault;
+    readonly maxBytesOfRun: number;
+    readonly maxBytesOfTeam: number;
+  },
   artifactUid: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<UploadOutcome> {
-  const { db, blobs, maxBytesOfRun } = deps;
+  const { db, blobs, maxBytesOfRun, maxBytesOfTeam } = deps;
   const [known] = await db.query(readTarget, [artifactUid]);
   if (!known) return 'not_found';
-  const room = Math.max(0, maxBytesOfRun - Number(known.others));
+  const roomOfTeam = Math.max(0, maxBytesOfTeam - Number(known.stored));
+  const roomOfRun = Math.max(0, maxBytesOfRun - Number(known.others));
+  const full = roomOfTeam < roomOfRun ? 'team_full' : 'run_full';
+  const room = Math.min(roomOfRun, roomOfTeam);
   // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;
   const kind = { name: `artifacts/${known.run_id}`, most: maxUploads };
@@ -67,16 +78,16 @@ export async function uploadArtifact(
     blobs.put(blobKey, mask.stream(leased), { maxBytes: Math.min(maxArtifactBytes, room) }),
   );
   if (put === 'busy') return 'busy';
-  if (put.outcome === 'too_large') return room < maxArtifactBytes ? 'run_full' : 'too_large';
+  if (put.outcome === 'too_large') return room < maxArtifactBytes ? full : 'too_large';
   // After an error the blob stays: the commit may still have succeeded, and the sweep deletes a blob without a row.
   const updated = await db.transaction(async (tx) => {
     await tx.query(lockRun, [artifactUid]);
-    return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, maxBytesOfRun]);
+    return await tx.query(setBytes, [artifactUid, blobKey, put.sizeBytes, put.sha256, maxBytesOfRun, maxBytesOfTeam]);
   });
   if (updated.length > 0) return 'stored';
   await blobs.delete(blobKey);
   const [row] = await db.query(compareBytes, [artifactUid, put.sha256]);
   if (!row) return 'not_found';
-  if (!row.isReady) return 'run_full';
+  if (!row.isReady) return full;
   return row.same ? 'stored' : 'other_bytes';
 }
