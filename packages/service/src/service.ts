@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { Edge } from './edges/edge.ts';
 import { gatewayDomain } from './edges/gateway/domain.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
 import { httpDomain } from './edges/http/domain.ts';
@@ -19,7 +20,7 @@ import { StartProblem } from './edges/start/start-problem.ts';
 import { storeDomain } from './edges/start/store-domain.ts';
 import { makeUndo, type Undo } from './edges/start/undo.ts';
 import { workersDomain } from './edges/workers/domain.ts';
-import type { Domain, Loop } from './platform/domain.ts';
+import type { Loop } from './platform/domain.ts';
 import { idempotencyDomain } from './platform/idempotency/domain.ts';
 import { uploadsDomain } from './platform/uploads/domain.ts';
 import { conversationsDomain } from './runs/conversations/domain.ts';
@@ -55,8 +56,8 @@ import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts
  * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are
  * closed in the reverse order. A new domain is a folder and one line here. Listing them opens nothing.
  */
-export function listDomains(deps: ServiceDeps): readonly Domain[] {
-  const domains: readonly Domain[] = [
+export function listDomains(deps: ServiceDeps): readonly Edge[] {
+  const domains: readonly Edge[] = [
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,

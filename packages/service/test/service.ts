@@ -9,10 +9,10 @@ import { parseSettings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
+import type { Edge } from '../src/edges/edge.ts';
 import { buildApp } from '../src/edges/http/app.ts';
 import type { ServiceDeps } from '../src/edges/http/server/deps.ts';
 import { makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
-import type { Domain } from '../src/platform/domain.ts';
 import { loadSigner } from '../src/platform/secrets/signer.ts';
 import { makeVault } from '../src/platform/secrets/vault.ts';
 import { openFolderBlobs } from '../src/platform/store/blobs/folder-blobs.ts';
@@ -88,7 +88,7 @@ export interface TestService {
 }
 
 /** The domains without the endpoint of workers, because tests open their own. */
-export const domainsWithoutWorkers = (deps: ServiceDeps): Domain[] =>
+export const domainsWithoutWorkers = (deps: ServiceDeps): Edge[] =>
   listDomains(deps).map((domain) =>
     domain.name === 'workers' ? { name: domain.name, routes: () => domain.routes?.() ?? [] } : domain,
   );

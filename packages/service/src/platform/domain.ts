@@ -1,5 +1,4 @@
 /** The parts that a domain of the service registers. `service.ts` lists the domains; a new domain changes no other list. */
-import type { FastifyInstance } from 'fastify';
 import type { ServedRoute } from './serving/served-route.ts';
 import type { Database, Queryable, Statement } from './store/database/database.ts';
 
@@ -8,8 +7,6 @@ export interface Domain {
   readonly name: string;
   /** Returns the routes, which `edges/http` mounts. Called once, before `open`. */
   routes?(): readonly ServedRoute[];
-  /** Registers endpoints that need request and reply themselves. Only edges have some. Called once, before `open`. */
-  endpoints?(app: FastifyInstance): Promise<void>;
   /** Does the work that must come before the first request. Called once, before the service listens. */
   open?(): Promise<void>;
   /** The columns that name blobs. */

@@ -1,7 +1,6 @@
 import { systemNames } from '@runyard/contract/names/resolver';
 import type { Settings } from '@runyard/contract/settings';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
-import type { Domain } from '../../platform/domain.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
@@ -26,6 +25,7 @@ import { hasCostLimit } from '../../team/usage/budget/read-budgets.ts';
 import type { RunTokenHolder } from '../../team/usage/model-usage.ts';
 import { makeUsageRecorder } from '../../team/usage/record-with-retries.ts';
 import { isAnyBranchFollowed, readFollowedBranches } from '../../triggers/definitions/source/followed.ts';
+import type { Edge } from '../edge.ts';
 import { registerGitGateway } from './git/git.ts';
 import { openModelHealth } from './health/health.ts';
 import { probeProvider } from './health/probe.ts';
@@ -81,7 +81,7 @@ function admitByBudgets(deps: GatewayDomainDeps): AdmitModelRequest {
 }
 
 /** The gateway: the routes through which agents reach model providers, code hosts and MCP servers. */
-export const gatewayDomain = (deps: GatewayDomainDeps): Domain => {
+export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
   const { db, log } = deps;
   const recorder = makeUsageRecorder(db, log);
   return {

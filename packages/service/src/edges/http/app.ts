@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { Domain } from '../../platform/domain.ts';
 import { makeRateLimits } from '../../team/access/rate-limits/rate-limits.ts';
+import type { Edge } from '../edge.ts';
 import { registerIngress } from './ingress/webhooks.ts';
 import { showNotFound } from './pages/not-found-page.ts';
 import { bearerToken, makeAuthorizer } from './server/authorize.ts';
@@ -13,7 +13,7 @@ import { mountRoutes } from './server/mount-routes.ts';
 /** Builds the HTTP side of the service with the routes of the domains. Nothing answers before the app listens. */
 export async function buildApp(
   deps: ServiceDeps,
-  domains: readonly Domain[],
+  domains: readonly Edge[],
   timeouts: ClientTimeouts = defaultTimeouts,
 ): Promise<FastifyInstance> {
   const { db, keys, bodies, settings } = deps;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Domain } from '../../platform/domain.ts';
+import type { Edge } from '../edge.ts';
 import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
 import { registerHarnessMemoryRoutes } from './agent/harness-memory.ts';
 import { registerHarnessSnapshotRoutes } from './agent/harness-snapshots.ts';
@@ -14,7 +14,7 @@ import { registerPages } from './pages/pages.ts';
 import type { ServiceDeps } from './server/deps.ts';
 
 /** The endpoints whose subject is the wire itself: pages, streams of events, bytes, and the ingress. */
-export const httpDomain = (deps: ServiceDeps): Domain => ({
+export const httpDomain = (deps: ServiceDeps): Edge => ({
   name: 'http',
   endpoints: async (app: FastifyInstance) => {
     registerServiceInfoRoutes(app, deps);

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import type { Domain } from '../../platform/domain.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';
 import { queuedExecutions } from '../../runs/executions/queue/assign.ts';
 import type { KeyWatch } from '../../team/access/keys/watch.ts';
 import { enterPool } from '../../team/access/worker-pools/enter.ts';
+import type { Edge } from '../edge.ts';
 import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
@@ -25,7 +25,7 @@ interface WorkerDeps {
 export function workersDomain(
   { executionDeps: deps, keyWatch, serviceInstanceId, sidecarImage }: WorkerDeps,
   authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,
-): Domain {
+): Edge {
   let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
   return {
     name: 'workers',

@@ -1,0 +1,22 @@
+import { routes } from '@runyard/contract/routes';
+import { expect, test } from 'vitest';
+import { serve, serveOnce } from '../../../team/access/serve.ts';
+import { serveRun } from './serve-run.ts';
+
+test('tsc refuses an entry that does not fit its route', () => {
+  const entries = [
+    // @ts-expect-error: the route declares once, so its work must be done once.
+    serve(routes.createTeam, async () => null as never),
+    // @ts-expect-error: the route does not declare once.
+    serveOnce(routes.listKeys, { work: async () => null as never }),
+    // @ts-expect-error: the result is not the answer of the route, and no step makes the answer of it.
+    serveOnce(routes.createTeam, { work: async () => 3 }),
+    // @ts-expect-error: the answer of the route has other members.
+    serve(routes.listKeys, async () => ({ teams: [] })),
+    // @ts-expect-error: a run token has no session here, but with serveRun.
+    serve(routes.listChildRuns, async ({ session }) => session.runId as never),
+    // @ts-expect-error: the owner of a key is known to serve only.
+    serveRun(routes.listKeys, async ({ principal }) => principal.teamId as never),
+  ];
+  expect(entries.map(({ route }) => route)).toContain(routes.createTeam);
+});
