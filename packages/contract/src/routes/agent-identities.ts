@@ -13,7 +13,8 @@ import type { Route } from '../route.ts';
 const identity = z.object({ identityUid: z.string().meta({ description: 'UID of the identity' }) });
 const noIdentity = { 404: 'No such agent identity, or it belongs to another team' };
 const unusable = 'A wrong value, or a default that the team cannot use';
-const ownersOnly = 'Only owners turn on_behalf_of_enabled on';
+const ownersOnly =
+  'The environment does not exist or belongs to another team, or only owners turn on_behalf_of_enabled on';
 
 // Agent keys read identities and do not change them: an agent could give itself secrets, or the right to act for a person.
 export const agentIdentityRoutes = {

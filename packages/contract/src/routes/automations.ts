@@ -21,7 +21,8 @@ const noAutomation = 'No such automation, or it belongs to another factory or te
 const badAutomation =
   'A wrong value, a trigger that is not valid, an unknown webhook or agent, or a run that could not be created: an unknown model, harness or environment';
 const tooLarge = `The body is larger than ${maxAutomationBytes / 1024} KB`;
-const foreign = 'The environment or a secret belongs to others';
+const foreign =
+  'The environment or MCP server does not exist or belongs to another team, or a secret belongs to others';
 
 /** Members, but not agent keys: an automation starts runs as its editor, for as long as it exists. */
 const members = { user: 'member' } as const;

@@ -34,7 +34,7 @@ const create = {
   answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
   errors: {
     400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
-    403: 'The environment belongs to another team, or the content policy refuses the prompt',
+    403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
     409: 'The Idempotency-Key was used with another body, or the parent was cancelled',
     413: 'The body is larger than 64 MB',
   },
@@ -88,7 +88,7 @@ export const runRoutes = {
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {
       400: 'A wrong type; the run had no prompt; its model or environment is there no more',
-      403: 'The environment belongs to another team, or the content policy refuses the prompt',
+      403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
       404: noRun,
       409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
     },

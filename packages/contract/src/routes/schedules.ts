@@ -49,7 +49,7 @@ export const scheduleRoutes = {
     answer: { status: 201, description: 'Created', schema: ScheduledAgentItem },
     errors: {
       400: badSchedule,
-      403: 'The environment belongs to another team, an agent key asks for a personal schedule, or the content policy refuses the prompt',
+      403: 'The environment, MCP server or identity does not exist or belongs to another team, an agent key asks for a personal schedule, or the content policy refuses the prompt',
       409: `The team has ${maxSchedules} schedules, or the Idempotency-Key was used with another body`,
       413: tooLarge,
     },
@@ -78,7 +78,7 @@ export const scheduleRoutes = {
     answer: { status: 200, description: 'The schedule as it is now', schema: ScheduledAgentItem },
     errors: {
       400: badSchedule,
-      403: 'The environment belongs to another team, or the content policy refuses the prompt',
+      403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
       404: missing,
       413: tooLarge,
     },
@@ -130,7 +130,7 @@ export const scheduleRoutes = {
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {
       400: 'The run cannot be created: its model or environment is there no more',
-      403: 'The environment belongs to another team, or the content policy refuses the prompt',
+      403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
       404: missing,
       409: 'The Idempotency-Key was used with another request',
     },

@@ -8,3 +8,16 @@ export interface Fault {
   readonly column?: number;
   readonly suggestion?: string;
 }
+
+/** 403: the request names a thing that does not exist, or that belongs to another team. */
+export interface NotUsable {
+  readonly kind: 'forbidden';
+  readonly detail: string;
+  readonly fault: Fault;
+}
+
+/** Returns the refusal of a request whose member `path` names a thing that the caller may not use. The two cases are not told apart. */
+export function notUsable(path: string, thing: string, list: string): NotUsable {
+  const message = `there is no such ${thing}, or it belongs to another team. List yours with ${list}`;
+  return { kind: 'forbidden', detail: `${path}: ${message}.`, fault: { path, message } };
+}

@@ -17,8 +17,12 @@ import { isUid } from './teams/uid.ts';
 
 function refuseIdentity(refusal: IdentityRefusal): Refusal {
   switch (refusal.kind) {
-    case 'invalid':
-      return invalid(refusal.faults);
+    case 'invalid': {
+      const forbidden = refusal.faults.find(({ isForbidden }) => isForbidden);
+      return forbidden
+        ? refuse('not_authorized', { detail: `${forbidden.path}: ${forbidden.message}.` })
+        : invalid(refusal.faults);
+    }
     case 'owner_needed':
       return refuse('not_authorized', { detail: 'on_behalf_of_enabled: only owners of the team turn it on.' });
     case 'too_many':

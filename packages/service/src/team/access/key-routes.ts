@@ -1,6 +1,7 @@
 import { maxKeys } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import { notUsable } from '../../platform/fault.ts';
+import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
@@ -13,8 +14,8 @@ function refuseKey(reason: KeyRefusal): Refusal {
     case 'too_many':
       return refuse('conflict', { detail: `A team has at most ${maxKeys} API keys; delete one.` });
     case 'no_such_identity': {
-      const message = 'there is no such agent identity in the team. List them with GET /agent/identities';
-      return invalid([{ path: 'agent_uid', message }]);
+      const { detail } = notUsable('agent_uid', 'agent identity', 'GET /agent/identities');
+      return refuse('not_authorized', { detail });
     }
     case 'owner_needed':
       return refuse('not_authorized', { detail: 'agent_uid: the identity acts for users; only owners make its keys.' });

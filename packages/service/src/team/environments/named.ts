@@ -22,8 +22,8 @@ const readNamed = defineStatement({
 export type NamedEnvironment =
   /** `isGuest`: it belongs to another team, which admits the caller. */
   | { readonly kind: 'own'; readonly isGuest: boolean; readonly config: EnvironmentConfig; readonly revision: number }
-  | { readonly kind: 'other_team' }
-  | { readonly kind: 'unknown' };
+  /** There is none, or it belongs to another team: callers may not learn which. */
+  | { readonly kind: 'not_usable' };
 
 /**
  * Finds the environment that a request of the caller names. An environment that admits the caller as a guest, or by its link, counts as
@@ -38,9 +38,8 @@ export async function findNamedEnvironment(
   const read = async () => (await db.query(readNamed, [caller.teamId, uid, person]))[0];
   let found = await read();
   if (found?.config === null && person !== null && (await visitByLink(db, uid, person))) found = await read();
-  if (!found) return { kind: 'unknown' };
-  return found.config === null
-    ? { kind: 'other_team' }
+  return !found || found.config === null
+    ? { kind: 'not_usable' }
     : { kind: 'own', isGuest: found.is_guest, config: found.config, revision: found.revision };
 }
 

@@ -40,15 +40,15 @@ export type RunMcpServer =
 export const storedId = (server: MCPServerConfig): string | undefined => server.warp_id ?? server.id;
 
 /** Returns the stored servers that a configuration names and the team does not have. */
-export async function findForeignServers(
+export async function findUnusableServers(
   db: Queryable,
   teamId: string,
   ids: readonly string[],
-): Promise<{ readonly unknown: readonly string[]; readonly otherTeam: readonly string[] }> {
+): Promise<readonly string[]> {
   const known = ids.filter(isUuid);
   const found = known.length === 0 ? [] : await db.query(readStored, [teamId, known]);
-  const otherTeam = found.filter((row) => row.sealed_values === null).map(({ id }) => id);
-  return { unknown: ids.filter((id) => !found.some((row) => row.id === id.toLowerCase())), otherTeam };
+  const own = new Set(found.flatMap((row) => (row.sealed_values === null ? [] : [row.id])));
+  return ids.filter((id) => !own.has(id.toLowerCase()));
 }
 
 /** Returns the servers of a configuration by name. */

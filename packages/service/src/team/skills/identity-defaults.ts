@@ -1,7 +1,7 @@
 import type { Repository } from '@runyard/contract/environments';
-import type { Fault } from '../../platform/fault.ts';
+import { notUsable } from '../../platform/fault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import type { CheckDefaults } from '../access/identities/identities.ts';
+import type { CheckDefaults, DefaultFault } from '../access/identities/identities.ts';
 import { imageProblem } from '../environments/image.ts';
 import { findNamedEnvironment } from '../environments/named.ts';
 import { noChoices } from '../models/choices.ts';
@@ -17,14 +17,14 @@ const agent = { kind: 'service_account', uid: '' } as const;
 export const checkIdentityDefaults =
   (models: Models): CheckDefaults =>
   async (tx, teamId, { base_model, environment_id, skills, secrets }) => {
-    const faults: Fault[] = [];
+    const faults: DefaultFault[] = [];
     const add = (path: string, message: string) => void faults.push({ path, message });
     // An outage ends; a disabled model stays disabled until an administrator enables it.
     const choices = { ...noChoices, disabledIds: (await readModelChoices(tx, teamId)).disabledIds };
     const model = base_model === null ? null : models.resolve(base_model, choices);
     if (model?.ok === false) add('base_model', model.message);
-    const { message, repositories } = await checkEnvironment(tx, teamId, environment_id);
-    if (message !== null) add('environment_id', message);
+    const { fault, repositories } = await checkEnvironment(tx, teamId, environment_id);
+    if (fault !== null) faults.push(fault);
     for (const skill of skills) {
       const spec = parseSkillSpec(skill, repositories);
       if (typeof spec === 'string') add('skills', `${skill}: ${spec}`);
@@ -40,11 +40,15 @@ async function checkEnvironment(
   tx: Queryable,
   teamId: string,
   environmentId: string | null,
-): Promise<{ readonly message: string | null; readonly repositories: readonly Repository[] }> {
-  if (environmentId === null) return { message: null, repositories: [] };
+): Promise<{ readonly fault: DefaultFault | null; readonly repositories: readonly Repository[] }> {
+  if (environmentId === null) return { fault: null, repositories: [] };
   const environment = await findNamedEnvironment(tx, { teamId, creator: agent }, environmentId);
-  if (environment.kind === 'own')
-    return { message: imageProblem(environment.config), repositories: environment.config.github_repos ?? [] };
-  const message = 'there is no such environment in the team. List them with GET /agent/environments';
-  return { message, repositories: [] };
+  const path = 'environment_id';
+  if (environment.kind === 'not_usable') {
+    const { fault } = notUsable(path, 'environment', 'GET /agent/environments');
+    return { fault: { ...fault, isForbidden: true }, repositories: [] };
+  }
+  const message = imageProblem(environment.config);
+  const repositories = environment.config.github_repos ?? [];
+  return { fault: message === null ? null : { path, message }, repositories };
 }

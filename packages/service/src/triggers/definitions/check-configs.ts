@@ -79,18 +79,17 @@ async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: Am
     case 'model_outage':
       return [];
     case 'invalid':
-      return checked.faults.map(({ path, message }) => ({ path: path.replace(/^config\.?/, ''), message }));
+      return checked.faults.map(({ path, message }) => ({ path: inConfig(path), message }));
     case 'forbidden':
+      return [
+        { path: inConfig(checked.fault?.path ?? 'config.secrets'), message: checked.fault?.message ?? checked.detail },
+      ];
     case 'not_available':
-      return [{ path: memberOfDetail(checked.detail), message: checked.detail }];
+      return [{ path: 'model_id', message: checked.detail }];
   }
 }
 
-/** Returns the member that a refusal is about, by its sentence. */
-function memberOfDetail(detail: string): string {
-  if (detail.startsWith('config.secrets')) return 'secrets';
-  return /environment/i.test(detail) ? 'environment_id' : 'mcp_servers';
-}
+const inConfig = (path: string): string => path.replace(/^config\.?/, '');
 
 type ExecutionKey = keyof Execution;
 

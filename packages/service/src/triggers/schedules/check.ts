@@ -9,7 +9,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { checkRunRequest, type RequestOutcome, workerHostOf } from '../../runs/runs/submit/request.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import type { Models } from '../../team/models/models.ts';
-import { faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
+import { detailOf, faultOfSchedule, type RequestMembers, requestOf } from './run-of-schedule.ts';
 
 /** A schedule as a request describes it, complete. */
 export interface WantedSchedule extends RequestMembers {
@@ -69,6 +69,7 @@ export async function checkSchedule(
   const overlap = faultOfOverlap(wanted.overlap, wanted.agent_config ?? {});
   if (overlap) faults.push(overlap);
   const run = await checkRunRequest(deps, actor, requestOf(wanted), 'SCHEDULED_AGENT');
+  if (run.kind === 'forbidden') return { ...run, detail: detailOf(run) };
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults.map(faultOfSchedule));
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };

@@ -21,6 +21,14 @@ export const faultOfSchedule = ({ path, message }: Fault): Fault => ({
   message,
 });
 
+/** Returns the detail of a refusal, in which the member has the name that its owner knows. */
+export function detailOf(
+  { detail, fault }: { readonly detail: string; readonly fault?: Fault },
+  nameOf: (fault: Fault) => Fault = faultOfSchedule,
+): string {
+  return fault ? detail.replace(fault.path, () => nameOf(fault).path) : detail;
+}
+
 const maxReasonLength = 1_000;
 
 /** Returns why a submission created no run, for people. `nameOf` names the member as its owner knows it. */
@@ -33,6 +41,7 @@ export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault
         .join('; ')
         .slice(0, maxReasonLength);
     case 'forbidden':
+      return detailOf(outcome, nameOf);
     case 'not_available':
     case 'over_budget':
     case 'model_outage':

@@ -21,7 +21,8 @@ beforeEach(async () => {
 const newEnvironment = async (key = service.key) =>
   (await service.request<{ uid: string }>('POST', '/agent/environments', { key, body: { config: { name: 'E' } } })).body
     .uid;
-const missing = 'config.environment_id: there is no such environment';
+const missing =
+  'config.environment_id: there is no such environment, or it belongs to another team. List yours with GET /agent/environments.';
 
 describe('an automation whose runs cannot be created', () => {
   test('is disabled after the tenth failure in a row, of deliveries and times together, and resumed by enabling', async () => {
@@ -136,7 +137,7 @@ test('an editor who lost access to an environment starts nothing in it, and the 
   const [entry] = await log(webhook);
   expect(entry?.label).toBe('ACCEPTED');
   expect(entry?.runs ?? []).toEqual([]);
-  expect(entry?.automations?.[0]?.reason).toBe('The environment belongs to another team.');
+  expect(entry?.automations?.[0]?.reason).toBe(missing);
   const body = { name: 'B', prompt: 'a', triggers: [on(webhook)], config: { environment_id: uid } };
   await service.problem(403, 'POST', base, { body });
 });

@@ -55,7 +55,6 @@ describe('an agent identity', () => {
 
   test.each([
     ['an unknown model', { base_model: 'nobody/none' }, 'base_model'],
-    ['an unknown environment', { environment_id: 'A'.repeat(22) }, 'environment_id'],
     ['no name', { name: ' ' }, 'name'],
     ['a skill of another form', { skills: ['a/b:c', 'nothing'] }, 'skills'],
     ['a repository that its environment does not have', { skills: ['b:c'] }, 'skills'],
@@ -63,6 +62,20 @@ describe('an agent identity', () => {
   ])('is refused with %s', async (_, body, member) => {
     const problem = await service.problem(400, 'POST', path, { body: { name: 'I', ...body } });
     expect(problem.errors?.map((error) => error.path)).toEqual([member]);
+  });
+
+  test('is refused with the environment of another team as with an unknown one', async () => {
+    const theirs = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'Theirs' } },
+      key: service.otherKey,
+    });
+    const own = await create({ name: 'Own' });
+    for (const environment_id of ['A'.repeat(22), theirs.body.uid]) {
+      const made = await service.problem(403, 'POST', path, { body: { name: 'I', environment_id } });
+      const changed = await service.problem(403, 'PUT', `${path}/${own.uid}`, { body: { environment_id } });
+      for (const { error_code, detail } of [made, changed])
+        expect([error_code, detail]).toEqual(['not_authorized', expect.stringMatching(/^environment_id: there is no/)]);
+    }
   });
 
   test('is not available while its environment does not exist', async () => {
@@ -120,7 +133,7 @@ describe('the keys of an identity', () => {
     for (let round = 0; round < 5; round += 1) {
       const identity = await create({ name: 'Race' });
       const [made] = await Promise.all([keyOf(identity), service.request('DELETE', `${path}/${identity.uid}`)]);
-      expect([201, 400]).toContain(made.status);
+      expect([201, 403]).toContain(made.status);
       const left = await service.deps.db.query('SELECT FROM api_keys WHERE agent_uid = $1', [identity.uid]);
       expect(left).toHaveLength(0);
     }
@@ -172,8 +185,11 @@ describe('agent_identity_uid', () => {
     const { key } = (await keyOf(mine)).body;
     const body = { prompt: 'a', agent_identity_uid: other.uid };
     await service.problem(403, 'POST', '/agent/runs', { key, body });
-    await service.problem(400, 'POST', '/agent/runs', { key: service.otherKey, body });
-    await service.problem(400, 'POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: 'x' } });
+    const refusals = [
+      await service.problem(403, 'POST', '/agent/runs', { key: service.otherKey, body }),
+      await service.problem(403, 'POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: 'x' } }),
+    ];
+    expect(refusals[0]?.detail).toBe(refusals[1]?.detail);
   });
 });
 

@@ -95,7 +95,6 @@ describe('automations', () => {
     ['an agent of nobody', { agent: 'nobody' }, 'agent'],
     ['an unknown model', { config: { model_id: 'nothing' } }, 'config.model_id'],
     ['an unknown secret', { config: { secrets: [{ name: 'NOPE' }] } }, 'config.secrets'],
-    ['an unknown environment', { config: { environment_id: 'B'.repeat(22) } }, 'config.environment_id'],
     [
       'a worker of its own with cancel_previous',
       { overlap: 'cancel_previous', config: { worker_host: 'mine' } },

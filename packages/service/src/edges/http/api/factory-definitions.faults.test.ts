@@ -36,7 +36,7 @@ describe('a definition with faults', () => {
     [
       'with an unknown environment',
       agentWith(`environmentId: ${none}`),
-      ['agents/reviewer/agent.md:2: there is no such environment'],
+      [expect.stringMatching(/^agents\/reviewer\/agent\.md:2: there is no such environment/)],
     ],
     [
       'with an unknown model of all agents',

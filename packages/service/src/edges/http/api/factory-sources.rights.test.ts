@@ -88,7 +88,9 @@ describe('rights', () => {
       'automations/a/automation.md': automationFile(webhook.body.uid),
     });
     expect(faultsOf((await set()).sync)).toEqual([
-      expect.stringMatching(/^agents\/reviewer\/agent\.md:2:16: The environment belongs to another team/),
+      expect.stringMatching(
+        /^agents\/reviewer\/agent\.md:2:16: there is no such environment, or it belongs to another team/,
+      ),
       expect.stringMatching(/^automations\/a\/automation\.md:7:.*the factory has no webhook/),
       expect.stringMatching(/^webhooks\/alerts\.yaml:1:.*the team has no secret THEIRS/),
     ]);

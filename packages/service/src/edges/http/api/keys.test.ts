@@ -53,9 +53,13 @@ describe('POST /keys', () => {
     ['of an unknown kind', { name: 'a', kind: 'root' }],
     ['with another lifetime', { name: 'a', kind: 'personal', expires_in: '2d' }],
     ['personal with agent_uid', { name: 'a', kind: 'personal', agent_uid: 'x' }],
-    ['of an agent identity that the team does not have', { name: 'a', kind: 'agent', agent_uid: 'x' }],
   ])('answers 400 for one %s', async (_, body) => {
     await service.problem(400, 'POST', '/keys', { body });
+  });
+
+  test('answers 403 for one of an agent identity that the team does not have', async () => {
+    const body = { name: 'a', kind: 'agent', agent_uid: 'x' };
+    expect((await service.problem(403, 'POST', '/keys', { body })).detail).toMatch(/^agent_uid: there is no such/);
   });
 
   test('answers 403 to agent keys, and to members who create agent keys', async () => {

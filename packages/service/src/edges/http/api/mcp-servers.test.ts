@@ -124,9 +124,10 @@ describe('a run', () => {
   test('names stored servers of its team only', async () => {
     const { id } = await create();
     expect((await service.request('POST', '/agent/runs', run({ x: { warp_id: id } }))).status).toBe(200);
-    await service.problem(403, 'POST', '/agent/runs', run({ x: { warp_id: id } }, other));
-    const problem = await service.problem(400, 'POST', '/agent/runs', run({ x: { id: 'none' } }));
-    expect(problem.detail).toContain('config.mcp_servers.x');
+    const foreign = await service.problem(403, 'POST', '/agent/runs', run({ x: { warp_id: id } }, other));
+    const unknown = await service.problem(403, 'POST', '/agent/runs', run({ x: { id: 'none' } }));
+    expect(unknown.detail).toMatch(/^config\.mcp_servers\.x: there is no such stored MCP server/);
+    expect(foreign.detail).toBe(unknown.detail);
   });
 
   test.each([

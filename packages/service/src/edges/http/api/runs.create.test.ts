@@ -114,6 +114,24 @@ describe('POST /agent/runs answers 200', () => {
   });
 });
 
+test('POST /agent/runs answers 403 for the environment of another team as for an unknown one', async () => {
+  const theirs = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    body: { config: { name: 'Theirs' } },
+    key: service.otherKey,
+  });
+  const answers = await Promise.all(
+    ['A'.repeat(22), theirs.body.uid].map((environment_id) =>
+      service.problem(403, 'POST', '/agent/runs', { body: { prompt: 'a', config: { environment_id } } }),
+    ),
+  );
+  const [unknown, foreign] = answers.map(({ trace_id: _, ...rest }) => rest);
+  expect(unknown).toMatchObject({
+    error_code: 'not_authorized',
+    detail: expect.stringMatching(/^config\.environment_id: /),
+  });
+  expect(foreign).toEqual(unknown);
+});
+
 describe('POST /agent/runs answers 400 and creates nothing', () => {
   test("for a child with more than 20 metadata keys together with its parent's", async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, 'parent']));
@@ -173,13 +191,7 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
       'config.mcp_servers.x',
     ],
     ['an MCP server with neither', { prompt: 'a', config: { mcp_servers: { x: {} } } }, 'config.mcp_servers.x'],
-    [
-      'an unknown stored MCP server',
-      { prompt: 'a', config: { mcp_servers: { x: { warp_id: 'u' } } } },
-      'config.mcp_servers.x',
-    ],
     ['a malformed environment id', { prompt: 'a', config: { environment_id: 'short' } }, 'config.environment_id'],
-    ['an unknown environment', { prompt: 'a', config: { environment_id: 'A'.repeat(22) } }, 'config.environment_id'],
     ['an unknown parent', { prompt: 'a', parent_run_id: '01900000-0000-7000-8000-000000000000' }, 'parent_run_id'],
     ['a parent that is no id', { prompt: 'a', parent_run_id: 'x' }, 'parent_run_id'],
     ['an unknown conversation', { prompt: 'a', conversation_id: 'x' }, 'conversation_id'],
@@ -197,7 +209,6 @@ describe('POST /agent/runs answers 400 and creates nothing', () => {
       { prompt: 'a', metadata: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, ''])) },
       'metadata',
     ],
-    ['an unknown agent identity', { prompt: 'a', agent_identity_uid: 'x' }, 'agent_identity_uid'],
     [
       'an attachment that is no base64',
       { prompt: 'a', attachments: [{ file_name: 'a', mime_type: 'text/plain', data: 'a b=' }] },

@@ -158,14 +158,14 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     expect(again.status).toBe(200);
   });
 
-  test('answers 400 if the environment of the run was deleted', async () => {
+  test('answers 403 if the environment of the run was deleted', async () => {
     const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
     const runId = await service.newRun({ config: { environment_id: body.uid } });
     await service.request('DELETE', `/agent/environments/${body.uid}`);
-    const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
-    expect(problem.errors?.[0]?.path).toBe('config.environment_id');
+    const problem = await service.problem(403, 'POST', `/agent/runs/${runId}/rerun`);
+    expect(problem.detail).toMatch(/^config\.environment_id: there is no such environment/);
   });
 
   test('answers 404 for another team and an unknown run', async () => {

@@ -37,11 +37,16 @@ describe('POST /agent/schedules/{scheduleId}/run', () => {
     expect((await ask(b.id)).status).toBe(409);
   });
 
-  test('answers 400 and 403 where the run cannot be created', async () => {
+  test('answers 403 where the run may not use its environment, and 400 where it cannot be created', async () => {
     const { id } = await create();
     const set = (uid: string) =>
       db.query('UPDATE schedules SET agent_config = $2 WHERE id = $1', [id, JSON.stringify({ environment_id: uid })]);
     await set('x'.repeat(22));
+    await service.problem(403, 'POST', `${base}/${id}/run`);
+    await db.query('UPDATE schedules SET agent_config = $2 WHERE id = $1', [
+      id,
+      JSON.stringify({ model_id: 'nobody' }),
+    ]);
     await service.problem(400, 'POST', `${base}/${id}/run`);
     const theirs = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'Theirs' } },

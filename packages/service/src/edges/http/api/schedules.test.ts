@@ -99,24 +99,23 @@ describe('POST /agent/schedules', () => {
     [{ max_live_runs: 0 }, /^max_live_runs: /],
     [{ overlap: 'cancel_previous', agent_config: { worker_host: 'box' } }, /^overlap: runs on self-hosted workers/],
     [{ agent_config: { model_id: 'nobody/knows' } }, /^agent_config\.model_id: /],
-    [
-      { agent_config: { environment_id: 'x'.repeat(22) } },
-      /^agent_config\.environment_id: there is no such environment/,
-    ],
-    [{ agent_uid: 'nobody' }, /^agent_uid: there is no such agent identity/],
     [{ metadata: { 'no spaces': 'x' } }, /^metadata/],
     [{ cronSchedule: '@daily' }, /cron_schedule/],
   ])('answers 400 for %j and names the member', async (more, expected) => {
     expect(await faultsOf({ ...aSchedule, ...more })).toMatch(expected);
   });
 
-  test('answers 403 for an environment of another team', async () => {
+  test('answers 403 for an environment of another team as for an unknown one', async () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'Theirs' } },
       key: service.otherKey,
     });
-    const body = { ...aSchedule, agent_config: { environment_id: environment.body.uid } };
-    expect((await service.problem(403, 'POST', base, { body })).error_code).toBe('not_authorized');
+    const refusalOf = async (more: object) =>
+      (await service.problem(403, 'POST', base, { body: { ...aSchedule, ...more } })).detail;
+    const foreign = await refusalOf({ agent_config: { environment_id: environment.body.uid } });
+    expect(foreign).toMatch(/^agent_config\.environment_id: there is no such environment/);
+    expect(await refusalOf({ agent_config: { environment_id: 'x'.repeat(22) } })).toBe(foreign);
+    expect(await refusalOf({ agent_uid: 'nobody' })).toMatch(/^agent_uid: there is no such agent identity/);
   });
 
   test('answers 409 above the limit of the team, and 413 for a large body', async () => {

@@ -1,9 +1,9 @@
 import type { MCPServerConfig } from '@runyard/contract/config';
 import { maxMcpServersOfRun } from '@runyard/contract/limits';
 import { McpHeaders } from '@runyard/contract/mcp-servers';
-import type { Fault } from '../../../platform/fault.ts';
+import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { findForeignServers, storedId } from '../../../team/mcp/of-run.ts';
+import { findUnusableServers, storedId } from '../../../team/mcp/of-run.ts';
 
 const maxNameLength = 100;
 /** The name is used in tool names, in messages and in a path of the gateway. */
@@ -20,10 +20,8 @@ function faultOfServer(path: string, { url, headers }: MCPServerConfig): Fault |
   return undefined;
 }
 
-/** `forbidden` 403: a stored server of another team; `faults` 400. */
-export type CheckedServers =
-  | { readonly kind: 'forbidden'; readonly detail: string }
-  | { readonly faults: readonly Fault[] };
+/** `forbidden` 403: the team has no such stored server; `faults` 400. */
+export type CheckedServers = NotUsable | { readonly faults: readonly Fault[] };
 
 /** Checks the MCP servers of a request. Their addresses are checked when the gateway connects to them. */
 export async function checkMcpServers(
@@ -48,16 +46,13 @@ export async function checkMcpServers(
     const id = storedId(server);
     return id === undefined ? [] : [{ name, id }];
   });
-  const foreign = await findForeignServers(
+  const unusable = await findUnusableServers(
     db,
     teamId,
     stored.map(({ id }) => id),
   );
-  if (foreign.otherTeam.length > 0) return { kind: 'forbidden', detail: 'The MCP server belongs to another team.' };
-  for (const { name, id } of stored) {
-    if (!foreign.unknown.includes(id)) continue;
-    const message = 'there is no stored MCP server with this id; list them with GET /agent/mcp-servers';
-    faults.push({ path: `config.mcp_servers.${name}`, message });
-  }
-  return { faults };
+  const refused = stored.find(({ id }) => unusable.includes(id));
+  return refused
+    ? notUsable(`config.mcp_servers.${refused.name}`, 'stored MCP server', 'GET /agent/mcp-servers')
+    : { faults };
 }

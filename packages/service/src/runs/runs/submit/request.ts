@@ -10,7 +10,7 @@ import { runnerOf } from '@runyard/contract/runner';
 import type { SecretReference } from '@runyard/contract/secrets';
 import type { RunSourceType } from '@runyard/contract/states';
 import { workerName } from '@runyard/contract/worker-name';
-import type { Fault } from '../../../platform/fault.ts';
+import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
@@ -46,8 +46,8 @@ export type RequestOutcome =
   | DecodedRunRequest
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
-  /** 403 `not_authorized` */
-  | { readonly kind: 'forbidden'; readonly detail: string }
+  /** 403 `not_authorized`. `fault`: the member that names what the caller may not use. */
+  | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault }
   /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string }
   /** 503 `resource_unavailable`: the provider of the model has an outage, and the run allows no other model. */
@@ -125,14 +125,13 @@ async function findEnvironment(
   executor: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   { environment_id: uid }: AmbientAgentConfig,
   faults: Fault[],
-): Promise<EnvironmentParts | { readonly kind: 'forbidden'; readonly detail: string }> {
+): Promise<EnvironmentParts | NotUsable> {
   if (uid === undefined) return { repositories: [], secrets: [] };
   const environment = await findNamedEnvironment(db, executor, uid);
-  if (environment.kind === 'other_team')
-    return { kind: 'forbidden', detail: 'The environment belongs to another team.' };
-  const message = environment.kind === 'unknown' ? 'there is no such environment' : imageProblem(environment.config);
-  if (message !== null) faults.push({ path: 'config.environment_id', message });
-  if (environment.kind === 'unknown') return { repositories: [], secrets: [] };
+  const path = 'config.environment_id';
+  if (environment.kind === 'not_usable') return notUsable(path, 'environment', 'GET /agent/environments');
+  const message = imageProblem(environment.config);
+  if (message !== null) faults.push({ path, message });
   return {
     repositories: environment.config.github_repos ?? [],
     // A guest gets no secrets by the names in an environment of another team.

@@ -93,7 +93,10 @@ type IdentityRow = RowOf<typeof readOne>;
 type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets'>;
 
 /** Returns the faults of an identity's defaults, each with the name of its member; empty if its runs can be created. */
-export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<Fault[]>;
+/** `isForbidden`: the default names a thing that the team may not use, which is 403. */
+export type DefaultFault = Fault & { readonly isForbidden?: true };
+
+export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
 
 /** Members that published clients require and this service does not support. */
 const nothing = {
@@ -143,9 +146,9 @@ export async function readIdentity(
   return row ? await toIdentity(db, teamId, row, check) : null;
 }
 
-/** Reasons why an identity is not stored: `invalid` 400, `owner_needed` 403, `too_many` 409, `not_found` 404. */
+/** Reasons why an identity is not stored: `invalid` 400 or 403, `owner_needed` 403, `too_many` 409, `not_found` 404. */
 export type IdentityRefusal =
-  | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
+  | { readonly kind: 'invalid'; readonly faults: readonly DefaultFault[] }
   | { readonly kind: 'owner_needed' }
   | { readonly kind: 'too_many' }
   | { readonly kind: 'not_found' };

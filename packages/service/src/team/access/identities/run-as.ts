@@ -1,7 +1,7 @@
 /** Decides which person or identity executes a run. */
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
-import type { Fault } from '../../../platform/fault.ts';
+import { type Fault, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text, texts } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
@@ -36,7 +36,7 @@ export type RunAsOutcome =
   /** 400 */
   | { readonly kind: 'invalid'; readonly fault: Fault }
   /** 403 `not_authorized` */
-  | { readonly kind: 'forbidden'; readonly detail: string };
+  | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault };
 
 /**
  * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with
@@ -83,8 +83,7 @@ export async function resolveRunAs(
   const uid = isAgent ? creator.uid : wanted;
   const [identity] = uid === undefined ? [] : await db.query(readRunner, [teamId, uid]);
   if (wanted !== undefined && !identity) {
-    const message = 'there is no such agent identity in the team. List them with GET /agent/identities';
-    return { kind: 'invalid', fault: { path: 'agent_identity_uid', message } };
+    return notUsable('agent_identity_uid', 'agent identity', 'GET /agent/identities');
   }
   if (person !== undefined) {
     if (config.approvals_from !== undefined)
