@@ -226,6 +226,15 @@ describe('a mention', () => {
   });
 });
 
+test.each([
+  ['push', { starred_at: '2026-01-01T00:00:00Z' }],
+  ['issues', { action: 'labeled', label: { name: 'a' }, discussion: {} }],
+  ['pull_request', { action: 'opened', issue: {} }],
+  ['check_suite', { action: 'completed', workflow_job: {} }],
+])('is no %s without its subject: the recorded payload of another event', (name, payload) => {
+  expect(readGithubDelivery(name, payload)).toEqual([]);
+});
+
 test('explains with the found and the wanted values', () => {
   const payload = { ...example('issues', 'opened') };
   expect(matchGithubTrigger(readGithubDelivery('issues', payload), { event: 'push' }).checks).toEqual([

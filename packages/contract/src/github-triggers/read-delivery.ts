@@ -32,10 +32,28 @@ const pullRequestEvents: Readonly<Record<string, GithubEvent>> = {
 };
 
 /**
+ * What every payload of an event has. The signature does not cover the header that names the event, so that a recorded payload of another
+ * event could come under its name.
+ */
+const subjects: Readonly<Record<string, string>> = {
+  push: 'ref',
+  issues: 'issue',
+  issue_comment: 'issue',
+  pull_request: 'pull_request',
+  pull_request_review: 'review',
+  pull_request_review_comment: 'comment',
+  check_suite: 'check_suite',
+  check_run: 'check_run',
+  workflow_run: 'workflow_run',
+};
+
+/**
  * Returns the public events of a delivery. `name` is the header X-GitHub-Event; `payload` is the parsed body, which may be anything.
  * Returns none for a delivery that is not a public event.
  */
 export function readGithubDelivery(name: string, payload: unknown): ReadGithubEvent[] {
+  const subject = own(subjects, name);
+  if (subject === undefined || at(payload, subject) == null) return [];
   const repos = texts([at(payload, 'repository', 'full_name')]);
   const action = text(at(payload, 'action'));
   const one = (event: GithubEvent | undefined, facts: GithubFacts): ReadGithubEvent[] =>
