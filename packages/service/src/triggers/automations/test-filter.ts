@@ -2,6 +2,7 @@ import type { TestFilterRequest, TestFilterResponse } from '@runyard/contract/au
 import { explainPayloadFilter } from '@runyard/contract/payload-filter/explain';
 import { parsePayloadFilter } from '@runyard/contract/payload-filter/parse';
 import type { PayloadFilter } from '@runyard/contract/payload-filter/plan';
+import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
 import type { z } from 'zod';
 import type { Fault } from '../../platform/fault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -37,6 +38,6 @@ export async function testFilter(
   }
   if (id === undefined) return explain(parsed.filter, own);
   const stored = await readPayloadOfDelivery(db, teamId, factoryUid, id);
-  const payload = stored && parsePayload(stored.bytes);
+  const payload = stored && parsePayload(stored.bytes, schemeOf(stored.scheme));
   return payload?.ok ? explain(parsed.filter, payload.value) : { kind: 'no_payload' };
 }

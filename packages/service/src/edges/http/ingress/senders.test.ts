@@ -408,5 +408,8 @@ describe('a handshake', () => {
     expect(await newest(webhook)).toMatchObject({ identity: 'm2', runs: [expect.any(String)] });
     const stored = await service.request('GET', `${base}/${webhook.uid}/deliveries/${answer.body.delivery_id}/payload`);
     expect(stored.text).toBe(message);
+    const trial = { filter: filter.payload, delivery_id: answer.body.delivery_id };
+    const tried = await service.request('POST', `/factory/${factory.uid}/automations/test-filter`, { body: trial });
+    expect(tried.body).toMatchObject({ would_trigger: true });
   });
 });

@@ -3,6 +3,7 @@ import type {
   AutomationOutcome,
   ListWebhookDeliveriesQuery,
   ListWebhookDeliveriesResponse,
+  SignatureSchemeName,
   WebhookDelivery,
   WebhookDeliveryLabel,
 } from '@runyard/contract/webhooks';
@@ -54,9 +55,14 @@ const readOne = defineStatement({
 const readPayload = defineStatement({
   name: 'read_payload_of_factory_delivery',
   text: `
-    SELECT d.webhook_uid, d.payload, d.provider_event FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
+    SELECT d.webhook_uid, w.signature_scheme, d.payload, d.provider_event FROM webhook_deliveries d JOIN webhooks w ON w.uid = d.webhook_uid
     WHERE d.id = $3 AND w.team_id = $1 AND w.factory_uid = $2 AND d.payload IS NOT NULL`,
-  row: { webhook_uid: text(), payload: nullable(bytes), provider_event: nullable(text()) },
+  row: {
+    webhook_uid: text(),
+    signature_scheme: nullable(text<SignatureSchemeName>()),
+    payload: nullable(bytes),
+    provider_event: nullable(text()),
+  },
 });
 
 const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
@@ -125,6 +131,7 @@ export async function readWebhookDelivery(
 /** The payload of a delivery, and the webhook that took it. */
 export interface StoredPayload {
   readonly webhookUid: string;
+  readonly scheme?: SignatureSchemeName | null;
   readonly bytes: Buffer;
   readonly event: string | null;
 }
@@ -138,5 +145,6 @@ export async function readPayloadOfDelivery(
 ): Promise<StoredPayload | null> {
   const [found] = await db.query(readPayload, [teamId, factoryUid, deliveryId]);
   if (!found?.payload) return null;
-  return { webhookUid: found.webhook_uid, bytes: found.payload, event: found.provider_event };
+  const { webhook_uid: webhookUid, signature_scheme: scheme, payload, provider_event: event } = found;
+  return { webhookUid, scheme, bytes: payload, event };
 }
