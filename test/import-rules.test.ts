@@ -114,6 +114,16 @@ test('rejects an import of the routes of a room by another file of the room or o
   ]);
 });
 
+test('rejects the HTTP server below the edges', async () => {
+  const fastify = "import type { FastifyInstance } from 'fastify';\n";
+  await writeSources({
+    'service/src/service.ts': fastify,
+    'service/src/edges/http/app.ts': fastify,
+    'service/src/runs/runs/routes.ts': fastify,
+  });
+  expect(findImportFaults(root)).toEqual(['packages/service/src/runs/runs/routes.ts imports fastify: only edges do']);
+});
+
 test('rejects a folder of the service that is on no floor', async () => {
   await writeSources({
     'service/src/runs/helpers/all.ts': "import '../../platform/store/database.ts';\n",

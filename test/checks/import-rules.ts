@@ -1,4 +1,5 @@
 /** The allowed imports between folders. docs/architecture.md shows the same picture; a test compares the two. */
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { findCycles, type Import, readImports, readServiceTests, readSourceFiles } from './import-graph.ts';
 
@@ -137,13 +138,24 @@ function testFault({ from, to }: Import): string | undefined {
     : `${from} imports ${to}: a test imports its own floor and the floors below`;
 }
 
+/** Returns the faults of files below the edges that import the HTTP server: domains know nothing of HTTP. */
+const httpFaults = (root: string, files: readonly string[]): string[] =>
+  files
+    .filter(
+      (file) => file.startsWith(servicePrefix) && !/^(?:edges\/|service\.ts$)/.test(file.slice(servicePrefix.length)),
+    )
+    .filter((file) => readFileSync(path.join(root, file), 'utf8').includes("from 'fastify'"))
+    .map((file) => `${file} imports fastify: only edges do`);
+
 /** Every import that breaks a rule, and every cycle between folders, as sentences. */
 export function findImportFaults(root: string): string[] {
-  const imports = readImports(root, readSourceFiles(root));
+  const files = readSourceFiles(root);
+  const imports = readImports(root, files);
   const ofTests = readImports(root, readServiceTests(root));
   const faults = [
     ...imports.flatMap((each) => packageFault(each) ?? floorFault(each) ?? entryFault(each) ?? []),
     ...ofTests.flatMap((each) => testFault(each) ?? []),
+    ...httpFaults(root, files),
   ];
   const edges = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
