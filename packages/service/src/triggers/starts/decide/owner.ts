@@ -5,7 +5,6 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { readingOnce } from '../../../platform/store/database/reading-once.ts';
 import type { ScheduleOfRun } from '../../../runs/runs/submit/new-run.ts';
 import type { RunSubmission } from '../../../runs/runs/submit/prepare.ts';
-import type { RunActor } from '../../../team/access/actor.ts';
 import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import { type AutomationRow, editorOf } from '../../automations/automation-row.ts';
 import { disabledReason } from '../../automations/failures.ts';
@@ -26,8 +25,6 @@ export interface Owner extends StartPolicy {
   readonly kind: Lane['kind'];
   /** Id of the schedule, or UID of the automation. */
   readonly owner: string;
-  /** The last editor, as whom the runs act. */
-  readonly actor: { readonly teamId: string; readonly creator: RunActor };
   /** Why it starts nothing until a person enables it; null: it is enabled. A schedule that is paused has no times. */
   readonly disabled: string | null;
   /** Why the editor starts nothing; null: the editor may start runs of the team. */
@@ -36,11 +33,12 @@ export interface Owner extends StartPolicy {
   submissionFor(event: EventOfRun): SubmissionOfEvent | string;
   /** Names the member of a fault as the owner knows it. */
   nameOf(fault: Fault): Fault;
-  /** Whether a failure counts towards the pause although a later event may start a run without a change, such as an outage. */
-  readonly countsPassing: boolean;
 }
 
-/** The policies for failures. A schedule also counts those of the automation that it triggers. */
+/**
+ * Whether failures count towards the pause although a later event may start a run without a change of the owner, such as an outage. A
+ * schedule also counts those of the automation that it triggers.
+ */
 export const countsPassing = { schedule: true, automation: false } as const;
 
 /** Returns the schedule in the form that its runs keep. */
@@ -51,7 +49,7 @@ export const scheduleOfRun = ({ id, name, cron_schedule }: ScheduleRow): Schedul
 });
 
 /** Returns a schedule of the team as an owner. */
-export function ownerOfSchedule(row: ScheduleRow, mayStart: boolean): Owner {
+function ownerFromSchedule(row: ScheduleRow, mayStart: boolean): Owner {
   const actor = { teamId: row.team_id, creator: { kind: row.editor_kind, uid: row.editor_uid } };
   const who = row.editor_kind === 'user' ? 'The person' : 'The agent key';
   return {
@@ -59,7 +57,6 @@ export function ownerOfSchedule(row: ScheduleRow, mayStart: boolean): Owner {
     owner: row.id,
     overlap: row.overlap,
     max_live_runs: row.max_live_runs,
-    actor,
     disabled: null,
     editorProblem: mayStart
       ? null
@@ -71,19 +68,17 @@ export function ownerOfSchedule(row: ScheduleRow, mayStart: boolean): Owner {
       schedule: scheduleOfRun(row),
     }),
     nameOf: faultOfSchedule,
-    countsPassing: countsPassing.schedule,
   };
 }
 
 /** Returns an automation as an owner. `agent`: the one that gets the runs; null: the factory has none of its name. */
-export function ownerOfAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
+export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
   const actor = { teamId: row.team_id, creator: editorOf(row) };
   return {
     kind: 'automation',
     owner: row.uid,
     overlap: row.overlap,
     max_live_runs: null,
-    actor,
     disabled: row.enabled ? null : disabledReason(row),
     editorProblem: mayStart ? null : editorMayNot,
     submissionFor: (event) =>
@@ -96,7 +91,6 @@ export function ownerOfAutomation(row: AutomationRow, mayStart: boolean, agent: 
           }
         : `agent: ${missingAgent(row.agent ?? 'foreman')}`,
     nameOf: (fault) => fault,
-    countsPassing: countsPassing.automation,
   };
 }
 
@@ -111,11 +105,11 @@ export async function readOwners(
   const mayStart = await mayStartRuns(tx, [...schedules.map(editorOfSchedule), ...automations.map(editorOfAutomation)]);
   const owners = new Map<string, Owner>();
   const reads = readingOnce(tx);
-  for (const row of schedules) owners.set(row.id, ownerOfSchedule(row, mayStart(editorOfSchedule(row))));
+  for (const row of schedules) owners.set(row.id, ownerFromSchedule(row, mayStart(editorOfSchedule(row))));
   for (const row of automations) {
     const factory = { teamId: row.team_id, factoryUid: row.factory_uid };
     const agent = await readAgentOfRun(reads, factory, row.agent ?? undefined);
-    owners.set(row.uid, ownerOfAutomation(row, mayStart(editorOfAutomation(row)), agent));
+    owners.set(row.uid, ownerFromAutomation(row, mayStart(editorOfAutomation(row)), agent));
   }
   return owners;
 }

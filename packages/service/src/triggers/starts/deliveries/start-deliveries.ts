@@ -11,7 +11,7 @@ import { matcherOf } from '../../automations/match.ts';
 import { insertStarts, type NewStart, startsParameter } from '../../history/write.ts';
 import type { AcceptedDelivery, FeedingDelivery } from '../../webhooks/ingest/accepted-delivery.ts';
 import { type DeliveryRows, insertDeliveryRows } from '../../webhooks/ingest/delivery-rows.ts';
-import { countsPassing, ownerOfAutomation } from '../decide/owner.ts';
+import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
 import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } from '../decide/start.ts';
 
 /**
@@ -82,7 +82,7 @@ async function startFed(
   const matches = matched.flat().filter(({ mismatch }) => mismatch === undefined);
   const exclusive = matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
   if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
-  const owners = new Map(fed.map((row) => [row.uid, ownerOfAutomation(row, row.may_start, row.agent_of_run)]));
+  const owners = new Map(fed.map((row) => [row.uid, ownerFromAutomation(row, row.may_start, row.agent_of_run)]));
   const candidates = matches.flatMap(({ delivery, row }): Candidate[] => {
     const owner = owners.get(row.uid);
     return owner ? [{ owner, event: { kind: 'delivery', delivery }, lane: laneOf(row, delivery.payload) }] : [];
