@@ -11,6 +11,7 @@ import {
   maxAttachments,
   maxAutomationBytes,
   maxBranchesOfPush,
+  maxChangesOfAuthorPerDay,
   maxChangesPerDay,
   maxCodeHostCredentials,
   maxDeniedShown,
@@ -155,7 +156,12 @@ export const limits: readonly Limit[] = [
   { of: 'invitations of a team that wait', most: `${maxInvitations}`, above: '409' },
   { of: 'agent identities of a team', most: `${maxIdentities}`, above: '409' },
   {
-    of: 'changes of a team in a day, as the audit log counts them',
+    of: 'changes of a person or service account in a day, as the audit log counts them',
+    most: `${maxChangesOfAuthorPerDay}`,
+    above: '429; cancels, deletes and lower roles still work',
+  },
+  {
+    of: 'changes of a team in a day; owners are not stopped by it',
     most: `${maxChangesPerDay}`,
     above: '429 until the next day (UTC); cancels, deletes and lower roles still work',
   },

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { recordAction } from '../../team/access/audit/record.ts';
 import { serve, serveRepeatable } from '../../team/access/serve.ts';
 import { refusedByPolicy } from '../../team/content-policy/refused.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
@@ -81,8 +82,15 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
     }),
 
     serve(routes.interruptRun, async ({ params, principal }) => {
-      if (!(await isVisibleRun(db, principal.teamId, params.runId))) return notFound('run');
-      switch (await interruptRun(db, params.runId)) {
+      const { runId } = params;
+      if (!(await isVisibleRun(db, principal.teamId, runId))) return notFound('run');
+      const outcome = await db.transaction(async (tx) => {
+        const interrupted = await interruptRun(tx, runId);
+        if (interrupted === 'interrupted')
+          await recordAction(tx, principal, { action: 'run.interrupt', subject: { type: 'run', uid: runId } });
+        return interrupted;
+      });
+      switch (outcome) {
         case 'interrupted':
           return {};
         case 'blocked':

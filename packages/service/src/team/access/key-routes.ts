@@ -5,8 +5,8 @@ import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.t
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
+import { createSignInCode, endBrowserSession } from './key-management/browser-sessions.ts';
 import { createKey, deleteKey, type KeyRefusal, listKeys } from './key-management/manage.ts';
-import { createSignInCode, endBrowserSession } from './keys/browser-sessions.ts';
 import { serve, serveOnce } from './serve.ts';
 
 function refuseKey(reason: KeyRefusal): Refusal {

@@ -1,8 +1,9 @@
 import { type AuditEntry, ListAuditEntriesResponse } from '@runyard/contract/audit';
-import { maxChangesPerDay } from '@runyard/contract/limits';
+import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
 import type { Route } from '@runyard/contract/route';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import { describe, expect, test } from 'vitest';
+import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -20,18 +21,19 @@ const list = async (query = '', key?: string, headers = {}) => {
 const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
   (await list('?limit=500')).entries.find(({ origin }) => origin.request_id === requestId);
 
-/** Routes that change something without an entry. Runs, follow-ups and timelines name their authors themselves. */
+/** Routes that change something without an entry. Runs name their authors themselves. */
 const unrecorded: readonly RouteName[] = [
   'createRun',
   'createRunDeprecated',
   'rerunRun',
-  'sendFollowup',
   'runSchedule',
   'dispatchFactory',
-  'interruptRun',
-  // Sessions begin and end often; the list of keys has the key that created a session.
+  // The sign-in that uses the code has an entry.
   'createSignInCode',
+  // A test of its own: it needs the key of a session.
   'endBrowserSession',
+  // A test of its own: it needs a turn in progress.
+  'interruptRun',
   // Sends deliveries that are enqueued; their log has each attempt.
   'testEventSubscription',
   'redeliverEvent',
@@ -155,30 +157,32 @@ describe('GET /audit-log', () => {
 });
 
 describe('a team that changes things all day', () => {
+  /** Makes the count of the author, or without one that of the team, as high as it can be. Tomorrow too: the day may end now. */
+  const full = (teamUid: string, entries: number, author = '') =>
+    db.query(
+      `INSERT INTO audit_days (team_id, day, entries, author)
+       SELECT id, (now() AT TIME ZONE 'UTC')::date + n, $2, $3 FROM teams, generate_series(0, 1) n WHERE uid = $1
+       ON CONFLICT (team_id, day, author) DO UPDATE SET entries = excluded.entries`,
+      [teamUid, entries, author],
+    );
+  const create = (key: string) =>
+    service.request('POST', '/agent/environments', { key, body: { config: { name: 'E' } } });
+
   test('is refused at the limit, and can still end access', async () => {
-    // Tomorrow too: the day may end now.
-    const full = (uid: string) =>
-      db.query(
-        `INSERT INTO audit_days SELECT id, (now() AT TIME ZONE 'UTC')::date + n, $2 FROM teams, generate_series(0, 1) n WHERE uid = $1
-         ON CONFLICT (team_id, day) DO UPDATE SET entries = excluded.entries`,
-        [uid, maxChangesPerDay],
-      );
     await db.query('DELETE FROM event_subscriptions');
     const { own } = await makeOwnThings(service);
-    const team = await newTeam(service, 'Busy');
-    const person = await newPerson(service, team, 'admin');
+    const admin = await newPerson(service, first, 'admin');
+    const member = await newPerson(service, first, 'member');
     const made = await service.request<{ uid: string }>('POST', '/keys', {
-      key: person.key,
+      key: admin.key,
       body: { name: 'K', kind: 'personal' },
     });
-    await full(team);
-    const headers = { 'X-Team-Uid': team };
-    const body = { config: { name: 'E' } };
-    const refused = await service.request('POST', '/agent/environments', { headers, body });
+    const { environments } = (await service.request<{ environments: object[] }>('GET', '/agent/environments')).body;
+    await full(first, maxChangesPerDay);
+    const refused = await create(admin.key);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
-    expect((await service.request('GET', '/agent/environments', { headers })).body).toEqual({ environments: [] });
-    expect((await service.request('DELETE', `/keys/${made.body.uid}`, { headers })).status).toBe(200);
-    expect((await service.request('DELETE', `/teams/${team}/members/${person.uid}`)).status).toBe(200);
+    const after = await service.request<{ environments: object[] }>('GET', '/agent/environments');
+    expect(after.body.environments).toHaveLength(environments.length);
     const cases = [
       ['POST', `/agent/artifacts/${own.artifactUid}/share`, 429],
       ['DELETE', `/agent/artifacts/${own.artifactUid}/share`, 200],
@@ -187,13 +191,85 @@ describe('a team that changes things all day', () => {
       ['DELETE', `/event-subscriptions/${own.subscriptionId}`, 200],
       ['DELETE', `/agent/environments/${own.environmentUid}`, 200],
       ['POST', `/agent/runs/${own.runId}/cancel`, 200],
+      ['DELETE', `/keys/${made.body.uid}`, 200],
+      ['DELETE', `/teams/${first}/members/${member.uid}`, 200],
     ] as const;
-    await full(first);
     for (const [method, path, status] of cases)
-      expect((await service.request(method, path)).status, `${method} ${path}`).toBe(status);
+      expect((await service.request(method, path, { key: admin.key })).status, `${method} ${path}`).toBe(status);
+    expect((await create(service.key)).status, 'an owner').toBe(201);
+    expect((await create(service.otherKey)).status, 'another team').toBe(201);
     await db.query('DELETE FROM audit_days');
-    // Other teams are not affected.
-    expect((await service.request('POST', '/agent/environments', { body })).status).toBe(201);
+  });
+
+  test('cannot be stopped by one key', async () => {
+    const key = await service.newKey({ kind: 'agent' });
+    const [row] = await db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [key.slice(-4)]);
+    await full(first, maxChangesOfAuthorPerDay, `service_account ${row?.id}`);
+    expect((await create(key)).status).toBe(429);
+    const counts = await db.query('SELECT FROM audit_days WHERE entries > 100 AND author = $1', ['']);
+    expect(counts, 'what was refused does not count for the team').toEqual([]);
+    expect((await create(await service.newKey({ role: 'member' }))).status, 'another author').toBe(201);
+    expect(maxChangesOfAuthorPerDay * 2).toBeLessThan(maxChangesPerDay);
+    await db.query('DELETE FROM audit_days');
+  });
+});
+
+describe('an action that changes no resource has an entry', () => {
+  const newest = async () => (await list('?limit=1')).entries[0];
+  const inbox = async (key: string) =>
+    (await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key })).body.items;
+
+  test('a sign-in and its end', async () => {
+    const key = await newBrowserSession(service);
+    const [session] = await db.query<{ id: string }>(
+      'SELECT id FROM api_keys WHERE minted_by IS NOT NULL ORDER BY id DESC',
+    );
+    const subject = { type: 'browser_session', uid: session?.id };
+    expect(await newest()).toMatchObject({
+      action: 'browser_session.create',
+      actor: { display_name: 'Administrator' },
+      subject,
+      origin: { address: '127.0.0.1' },
+    });
+    await service.request('DELETE', '/browser-sessions/current', { key });
+    expect(await newest()).toMatchObject({ action: 'browser_session.delete', subject });
+  });
+
+  test('a follow-up, an interrupt, an answer, an approval', async () => {
+    const { runId, runToken } = await service.startExecution();
+    const subject = { type: 'run', uid: runId };
+    const at = '2026-01-02T03:04:05.000Z';
+    const send = (...events: object[]) =>
+      service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    const answer = (body: object) => service.request('POST', `/agent/runs/${runId}/followups`, { body });
+    await send(
+      { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+      { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'a' },
+    );
+    await answer({ message: 'planted-in-message' });
+    const [item] = await inbox(runToken);
+    expect(await newest()).toMatchObject({ action: 'run.follow_up', subject, after: { follow_up_id: item?.id } });
+    expect((await service.request('POST', `/agent/runs/${runId}/interrupt`)).status).toBe(200);
+    expect(await newest()).toMatchObject({ action: 'run.interrupt', subject });
+    await send({
+      seq: 3,
+      occurred_at: at,
+      type: 'blocked',
+      step_id: 's1',
+      request: { request_id: 'q1', kind: 'question', title: 'Which?' },
+    });
+    expect((await answer({ message: 'That one.' })).status).toBe(200);
+    expect(await newest()).toMatchObject({ action: 'run.answer', subject, after: { request_id: 'q1' } });
+    await send({
+      seq: 4,
+      occurred_at: at,
+      type: 'blocked',
+      step_id: 's1',
+      request: { request_id: 'q2', kind: 'permission', title: 'rm' },
+    });
+    expect((await answer({ decision: 'approve' })).status).toBe(200);
+    expect(await newest()).toMatchObject({ action: 'run.approve', subject, after: { request_id: 'q2' } });
+    expect(JSON.stringify((await list('?limit=500')).entries)).not.toContain('planted-in-message');
   });
 });
 

@@ -1,8 +1,9 @@
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { refuse } from '../../../platform/serving/refusal.ts';
-import { createBrowserSession } from '../../../team/access/keys/browser-sessions.ts';
+import { createBrowserSession } from '../../../team/access/key-management/browser-sessions.ts';
 import { addRoute } from '../server/add-route.ts';
+import { originOf } from '../server/authorize.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 
 /**
@@ -21,7 +22,7 @@ export function registerBrowserSessionRoutes(app: FastifyInstance, { db, baseUrl
   addRoute(app, routes.createBrowserSession, async ({ body, request }) => {
     if (!isFromOwnPage(request, baseUrl()))
       return refuse('not_authorized', { detail: 'Only the pages of this service can sign in a browser.' });
-    const session = await createBrowserSession(db, body.code);
+    const session = await createBrowserSession(db, body.code, originOf(request));
     const detail = 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
     return session ?? refuse('not_authorized', { detail });
   });

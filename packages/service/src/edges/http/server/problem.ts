@@ -2,7 +2,7 @@
 
 import { errorCatalogue } from '@runyard/contract/error-catalogue';
 import { errorSlug, type Problem } from '@runyard/contract/errors';
-import { maxChangesPerDay } from '@runyard/contract/limits';
+import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { sqlState } from '../../../platform/store/database/connections.ts';
@@ -17,7 +17,7 @@ import { traceOf } from './trace.ts';
 /** 429 for more changes than a team may make in a day. */
 const tooManyChanges = (): Refusal =>
   refuse('resource_unavailable', {
-    detail: `The team has made ${maxChangesPerDay} changes today (UTC). Cancels, deletes and lower roles still work.`,
+    detail: `You have made ${maxChangesOfAuthorPerDay} changes today (UTC), or the team without its owners ${maxChangesPerDay}. Cancels, deletes and lower roles still work, and so do owners who made fewer.`,
     headers: { 'retry-after': '3600' },
   });
 

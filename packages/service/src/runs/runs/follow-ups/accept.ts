@@ -24,16 +24,22 @@ import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import { decideFollowup, type FollowupDecision, type FollowupSituation } from './decide.ts';
 
+/** The id of a follow-up that was taken, and of the request that it answers; absent: it answers none. */
+interface Accepted {
+  readonly id: string;
+  readonly answers?: string;
+}
+
 /** Outcome of a follow-up, each with the HTTP status that it becomes. */
 export type FollowupOutcome =
   /** 200. It waits for the agent, which takes it with its first prompt or as a later turn. */
-  | { readonly kind: 'joined' }
+  | (Accepted & { readonly kind: 'joined' })
   /** 200. The agent was idle and continues with it. */
-  | { readonly kind: 'resumed' }
+  | (Accepted & { readonly kind: 'resumed' })
   /** 200. The agent in the sandbox of a failed setup gets it; the run stays FAILED. */
-  | { readonly kind: 'debugging' }
+  | (Accepted & { readonly kind: 'debugging' })
   /** 200. A new execution begins with it. */
-  | { readonly kind: 'continued' }
+  | (Accepted & { readonly kind: 'continued' })
   /** 404 */
   | { readonly kind: 'not_found' }
   /** 400: the follow-up is empty, and there is no saved conversation to continue. */
@@ -153,22 +159,23 @@ async function apply(
   decision: Acceptance,
 ): Promise<FollowupOutcome> {
   const id = await insertFollowup(tx, target.runId, followup, decision);
+  const accepted = { id, ...(decision.question ? { answers: decision.question.request_id } : {}) };
   const event = { ...target, payload: timelinePayload(id, followup, decision) };
   switch (decision.kind) {
     case 'continue':
       await continueRun(tx, { ...event, begun: !decision.withPrompt });
-      return { kind: 'continued' };
+      return { kind: 'continued', ...accepted };
     case 'debug':
       if (decision.wakes) await beginDebugTurn(tx, target.executionId);
       await appendTimelineEvent(tx, { ...event, type: 'followup_received', changesRun: true });
-      return { kind: 'debugging' };
+      return { kind: 'debugging', ...accepted };
     case 'resume':
     case 'answer':
       await resume(tx, event);
-      return { kind: 'resumed' };
+      return { kind: 'resumed', ...accepted };
     case 'join':
       await appendTimelineEvent(tx, { ...event, type: 'followup_received', changesRun: true });
-      return { kind: 'joined' };
+      return { kind: 'joined', ...accepted };
   }
 }
 

@@ -3,6 +3,7 @@ import type { Fault } from '../../../platform/fault.ts';
 import { findReplay, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import { type Author, recordAction } from '../../../team/access/audit/record.ts';
 import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
 import { byteMaskOf, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
@@ -14,7 +15,7 @@ import { acceptFollowup, type FollowupOutcome } from './accept.ts';
 
 /** A follow-up that a person or a service account sends to a run. */
 export interface FollowupSubmission {
-  readonly actor: { readonly teamId: string; readonly creator: RunActor & { readonly displayName?: string } };
+  readonly actor: Author & { readonly creator: RunActor & { readonly displayName?: string } };
   readonly runId: string;
   readonly request: RunFollowupRequest;
   /** Identity of the request that its sender may repeat: the run gets the follow-up once. */
@@ -87,6 +88,14 @@ export async function sendFollowup(
       case 'debugging':
       case 'continued':
         isAccepted = true;
+        await recordAction(tx, actor, {
+          action: accepted.answers === undefined ? 'run.follow_up' : `run.${request.decision ?? 'answer'}`,
+          subject: { type: 'run', uid: runId },
+          after: {
+            follow_up_id: accepted.id,
+            ...(accepted.answers === undefined ? {} : { request_id: accepted.answers }),
+          },
+        });
         return { kind: 'done', response: {} };
     }
   });

@@ -1,6 +1,6 @@
 /** Writes the audit log. Every domain records its changes with `recordChange`. */
 import { randomUUIDv7 } from 'node:crypto';
-import { maxChangesPerDay } from '@runyard/contract/limits';
+import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -32,27 +32,47 @@ export interface Change {
 }
 
 /**
- * The team has made all changes that it may make today (UTC). The caller must roll the transaction back; the answer is
- * 429.
+ * The author, or the team without its owners, has made all changes of today (UTC). The caller must roll the transaction back; the answer
+ * is 429.
  */
 export class TooManyChanges extends Error {
   constructor() {
-    super(`the team has made ${maxChangesPerDay} changes today`);
+    super(
+      `one person or agent has made ${maxChangesOfAuthorPerDay} changes today, or the team without its owners ${maxChangesPerDay}`,
+    );
   }
 }
 
-const insert = defineStatement({
-  name: 'insert_audit_entry',
-  // Guards the limit of the day: the row of the day is locked until the transaction ends.
-  text: `
-    WITH counted AS (
-      INSERT INTO audit_days AS d (team_id, day, entries) VALUES ($2, (clock_timestamp() AT TIME ZONE 'UTC')::date, 1)
-      ON CONFLICT (team_id, day) DO UPDATE SET entries = d.entries + 1 WHERE d.entries < ${maxChangesPerDay} OR $15
-      RETURNING 1)
+const insertEntry = `
     INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid, subject_name,
       before, after, address, user_agent, request_id, key_id)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10::jsonb, $11, $12, $13, $14::uuid FROM counted RETURNING id`,
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10::jsonb, $11, $12, $13, $14::uuid`;
+
+const insert = defineStatement({
+  name: 'insert_audit_entry',
+  // Guards the limits of the day: the rows of the day are locked until the transaction ends, that of the author first. An owner is not
+  // stopped by what others of the team did.
+  text: `
+    WITH day AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today),
+    of_author AS (
+      INSERT INTO audit_days AS d (team_id, day, author, entries) SELECT $2, today, $3::text || ' ' || $4::text, 1 FROM day
+      ON CONFLICT (team_id, day, author) DO UPDATE SET entries = d.entries + 1
+        WHERE d.entries < ${maxChangesOfAuthorPerDay} OR $15
+      RETURNING d.day),
+    counted AS (
+      INSERT INTO audit_days AS d (team_id, day, author, entries) SELECT $2, day, '', 1 FROM of_author
+      ON CONFLICT (team_id, day, author) DO UPDATE SET entries = d.entries + 1 WHERE d.entries < ${maxChangesPerDay} OR $15
+        OR EXISTS (SELECT FROM team_members m JOIN users u ON u.id = m.user_id
+          WHERE $3 = 'user' AND m.team_id = $2 AND u.uid = $4 AND m.role = 'owner')
+      RETURNING 1)
+    ${insertEntry} FROM counted RETURNING id`,
   row: { id: uuid },
+});
+
+const insertAction = defineStatement({
+  name: 'insert_audit_entry_of_action',
+  text: `${insertEntry}`,
+  row: {},
 });
 
 const maxStateLength = 8 * 1024;
@@ -80,9 +100,22 @@ export function differences(before: State, after: State): { readonly before: Sta
  * @throws TooManyChanges
  */
 export async function recordChange(tx: Queryable, by: Author, change: Change): Promise<void> {
+  const rows = await tx.query(insert, [...entryValues(by, change), change.endsAccess ?? false]);
+  if (rows.length === 0) throw new TooManyChanges();
+}
+
+/**
+ * Writes what somebody did that changes no resource, such as a follow-up or a sign-in, to the audit log of the author's team. It has no
+ * limit of its own, and takes no lock: the things that it is about have limits.
+ */
+export async function recordAction(tx: Queryable, by: Author, action: Omit<Change, 'endsAccess'>): Promise<void> {
+  await tx.query(insertAction, entryValues(by, action));
+}
+
+function entryValues(by: Author, change: Omit<Change, 'endsAccess'>): unknown[] {
   const { subject, before, after } = change;
   const states = before && after ? differences(before, after) : { before, after };
-  const rows = await tx.query(insert, [
+  return [
     randomUUIDv7(),
     by.teamId,
     by.creator.kind,
@@ -97,7 +130,5 @@ export async function recordChange(tx: Queryable, by: Author, change: Change): P
     by.from?.userAgent?.slice(0, 300) ?? null,
     by.from?.requestId ?? null,
     by.keyId,
-    change.endsAccess ?? false,
-  ]);
-  if (rows.length === 0) throw new TooManyChanges();
+  ];
 }

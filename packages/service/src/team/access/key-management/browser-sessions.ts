@@ -6,12 +6,14 @@ import {
   type CreateSignInCodeResponse,
   signInCodeSeconds,
 } from '@runyard/contract/browser-sessions';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
-import { keysChannel } from './channel.ts';
-import type { Principal } from './principal.ts';
-import { hashKey, newRawKey, shownParts } from './raw-key.ts';
-import { isValidKeyIn } from './valid-key.ts';
+import { recordAction } from '../audit/record.ts';
+import { keysChannel } from '../keys/channel.ts';
+import type { Principal } from '../keys/principal.ts';
+import { hashKey, newRawKey, shownParts } from '../keys/raw-key.ts';
+import { isValidKeyIn } from '../keys/valid-key.ts';
 
 /** Largest number of codes and sessions of one key. A further one replaces the oldest. */
 const maxCodes = 20;
@@ -47,8 +49,9 @@ const useCode = defineStatement({
     FROM used JOIN api_keys k ON k.id = used.key_id
     WHERE k.kind = 'personal' AND k.minted_by IS NULL AND ${isValidKeyIn('k', 'coalesce(used.team_id, k.team_id)')}
     FOR KEY SHARE OF k
-    RETURNING expires_at, minted_by, (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`,
-  row: { expires_at: timestamp, minted_by: uuid, display_name: text() },
+    RETURNING team_id, expires_at, minted_by, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
+      (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`,
+  row: { team_id: uuid, expires_at: timestamp, minted_by: uuid, user_uid: text(), display_name: text() },
 });
 
 const deleteOldSessions = defineStatement({
@@ -79,18 +82,35 @@ export async function createSignInCode(db: Database, { keyId, teamId }: Principa
 }
 
 /** Exchanges the code for a session. Null: it was used, has expired, is unknown, or its key has ended. */
-export async function createBrowserSession(db: Database, code: string): Promise<BrowserSession | null> {
+export async function createBrowserSession(
+  db: Database,
+  code: string,
+  from: RequestOrigin | null,
+): Promise<BrowserSession | null> {
   const key = newRawKey();
   const { prefix, lastFour } = shownParts(key);
   return await db.transaction(async (tx) => {
-    const [row] = await tx.query(useCode, [hashKey(code), randomUUIDv7(), hashKey(key), prefix, lastFour]);
+    const id = randomUUIDv7();
+    const [row] = await tx.query(useCode, [hashKey(code), id, hashKey(key), prefix, lastFour]);
     if (!row) return null;
     await tx.query(deleteOldSessions, [row.minted_by]);
+    const by = {
+      teamId: row.team_id,
+      creator: { kind: 'user', uid: row.user_uid },
+      keyId: row.minted_by,
+      from,
+    } as const;
+    await recordAction(tx, by, { action: 'browser_session.create', subject: { type: 'browser_session', uid: id } });
     return { key, expires_at: row.expires_at, display_name: row.display_name };
   });
 }
 
 /** Ends the session whose key this is. False: it is the key of no session. */
-export async function endBrowserSession(db: Database, { keyId }: Principal): Promise<boolean> {
-  return (await db.query(deleteSession, [keyId])).length > 0;
+export async function endBrowserSession(db: Database, principal: Principal): Promise<boolean> {
+  const { keyId: uid } = principal;
+  return await db.transaction(async (tx) => {
+    if ((await tx.query(deleteSession, [uid])).length === 0) return false;
+    await recordAction(tx, principal, { action: 'browser_session.delete', subject: { type: 'browser_session', uid } });
+    return true;
+  });
 }
