@@ -1,7 +1,7 @@
 import type { UsageReport } from '@runyard/contract/budgets';
 import type { Settings } from '@runyard/contract/settings';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, nullable, numeric, uuid } from '../../platform/store/database/statement.ts';
+import { defineStatement, integer, nullable, numeric, uuid } from '../../platform/store/database/statement.ts';
 
 /** SQL: the bytes of the artifacts and kept workspaces of a team. All other files of a run have small limits of their own. */
 export const bytesOfTeam = (teamId: string): string => `(
@@ -27,11 +27,11 @@ const readRoom = defineStatement({
   name: 'read_room_of_workspace',
   text: `
     SELECT e.team_id, e.workspace_bytes AS own, ${bytesOfTeam('e.team_id')} AS stored FROM executions e WHERE e.id = $1`,
-  row: { team_id: uuid, own: nullable(numeric), stored: numeric },
+  row: { team_id: uuid, own: nullable(integer), stored: numeric },
 });
 
 /** Returns how many bytes an archive of the execution may have, which replaces the earlier one. `most`: bytes of the team together. */
 export async function roomOfWorkspace(db: Queryable, executionId: string, most: number): Promise<number> {
   const [row] = await db.query(readRoom, [executionId]);
-  return row === undefined ? most : Math.max(0, most - Number(row.stored) + Number(row.own ?? 0));
+  return row === undefined ? most : Math.max(0, most - Number(row.stored) + (row.own ?? 0));
 }
