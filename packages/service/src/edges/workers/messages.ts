@@ -11,9 +11,8 @@ import {
 } from '@runyard/contract/worker-protocol';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
-import { recordSandbox } from '../../runs/executions/lease/record-sandbox.ts';
+import { addReadySandbox } from '../../runs/executions/lease/record-sandbox.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
-import { appendTimelineEvent } from '../../runs/executions/timeline/append.ts';
 import { appendDeniedConnections } from '../../runs/executions/timeline/append-denied.ts';
 import { appendImageStep } from '../../runs/executions/timeline/append-image-step.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
@@ -103,13 +102,8 @@ async function apply(
       return 'released';
     case 'sandbox_ready': {
       const { backend, spawn_ms, limits, network } = message.data;
-      if (await recordSandbox(tx, executionId, { backend }))
-        await appendTimelineEvent(tx, {
-          runId,
-          executionId,
-          type: 'worker_container_ready',
-          payload: { backend, spawn_ms, ...(limits ? { limits } : {}), ...(network ? { network } : {}) },
-        });
+      const sandbox = { backend, spawn_ms, ...(limits ? { limits } : {}), ...(network ? { network } : {}) };
+      await addReadySandbox(tx, target, sandbox);
       return 'held';
     }
     case 'image_step':

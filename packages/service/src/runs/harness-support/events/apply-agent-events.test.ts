@@ -3,6 +3,7 @@ import { redacted } from '@runyard/contract/redaction/redactor';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
+import { addReadySandbox } from '../../executions/lease/record-sandbox.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
 import { applyAgentEvents } from './apply-agent-events.ts';
 
@@ -55,6 +56,25 @@ it('applies a batch once that arrives on several connections at the same time', 
 it('acknowledges and applies only the events before a gap', async () => {
   expect(await applyAgentEvents(t.deps, session, [text(1, 'a'), text(3, 'c')])).toEqual({ acknowledged: 1 });
   expect(await words()).toBe('a');
+});
+
+it('names the backend in the timeline before agent_started, also if the worker reports the sandbox later', async () => {
+  const { db } = t.deps;
+  await db.query(`UPDATE worker_connections SET sandbox = '{"backend": "kubernetes", "features": [], "missing": []}'`);
+  const started = { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' } as const;
+  await applyAgentEvents(t.deps, session, [started]);
+  const timeline = () =>
+    db.query<{ event_type: string; payload: object }>(
+      `SELECT event_type, payload FROM run_events WHERE event_type IN ('worker_container_ready', 'agent_started') ORDER BY seq`,
+    );
+  expect(await timeline()).toMatchObject([
+    { event_type: 'worker_container_ready', payload: { backend: 'kubernetes' } },
+    { event_type: 'agent_started' },
+  ]);
+  const sandbox = { backend: 'kubernetes', spawn_ms: 1_500 };
+  for (let times = 0; times < 2; times += 1) await db.transaction((tx) => addReadySandbox(tx, session, sandbox));
+  expect((await timeline())[0]).toEqual({ event_type: 'worker_container_ready', payload: sandbox });
+  expect(await timeline()).toHaveLength(2);
 });
 
 it('makes the run INPROGRESS and starts its deadline on agent_started', async () => {

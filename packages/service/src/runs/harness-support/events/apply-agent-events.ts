@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
+  boolean,
   defineStatement,
   float,
   integer,
@@ -14,6 +15,7 @@ import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
 import { readLastStepId } from '../../conversations/last-step.ts';
 import { blockRun } from '../../executions/debug-window/block.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { addSandboxOfAgent } from '../../executions/lease/record-sandbox.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { countDropped } from '../../executions/timeline/count-dropped.ts';
@@ -34,7 +36,8 @@ const lockForAgent = defineStatement({
   name: 'lock_run_and_execution_of_agent',
   text: `
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
-      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails
+      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
+      e.sandbox IS NULL AS "lacksSandbox"
     FROM runs r JOIN executions e ON e.run_id = r.id
     WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
   row: {
@@ -48,6 +51,8 @@ const lockForAgent = defineStatement({
     phase: text<Phase>(),
     last_agent_seq: integer,
     redaction_tails: json<HeldTexts>(),
+    /** True: its worker has not reported the sandbox. */
+    lacksSandbox: boolean,
   },
 });
 
@@ -91,7 +96,7 @@ export async function applyAgentEventsWithin(
   const last = plan.actions.at(-1);
   const ending = last?.kind === 'store_events' ? last : undefined;
   for (const action of ending ? plan.actions.slice(0, -1) : plan.actions)
-    await carryOut(deps, tx, { session, idleSeconds: row.idle_seconds }, action);
+    await carryOut(deps, tx, { session, idleSeconds: row.idle_seconds, lacksSandbox: row.lacksSandbox }, action);
   await countDropped(tx, runId, added);
   await storeAgentBatch(
     tx,
@@ -111,9 +116,10 @@ export async function applyAgentEventsWithin(
 async function carryOut(
   deps: ExecutionDeps,
   tx: Queryable,
-  { session, idleSeconds }: { readonly session: RunSession; readonly idleSeconds: number | null },
+  run: { readonly session: RunSession; readonly idleSeconds: number | null; readonly lacksSandbox: boolean },
   action: EventAction,
 ): Promise<void> {
+  const { session, idleSeconds } = run;
   const { runId, executionId } = session;
   switch (action.kind) {
     case 'store_events':
@@ -127,7 +133,7 @@ async function carryOut(
     case 'take_follow_up':
       return await takeFollowup(tx, session, action.followUpId);
     case 'start_run':
-      return await startRun(deps, tx, session, action);
+      return await startRun(deps, tx, run, action);
     case 'mark_checkpoint': {
       const { number, state, turn, done_blocks: done = 0 } = action.checkpoint;
       if (state === 'begun') return await beginCheckpoint(tx, { executionId, number, done });
@@ -142,12 +148,15 @@ async function carryOut(
 async function startRun(
   deps: ExecutionDeps,
   tx: Queryable,
-  { runId, executionId }: RunSession,
+  { session, lacksSandbox }: { readonly session: RunSession; readonly lacksSandbox: boolean },
   { assignmentId, harness, modelId }: Extract<EventAction, { kind: 'start_run' }>,
 ): Promise<void> {
+  const { runId, executionId } = session;
   const target = { runId, executionId };
   if (assignmentId !== undefined) {
     await claim(tx, { ...target, args: { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds } });
   }
+  // The timeline names the backend before the agent is at work.
+  if (lacksSandbox) await addSandboxOfAgent(tx, target);
   await start(tx, { ...target, payload: { harness, model_id: modelId } });
 }
