@@ -128,7 +128,7 @@ describeSystem('a worker with a cache', options, (system) => {
     ]) {
       const uid = await environment(system, { setup_commands: [command] });
       const run = await runIn(system, uid, 'true');
-      expect(run.steps.at(-1)).toContain(`Not kept: ${reason}`);
+      expect(run.steps.at(-1)).toContain(`not kept for later runs: ${reason}`);
     }
   }, 240_000);
 

@@ -11,10 +11,10 @@ import {
 } from '@runyard/contract/worker-protocol';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
-import { addReadySandbox } from '../../runs/executions/lease/record-sandbox.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
 import { appendDeniedConnections } from '../../runs/executions/timeline/append-denied.ts';
 import { appendImageStep } from '../../runs/executions/timeline/append-image-step.ts';
+import { addReadySandbox } from '../../runs/executions/timeline/append-sandbox.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import { claim, requeue } from '../../runs/executions/transitions/transitions.ts';
 import { greet, orderStop } from './greet.ts';

@@ -3,8 +3,8 @@ import { redacted } from '@runyard/contract/redaction/redactor';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
-import { addReadySandbox } from '../../executions/lease/record-sandbox.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
+import { addReadySandbox } from '../../executions/timeline/append-sandbox.ts';
 import { applyAgentEvents } from './apply-agent-events.ts';
 
 let t: TestExecutions;
