@@ -114,6 +114,8 @@ test('shows with up a curl example that works as pasted, and leaves no process a
         .find((part) => part.startsWith('curl')) ?? 'false';
     const { output } = await runCommand(['sh', '-c', curl], { cwd: folder, env: {} });
     expect(JSON.parse(output).state).toBe('QUEUED');
+    const key = readFileSync(path.join(clone, '.runyard/bootstrap-key'), 'utf8').trim();
+    expect(up.output(), 'a screen that is shared shows no key').not.toContain(key);
   } finally {
     up.child.kill('SIGINT');
   }

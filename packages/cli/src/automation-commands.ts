@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { loadContext } from './load-context.ts';
+import { loadContext, loadNamed } from './load-context.ts';
 import { wholeNumber } from './whole-number.ts';
 
 const loadAutomations = () => import('./commands/automations.ts');
 const loadSimulations = () => import('./commands/simulations.ts');
 
-const uidHelp = 'UID of the automation; bin/runyard automations list shows it';
-const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
+const uidHelp = 'UID or name of the automation; bin/runyard automations list shows them';
+const factoryHelp = 'UID, alias or name of the factory; bin/runyard factory list shows them';
 
 const exampleHelp = `
 For example, with the UID of a webhook:
@@ -47,7 +47,9 @@ export function addAutomationCommands(program: Command): void {
     .argument('<factory>', factoryHelp)
     .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
     .addHelpText('after', exampleHelp)
-    .action(async (factory, file) => (await loadAutomations()).createAutomation(await loadContext(), factory, file));
+    .action(async (factory, file) =>
+      (await loadAutomations()).createAutomation(...(await loadNamed('factory', factory)), file),
+    );
   automations
     .command('update')
     .description('replace an automation; its runs act as you from now on')
@@ -82,7 +84,7 @@ export function addAutomationCommands(program: Command): void {
     .option('--delivery <id>', 'id of an accepted delivery; bin/runyard webhooks deliveries lists them')
     .addHelpText('after', filterHelp)
     .action(async (factory, file, options) =>
-      (await loadAutomations()).testFilter(await loadContext(), factory, file, options),
+      (await loadAutomations()).testFilter(...(await loadNamed('factory', factory)), file, options),
     );
   automations
     .command('dry-run')

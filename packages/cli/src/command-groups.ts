@@ -2,7 +2,7 @@
 import { usageDimensions } from '@runyard/contract/choices';
 import { Argument, type Command, Option } from 'commander';
 import { addListWord } from './list-word.ts';
-import { loadContext } from './load-context.ts';
+import { loadContext, loadNamed } from './load-context.ts';
 import { completedShells, shells } from './shells.ts';
 
 const loadArtifacts = () => import('./commands/artifacts.ts');
@@ -97,7 +97,7 @@ function addEnvironmentCommands(program: Command): void {
     .command('show')
     .description('show an environment as JSON')
     .argument('<environment>')
-    .action(async (uid) => (await loadEnvironments()).showEnvironment(await loadContext(), uid));
+    .action(async (uid) => (await loadEnvironments()).showEnvironment(...(await loadNamed('environment', uid))));
   environments
     .command('create')
     .description('create an environment, and print its UID')
@@ -110,30 +110,36 @@ function addEnvironmentCommands(program: Command): void {
     .argument('<environment>')
     .argument('<file>', environmentFile)
     .addHelpText('after', environmentExample)
-    .action(async (uid, file) => (await loadEnvironments()).updateEnvironment(await loadContext(), uid, file));
+    .action(async (uid, file) =>
+      (await loadEnvironments()).updateEnvironment(...(await loadNamed('environment', uid)), file),
+    );
   environments
     .command('delete')
     .description('delete an environment; runs that use it continue unchanged')
     .argument('<environment>')
-    .action(async (uid) => (await loadEnvironments()).deleteEnvironment(await loadContext(), uid));
+    .action(async (uid) => (await loadEnvironments()).deleteEnvironment(...(await loadNamed('environment', uid))));
   environments
     .command('share')
     .description('let every person who has the link use an environment')
     .argument('<environment>')
     .option(...asJson)
-    .action(async (uid, options) => (await loadEnvironments()).shareEnvironment(await loadContext(), uid, options));
+    .action(async (uid, options) =>
+      (await loadEnvironments()).shareEnvironment(...(await loadNamed('environment', uid)), options),
+    );
   environments
     .command('unshare')
     .description('end the sharing by link, for everyone who opened it')
     .argument('<environment>')
-    .action(async (uid) => (await loadEnvironments()).unshareEnvironment(await loadContext(), uid));
+    .action(async (uid) => (await loadEnvironments()).unshareEnvironment(...(await loadNamed('environment', uid))));
   const guests = environments.command('guests').description('manage the guests of an environment');
   guests
     .command('list')
     .description('list the guests of an environment')
     .argument('<environment>')
     .option(...asJson)
-    .action(async (uid, options) => (await loadEnvironments()).listGuests(await loadContext(), uid, options));
+    .action(async (uid, options) =>
+      (await loadEnvironments()).listGuests(...(await loadNamed('environment', uid)), options),
+    );
   guests
     .command('add')
     .description('admit a person of another team')
@@ -141,14 +147,16 @@ function addEnvironmentCommands(program: Command): void {
     .argument('<person-uid>', 'as in the profiles of answers')
     .option(...asJson)
     .action(async (uid, person, options) =>
-      (await loadEnvironments()).addGuest(await loadContext(), uid, person, options),
+      (await loadEnvironments()).addGuest(...(await loadNamed('environment', uid)), person, options),
     );
   guests
     .command('remove')
     .description('remove a guest')
     .argument('<environment>')
     .argument('<person-uid>')
-    .action(async (uid, person) => (await loadEnvironments()).removeGuest(await loadContext(), uid, person));
+    .action(async (uid, person) =>
+      (await loadEnvironments()).removeGuest(...(await loadNamed('environment', uid)), person),
+    );
 }
 
 export function addMcpCommands(program: Command): void {

@@ -2,16 +2,19 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { curlExample, shellQuote } from './curl-example.ts';
 
-test('quotes the curl example so that a shell reads the same words, with any key', () => {
-  const key = `k'ey"$(touch /tmp/x)\`\\!`;
+test('quotes the curl example so that a shell reads the same words, with the key of any file', () => {
+  const file = "it's a 'folder'/key";
   // Replacing curl by a program that prints its arguments shows what curl would get.
-  const script = curlExample('http://127.0.0.1:4180', key).replace(/^curl/, 'printf "%s\\0"');
+  const script = curlExample('http://127.0.0.1:4180', `$(printf %s ${shellQuote(file)})`).replace(
+    /^curl/,
+    'printf "%s\\0"',
+  );
   const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
   expect(words.slice(0, 6)).toEqual([
     '-sS',
     'http://127.0.0.1:4180/api/v1/agent/runs',
     '-H',
-    `Authorization: Bearer ${key}`,
+    `Authorization: Bearer ${file}`,
     '-H',
     'Content-Type: application/json',
   ]);

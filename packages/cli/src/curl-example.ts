@@ -3,12 +3,12 @@ export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Returns a curl command that starts a run and can be pasted into a shell. */
+/** Returns a curl command that starts a run and can be pasted into a shell. `key`: what the shell expands to the key, such as `$KEY`. */
 export function curlExample(origin: string, key: string): string {
   const prompt = 'Say hello from the sandbox.\n\n```sh\necho "hello from $(uname -n), as user $(id -u)"\n```\n';
   return [
     `curl -sS ${shellQuote(`${origin}/api/v1/agent/runs`)} \\`,
-    `  -H ${shellQuote(`Authorization: Bearer ${key}`)} \\`,
+    `  -H "Authorization: Bearer ${key}" \\`,
     `  -H ${shellQuote('Content-Type: application/json')} \\`,
     `  -d ${shellQuote(JSON.stringify({ prompt }))}`,
   ].join('\n');

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { loadContext } from './load-context.ts';
+import { loadContext, loadNamed } from './load-context.ts';
 
 const loadFactories = () => import('./commands/factories.ts');
 const loadFactory = () => import('./commands/factory.ts');
@@ -12,7 +12,7 @@ const planCodes = `
 Exit code: 0 applied, or nothing would change; 1 faults, or not confirmed; 2 with --dry-run: something would change;
 without it: the files cannot be read, or there is no terminal to ask at; 3 with --strict: an automation does not fire.`;
 const strict = ['--strict', 'exit with 3 if an automation does not fire; it is applied all the same'] as const;
-const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
+const factoryHelp = 'UID, alias or name of the factory; bin/runyard factory list shows them';
 
 /** Adds the commands that manage factories. */
 export function addFactoryCommands(program: Command): void {
@@ -35,12 +35,12 @@ export function addFactoryCommands(program: Command): void {
     .command('show')
     .description('show a factory as JSON')
     .argument('<uid>', factoryHelp)
-    .action(async (uid) => (await loadFactories()).showFactory(await loadContext(), uid));
+    .action(async (uid) => (await loadFactories()).showFactory(...(await loadNamed('factory', uid))));
   factory
     .command('delete')
     .description('delete a factory with its webhooks')
     .argument('<uid>', factoryHelp)
-    .action(async (uid) => (await loadFactories()).deleteFactory(await loadContext(), uid));
+    .action(async (uid) => (await loadFactories()).deleteFactory(...(await loadNamed('factory', uid))));
   factory
     .command('validate')
     .description('check the definition files of a folder, without a service')
@@ -58,7 +58,10 @@ export function addFactoryCommands(program: Command): void {
     .command('apply')
     .description('show the changes that the definition files of a folder make in a factory, ask, and apply them')
     .argument('<folder>', 'folder with factory.yaml')
-    .option('--factory <uid>', 'factory to apply them to; default: the one with their alias or name')
+    .option(
+      '--factory <factory>',
+      'factory to apply them to, by UID, alias or name; default: the one with their alias or name',
+    )
     .option('--dry-run', 'only show; exit with 2 if something would change')
     .option(...strict)
     .option('-y, --yes', 'do not ask')
@@ -75,7 +78,7 @@ export function addFactoryCommands(program: Command): void {
     .command('export')
     .description('write the definition files of a factory into a new folder')
     .argument('<folder>', 'new or empty folder')
-    .requiredOption('--factory <uid>', factoryHelp)
+    .requiredOption('--factory <factory>', factoryHelp)
     .action(async (folder, options) => {
       const { exportFactory } = await loadFactoryApply();
       await exportFactory(await loadContext(), folder, options);
@@ -85,13 +88,13 @@ export function addFactoryCommands(program: Command): void {
     .command('run')
     .description('give work to the foreman of a factory, and print the id of the run')
     .argument('<uid>', factoryHelp)
-    .argument('<prompt>', 'the work')
+    .argument('<prompt>', 'the work: a file, - for standard input, or the text itself')
     .option('--title <text>', 'title of the run')
     .option('--ticket-ref <ref>', 'name of the ticket, such as BILL-12')
     .option('--ticket-url <url>', 'address of the ticket')
     .option(...asJson)
     .action(async (uid, prompt, options) =>
-      (await loadFactories()).dispatchFactory(await loadContext(), uid, prompt, options),
+      (await loadFactories()).dispatchFactory(...(await loadNamed('factory', uid)), prompt, options),
     );
 }
 
@@ -120,7 +123,7 @@ function addSourceCommands(factory: Command): void {
     .addHelpText('after', planCodes)
     .action(async (uid, repository, options) => {
       const { setFactorySource } = await loadFactorySource();
-      await setFactorySource(await loadContext(), uid, repository, options);
+      await setFactorySource(...(await loadNamed('factory', uid)), repository, options);
     });
   source
     .command('show')
@@ -129,7 +132,7 @@ function addSourceCommands(factory: Command): void {
     .option(...asJson)
     .action(async (uid, options) => {
       const { showFactorySource } = await loadFactorySource();
-      await showFactorySource(await loadContext(), uid, options);
+      await showFactorySource(...(await loadNamed('factory', uid)), options);
     });
   source
     .command('sync')
@@ -141,7 +144,7 @@ function addSourceCommands(factory: Command): void {
     .addHelpText('after', planCodes)
     .action(async (uid, options) => {
       const { syncFactorySource } = await loadFactorySource();
-      await syncFactorySource(await loadContext(), uid, options);
+      await syncFactorySource(...(await loadNamed('factory', uid)), options);
     });
   source
     .command('remove')
@@ -149,6 +152,6 @@ function addSourceCommands(factory: Command): void {
     .argument('<uid>', factoryHelp)
     .action(async (uid) => {
       const { removeFactorySource } = await loadFactorySource();
-      await removeFactorySource(await loadContext(), uid);
+      await removeFactorySource(...(await loadNamed('factory', uid)));
     });
 }

@@ -13,3 +13,13 @@ export async function loadRun(name: string): Promise<[context: Context, runId: s
   const { runIdOf } = await import('./run-id.ts');
   return [context, await runIdOf(context, name)];
 }
+
+/** Returns the context of a command and the id of the thing that its argument names, by its id or its name. @throws as `pickNamed` */
+export async function loadNamed(
+  kind: 'environment' | 'factory' | 'schedule',
+  name: string,
+): Promise<[context: Context, id: string]> {
+  const context = await loadContext();
+  const [{ connect }, { idOf }] = await Promise.all([import('./api.ts'), import('./named.ts')]);
+  return [context, await idOf[kind](connect(context), name)];
+}

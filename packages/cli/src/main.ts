@@ -85,7 +85,7 @@ program
   .option('--title <title>', 'title of the run')
   .option('--model <id>', 'language model')
   .option('--name <name>', 'label to group and filter runs by')
-  .option('--environment <id>', 'environment: repositories and setup commands')
+  .option('--environment <id>', 'environment, by UID or name: repositories and setup commands')
   .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
   .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
   .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')

@@ -1,6 +1,6 @@
 import { signatureSchemeNames, webhookAuthModes } from '@runyard/contract/choices';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { loadContext } from './load-context.ts';
+import { loadContext, loadNamed } from './load-context.ts';
 
 const loadDeliveries = () => import('./commands/deliveries.ts');
 const loadListen = () => import('./commands/webhook-listen.ts');
@@ -8,8 +8,8 @@ const loadWebhooks = () => import('./commands/webhooks.ts');
 const loadSimulations = () => import('./commands/simulations.ts');
 
 const asJson = ['--json', 'print JSON'] as const;
-const uidHelp = 'UID of the webhook; bin/runyard webhooks list shows it';
-const factoryHelp = 'UID of the factory; bin/runyard factory list shows it';
+const uidHelp = 'UID or name of the webhook; bin/runyard webhooks list shows them';
+const factoryHelp = 'UID, alias or name of the factory; bin/runyard factory list shows them';
 
 function wholeNumber(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
@@ -53,7 +53,7 @@ export function addWebhookCommands(program: Command): void {
       '\nPrints UID, URL and secret, each on a line. docs/webhooks.md has a chapter for each kind of sender.',
     )
     .action(async (factory, name, options) =>
-      (await loadWebhooks()).createWebhook(await loadContext(), factory, name, options),
+      (await loadWebhooks()).createWebhook(...(await loadNamed('factory', factory)), name, options),
     );
   webhooks
     .command('show')

@@ -2,8 +2,9 @@ import { lstatSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import type { ArtifactItem } from '@runyard/contract/artifacts';
 import { expect, onTestFinished, test } from 'vitest';
-import { safeFileName, writeBytes } from './artifacts.ts';
+import { pickArtifact, safeFileName, writeBytes } from './artifacts.ts';
 
 test.each([
   ['report.pdf', 'report.pdf'],
@@ -39,4 +40,30 @@ test('removes a file after a download that broke off, but no device', async () =
   }
   expect(readdirSync(folder)).toEqual(['nowhere']);
   expect(lstatSync(nowhere).isSymbolicLink()).toBe(true);
+});
+
+const artifact = (uid: string, filename: string, title?: string): ArtifactItem => ({
+  artifact_type: 'FILE',
+  created_at: '2026-01-01T00:00:00Z',
+  data: {
+    artifact_uid: uid,
+    filename,
+    filepath: `out/${filename}`,
+    mime_type: 'text/plain',
+    ...(title ? { title } : {}),
+  },
+});
+
+test('names an artifact by its title where no file has that name', () => {
+  const artifacts = [
+    artifact('a', 'one.txt', 'Report'),
+    artifact('b', 'Report', 'two.txt'),
+    artifact('c', 'three.txt', 'Sums'),
+  ];
+  const uidOf = (name: string) =>
+    JSON.stringify(pickArtifact(artifacts, name).data).match(/"artifact_uid":"(\w)"/)?.[1];
+  expect([uidOf('Sums'), uidOf('Report'), uidOf('one.txt')]).toEqual(['c', 'b', 'a']);
+  expect(() => pickArtifact(artifacts, 'Total')).toThrow(
+    /the run has no artifact "Total"; it has:\n {2}a {2}one\.txt {2}Report/,
+  );
 });

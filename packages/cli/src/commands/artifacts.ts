@@ -29,13 +29,14 @@ export async function listArtifacts(context: Context, run: string, options: { re
       raw: (item) => String(sizeOf(item) ?? ''),
     },
     { header: 'CREATED', text: ({ created_at }) => formatAgo(created_at, now), raw: ({ created_at }) => created_at },
+    { header: 'TITLE', text: (item) => titleOf(item) ?? '', flexible: true },
     { header: 'ARTIFACT', text: (item) => uidOf(item) ?? '' },
   ];
   printList(context, { columns, rows: artifacts, json: { artifacts }, none: 'the run has no artifacts' }, options);
 }
 
 /**
- * Downloads an artifact, named by its file name, its path in the workspace or its uid. Writes it to `output` (`-`: standard
+ * Downloads an artifact, named by its file name, its title, its path in the workspace or its uid. Writes it to `output` (`-`: standard
  * output), else to a new file of its name in the current folder.
  * @throws Failure if no artifact has the name, several have, or the file exists
  */
@@ -46,7 +47,7 @@ export async function getArtifact(
   options: { readonly output?: string },
 ): Promise<void> {
   const { client, artifacts } = await readArtifacts(context, run);
-  const item = pick(artifacts, name);
+  const item = pickArtifact(artifacts, name);
   const artifactUid = uidOf(item);
   if (artifactUid === undefined)
     throw new Failure(`${harmlessLine(nameOf(item))} is a link, which has no bytes to download`);
@@ -95,11 +96,13 @@ export async function writeBytes(
   context.out(`${file}\n`);
 }
 
-function pick(artifacts: readonly ArtifactItem[], name: string): ArtifactItem {
+/** Returns the artifact that a person names. @throws Failure as `getArtifact` */
+export function pickArtifact(artifacts: readonly ArtifactItem[], name: string): ArtifactItem {
   const ways = [
     (item: ArtifactItem) => uidOf(item) === name,
     (item: ArtifactItem) => item.artifact_type === 'FILE' && item.data.filepath === name,
     (item: ArtifactItem) => nameOf(item) === name,
+    (item: ArtifactItem) => titleOf(item) === name,
   ];
   for (const isNamed of ways) {
     const found = artifacts.filter(isNamed);
@@ -116,7 +119,14 @@ function pick(artifacts: readonly ArtifactItem[], name: string): ArtifactItem {
 }
 
 const lines = (items: readonly ArtifactItem[]): string =>
-  items.map((item) => `  ${uidOf(item) ?? item.artifact_type}  ${harmlessLine(nameOf(item))}`).join('\n');
+  items
+    .map((item) => {
+      const title = titleOf(item);
+      return `  ${uidOf(item) ?? item.artifact_type}  ${harmlessLine(nameOf(item))}${title === undefined ? '' : `  ${harmlessLine(title)}`}`;
+    })
+    .join('\n');
+
+const titleOf = (item: ArtifactItem): string | undefined => ('title' in item.data ? item.data.title : undefined);
 
 function nameOf(item: ArtifactItem): string {
   switch (item.artifact_type) {

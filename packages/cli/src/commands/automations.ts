@@ -1,6 +1,7 @@
 /** Manages automations. */
 import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations';
 import type { ScheduleFire } from '@runyard/contract/schedules';
+import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -8,7 +9,7 @@ import { jsonFrom } from '../json-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
-import { allFactories } from './factories.ts';
+import { pickNamed } from '../named.ts';
 import { inUtc, printFires } from './fires.ts';
 
 type Json = { readonly json?: true };
@@ -23,13 +24,17 @@ async function allAutomations(client: Client): Promise<(Automation & { readonly 
   return found;
 }
 
-/** Finds the factory of an automation. */
+/** Finds an automation by its UID or name, with its factory. */
 export async function findAutomation(
   client: Client,
-  uid: string,
+  wanted: string,
 ): Promise<Automation & { readonly factoryUid: string }> {
-  const found = (await allAutomations(client)).find((each) => each.uid === uid);
-  if (!found) throw new Failure('there is no such automation; see: bin/runyard automations list');
+  const automations = (await allAutomations(client)).map((each) => ({ ...each, id: each.uid }));
+  const { id: _, ...found } = pickNamed(automations, wanted, {
+    one: 'automation',
+    several: 'automations',
+    list: 'automations list',
+  });
   return found;
 }
 
@@ -91,12 +96,19 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
 export async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid, name, prompt, triggers, agent, config, overlap, concurrency_key } = await findAutomation(
-    client,
-    uid,
-  );
+  const {
+    factoryUid,
+    uid: automationUid,
+    name,
+    prompt,
+    triggers,
+    agent,
+    config,
+    overlap,
+    concurrency_key,
+  } = await findAutomation(client, uid);
   await client.updateAutomation({
-    params: { factoryUid, automationUid: uid },
+    params: { factoryUid, automationUid },
     body: {
       name,
       prompt,
@@ -108,15 +120,15 @@ export async function setAutomation(context: Context, action: 'enable' | 'disabl
       ...(concurrency_key === undefined ? {} : { concurrency_key }),
     },
   });
-  context.out(`${uid} is ${action}d\n`);
+  context.out(`${automationUid} is ${action}d\n`);
 }
 
 /** Replaces an automation by the JSON of a request. Its runs act as the caller from now on. */
 export async function updateAutomation(context: Context, uid: string, file: string): Promise<void> {
   const body = jsonFrom(file) as CreateAutomationRequest;
   const client = connect(context);
-  const { factoryUid } = await findAutomation(client, uid);
-  const updated = await client.updateAutomation({ params: { factoryUid, automationUid: uid }, body });
+  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  const updated = await client.updateAutomation({ params: { factoryUid, automationUid }, body });
   context.out(`${updated.uid} is changed\n`);
   reportProblems(context, updated);
 }
@@ -128,9 +140,9 @@ export async function listAutomationFires(
   options: Json & { readonly limit?: number },
 ): Promise<void> {
   const client = connect(context);
-  const { factoryUid } = await findAutomation(client, uid);
+  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
   const query = options.limit === undefined ? {} : { limit: options.limit };
-  const found = await client.listAutomationFires({ params: { factoryUid, automationUid: uid }, query });
+  const found = await client.listAutomationFires({ params: { factoryUid, automationUid }, query });
   const schedule = { header: 'SCHEDULE', text: (fire: ScheduleFire) => fire.schedule_name ?? '' };
   printFires(context, found, schedule, options);
 }
@@ -138,9 +150,9 @@ export async function listAutomationFires(
 /** Deletes an automation. */
 export async function deleteAutomation(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  const { factoryUid } = await findAutomation(client, uid);
-  await client.deleteAutomation({ params: { factoryUid, automationUid: uid } });
-  context.out(`${uid} is deleted\n`);
+  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  await client.deleteAutomation({ params: { factoryUid, automationUid } });
+  context.out(`${automationUid} is deleted\n`);
 }
 
 /** Compares a payload filter with a payload or a stored delivery, and prints each condition. */

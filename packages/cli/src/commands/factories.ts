@@ -1,26 +1,14 @@
 /** Manages factories. */
 import type { Factory } from '@runyard/contract/factories';
+import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { readPrompt } from './read-prompt.ts';
 
 type Json = { readonly json?: true };
-
-/** Returns all factories of the team, by name. */
-export async function allFactories(client: ReturnType<typeof connect>, search?: string): Promise<Factory[]> {
-  const found: Factory[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await client.listFactories({
-      query: { limit: 100, ...(search === undefined ? {} : { search }), ...(cursor === undefined ? {} : { cursor }) },
-    });
-    found.push(...page.factories);
-    cursor = page.page_info.next_cursor;
-  } while (cursor !== undefined);
-  return found;
-}
 
 /** Lists the factories of the team. */
 export async function listFactories(context: Context, options: Json & { readonly search?: string }): Promise<void> {
@@ -68,7 +56,7 @@ export async function dispatchFactory(
   const run = await connect(context).dispatchFactory({
     params: { factoryUid },
     body: {
-      prompt,
+      prompt: readPrompt(prompt),
       ...(title === undefined ? {} : { title }),
       ...(ticket_ref === undefined ? {} : { ticket_ref }),
       ...(ticket_url === undefined ? {} : { ticket_url }),

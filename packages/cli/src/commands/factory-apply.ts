@@ -6,6 +6,7 @@ import { ApiError, type Client } from '@runyard/client';
 import { pathFault, placeOf } from '@runyard/contract/factory-files/layout';
 import { readDefinition } from '@runyard/contract/factory-files/read-definition';
 import { storedFiles } from '@runyard/contract/factory-files/stored-files';
+import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { planLines } from '../factory/plan-lines.ts';
@@ -14,7 +15,7 @@ import { readDefinitionFolder } from '../factory/read-folder.ts';
 import { Failure } from '../failure.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { allFactories } from './factories.ts';
+import { idOf } from '../named.ts';
 import { validateFactory } from './factory.ts';
 
 export interface ApplyOptions {
@@ -43,7 +44,10 @@ export async function applyFactory(
   if (!checked.ok) return validateFactory(context, folder, {});
   const files = storedFiles(read);
   const client = connect(context);
-  const factoryUid = options.factory ?? (await findFactory(client, checked.definition.factory));
+  const factoryUid =
+    options.factory === undefined
+      ? await findFactory(client, checked.definition.factory)
+      : await idOf.factory(client, options.factory);
   const put = async (more: { readonly dry_run: boolean; readonly expected_version?: number }) => {
     try {
       return await client.applyFactoryDefinition({ params: { factoryUid }, body: { files, ...more } });
@@ -95,9 +99,11 @@ async function findFactory(
 export async function exportFactory(
   context: Context,
   folder: string,
-  { factory: factoryUid }: { readonly factory: string },
+  { factory }: { readonly factory: string },
 ): Promise<void> {
-  const { files, version, drift } = await connect(context).getFactoryDefinition({ params: { factoryUid } });
+  const client = connect(context);
+  const factoryUid = await idOf.factory(client, factory);
+  const { files, version, drift } = await client.getFactoryDefinition({ params: { factoryUid } });
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0) throw new Failure(`the folder ${folder} is not empty`, 2);
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);

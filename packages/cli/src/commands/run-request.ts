@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { overLimit } from '@runyard/contract/byte-size';
@@ -8,6 +7,7 @@ import { mimeTypeOf } from '@runyard/contract/mime-types';
 import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
+import { readPrompt } from './read-prompt.ts';
 
 export interface RunOptions {
   readonly title?: string;
@@ -82,16 +82,6 @@ export function buildRunRequest(
   };
 }
 
-function readPrompt(source: string, readStandardInput: () => string): string {
-  if (source === '-') return readStandardInput();
-  const stat = statSync(source, { throwIfNoEntry: false });
-  if (stat?.isDirectory()) throw new Failure(`${source} is a folder; name a file with the prompt`);
-  if (stat) return readText(source);
-  // A single word with a slash or a file extension is a mistyped file name, not a prompt.
-  if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
-  return source;
-}
-
 function harness({ harness: type, harnessCommand: line }: RunOptions): Pick<AmbientAgentConfig, 'harness'> {
   if (line !== undefined && type === undefined)
     throw new Failure('--harness-command needs --harness, for example --harness acp', 2);
@@ -116,15 +106,6 @@ function parseIdle(text: string): number {
   if (text.trim() === '' || !(minutes >= 0 && minutes <= 60))
     throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`, 2);
   return minutes;
-}
-
-function readText(file: string): string {
-  const bytes = readInput(file);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new Failure(`${file} is not UTF-8 text`);
-  }
 }
 
 function readAttachment(file: string): AttachmentInput {

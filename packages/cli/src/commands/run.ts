@@ -1,4 +1,5 @@
 import { ApiError, type Client } from '@runyard/client';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
 import { connect, describeProblem } from '../api.ts';
 import { inOptionWords } from '../command-words.ts';
 import { type Context, serviceOrigin } from '../context.ts';
@@ -7,6 +8,7 @@ import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { workerStartMs } from '../live/wait-notes.ts';
+import { idOf } from '../named.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
@@ -23,6 +25,13 @@ export interface RunCommandOptions extends RunOptions {
   readonly detachOnSignal?: true;
 }
 
+/** Replaces the name of an environment by its UID. */
+async function withEnvironment(client: Client, request: RunAgentRequest): Promise<RunAgentRequest> {
+  const named = request.config?.environment_id;
+  if (named === undefined) return request;
+  return { ...request, config: { ...request.config, environment_id: await idOf.environment(client, named) } };
+}
+
 /** Creates a run and shows what the agent does until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
 export async function run(context: Context, source: string | undefined, options: RunCommandOptions): Promise<void> {
   const request = buildRunRequest(source, options, () => readInput('-').toString('utf8'));
@@ -35,7 +44,8 @@ export async function run(context: Context, source: string | undefined, options:
   try {
     const isFresh = await ensureStarted(context, interruption.first);
     const client = connect(context);
-    const created = await client.createRun({ body: request }).catch((error: unknown) => {
+    const body = await withEnvironment(client, request);
+    const created = await client.createRun({ body }).catch((error: unknown) => {
       throw error instanceof ApiError && error.problem.status === 400
         ? new Failure(inOptionWords(describeProblem(error)))
         : error;

@@ -44,6 +44,12 @@ export async function listRuns(
   if (page.page_info.has_next_page) context.report('there are more runs; --limit shows up to 500');
 }
 
+/** Returns a duration for a program: seconds, such as 0.034. */
+function secondsOf(runTime: string | undefined): string {
+  const milliseconds = runTime === undefined ? undefined : parseIsoDuration(runTime);
+  return milliseconds === undefined ? '' : `${milliseconds / 1000}`;
+}
+
 function tookOf(runTime: string | undefined): string {
   const milliseconds = runTime === undefined ? undefined : parseIsoDuration(runTime);
   return milliseconds === undefined ? '' : formatDuration(milliseconds);
@@ -70,7 +76,7 @@ function runColumns(now: number, shown?: ReadonlyMap<string, string>): Column<Ru
       header: 'TOOK',
       align: 'right',
       text: ({ run_time }) => tookOf(run_time),
-      raw: ({ run_time }) => run_time ?? '',
+      raw: ({ run_time }) => secondsOf(run_time),
     },
     { header: 'TITLE', flexible: true, text: ({ title }) => title },
   ];

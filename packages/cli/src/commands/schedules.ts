@@ -1,4 +1,5 @@
 /** Manages schedules: prompts that become runs at fixed times. */
+import type { Client } from '@runyard/client';
 import type {
   CreateScheduledAgentRequest,
   OverlapPolicy,
@@ -12,7 +13,9 @@ import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { idOf } from '../named.ts';
 import { inUtc, printFires } from './fires.ts';
+import { readPrompt } from './read-prompt.ts';
 
 /** Options of create and update, as they are named on the command line. */
 export interface ScheduleOptions {
@@ -71,10 +74,12 @@ export async function createSchedule(
     ...changesOf(options),
     name: options.name,
     cron_schedule: options.cron,
-    prompt,
+    prompt: readPrompt(prompt),
     enabled: !options.paused,
   };
-  const created = await connect(context).createSchedule({ body: { ...body, ...configOf(options) } });
+  const client = connect(context);
+  const config = configOf(await withEnvironment(client, options));
+  const created = await client.createSchedule({ body: { ...body, ...config } });
   print(context, created, options, created.id);
   const next = created.history?.next_run;
   if (!options.json) context.report(next ? `its next time is ${inUtc(next)}` : 'it is paused');
@@ -85,6 +90,12 @@ const changesOf = ({ timezone, overlap, maxLive }: ScheduleOptions) => ({
   ...(overlap === undefined ? {} : { overlap }),
   ...(maxLive === undefined ? {} : { max_live_runs: maxLive }),
 });
+
+/** Replaces the name of an environment by its UID. */
+async function withEnvironment(client: Client, options: ScheduleOptions): Promise<ScheduleOptions> {
+  if (options.environment === undefined) return options;
+  return { ...options, environment: await idOf.environment(client, options.environment) };
+}
 
 /** Returns the configuration that the options describe; undefined if no option is about it. */
 function configOf(
@@ -112,11 +123,11 @@ export async function updateSchedule(context: Context, id: string, options: Sche
   const body = {
     name: options.name ?? name,
     cron_schedule: options.cron ?? cron_schedule,
-    prompt: options.prompt ?? prompt,
+    prompt: options.prompt === undefined ? prompt : readPrompt(options.prompt),
     enabled,
     ...changesOf(options),
     ...(agent_config === undefined ? {} : { agent_config }),
-    ...configOf(options, agent_config),
+    ...configOf(await withEnvironment(client, options), agent_config),
   };
   const updated = await client.updateSchedule({ params, body });
   print(context, updated, options, `${updated.id} is changed`);
@@ -130,8 +141,8 @@ export async function getSchedule(context: Context, id: string): Promise<void> {
 /** Pauses or resumes a schedule. */
 export async function setSchedule(
   context: Context,
-  action: 'pause' | 'resume',
   id: string,
+  action: 'pause' | 'resume',
   options: { readonly json?: true },
 ): Promise<void> {
   const client = connect(context);

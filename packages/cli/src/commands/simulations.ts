@@ -70,8 +70,8 @@ function dryRunOf({ webhook, schedule, ...options }: DryRunOptions) {
 export async function dryRunAutomation(context: Context, uid: string, options: DryRunOptions): Promise<void> {
   const client = connect(context);
   const body = dryRunOf(options);
-  const { factoryUid } = await findAutomation(client, uid);
-  const answer = await client.dryRunAutomation({ params: { factoryUid, automationUid: uid }, body });
+  const { factoryUid, uid: automationUid } = await findAutomation(client, uid);
+  const answer = await client.dryRunAutomation({ params: { factoryUid, automationUid }, body });
   if (options.json) return void context.out(`${harmlessJson(answer)}\n`);
   show(context, answer);
 }

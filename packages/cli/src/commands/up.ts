@@ -1,5 +1,5 @@
 import { apiKey, type Context, requireApiKey } from '../context.ts';
-import { curlExample } from '../curl-example.ts';
+import { curlExample, shellQuote } from '../curl-example.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { AlreadyRunning, supervise } from '../supervise/supervise.ts';
@@ -48,6 +48,12 @@ function welcome(
 ): string {
   const { bold, dim, cyan } = context.colours;
   const key = requireApiKey(context);
+  // Screens are shared and logs are kept, so the key itself stays in its file, or in the variable that it came from.
+  const { RUNYARD_API_KEY: ofCaller, RUNYARD_BOOTSTRAP_KEY: ofService } = context.settings;
+  const variable = ofCaller ? 'RUNYARD_API_KEY' : ofService ? 'RUNYARD_BOOTSTRAP_KEY' : undefined;
+  const file = context.folder.bootstrapKeyFile;
+  const word = variable === undefined ? `$(cat ${shellQuote(file)})` : `$${variable}`;
+  const shown = `${key.slice(0, 8)}…  ${dim(`(${variable === undefined ? `in ${file}` : `$${variable}`})`)}`;
   return `
 ${bold(title)}
 
@@ -55,12 +61,12 @@ ${bold(title)}
   ${dim('Base URL')}   ${cyan(`${origin}/api/v1`)}   ${dim('(RUNYARD_BASE_URL of a client: without /api/v1)')}
   ${dim('Reference')}  ${cyan(`${origin}/docs`)}
   ${dim('Run page')}   ${cyan(`${origin}/runs/{run_id}`)}
-  ${dim('API key')}    ${key}
+  ${dim('API key')}    ${shown}
   ${dim('Logs')}       ${context.folder.logs}
 
 Start a run (paste this into another terminal):
 
-${curlExample(origin, key)}
+${curlExample(origin, word)}
 
 Then look at its session_link, or: bin/runyard logs RUN_ID --follow
 ${ending}`;

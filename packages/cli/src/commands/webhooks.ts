@@ -1,6 +1,7 @@
 /** Manages webhooks. */
 import { type HmacSignature, isUnsignedScheme } from '@runyard/contract/webhook-rules';
 import type { SignatureSchemeName, Webhook, WebhookAuthMode, WebhookWithSecret } from '@runyard/contract/webhooks';
+import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -8,7 +9,7 @@ import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
-import { allFactories } from './factories.ts';
+import { pickNamed } from '../named.ts';
 
 type Json = { readonly json?: true };
 type Client = ReturnType<typeof connect>;
@@ -30,14 +31,11 @@ async function allWebhooks(client: Client): Promise<(Webhook & { readonly factor
   return found;
 }
 
-/** Finds the factory of a webhook. */
-export async function findWebhook(
-  client: Client,
-  webhookUid: string,
-): Promise<{ factoryUid: string; webhookUid: string }> {
-  const found = (await allWebhooks(client)).find(({ uid }) => uid === webhookUid);
-  if (!found) throw new Failure('there is no such webhook; see: bin/runyard webhooks list');
-  return { factoryUid: found.factoryUid, webhookUid };
+/** Finds a webhook by its UID or name, and its factory. */
+export async function findWebhook(client: Client, wanted: string): Promise<{ factoryUid: string; webhookUid: string }> {
+  const webhooks = (await allWebhooks(client)).map((webhook) => ({ ...webhook, id: webhook.uid }));
+  const found = pickNamed(webhooks, wanted, { one: 'webhook', several: 'webhooks', list: 'webhooks list' });
+  return { factoryUid: found.factoryUid, webhookUid: found.uid };
 }
 
 /** Lists the webhooks of the team. */
@@ -185,12 +183,13 @@ export async function setWebhook(context: Context, action: 'enable' | 'disable',
   const client = connect(context);
   const params = await findWebhook(client, uid);
   await (action === 'enable' ? client.enableWebhook({ params }) : client.disableWebhook({ params }));
-  context.out(`${uid} is ${action}d\n`);
+  context.out(`${params.webhookUid} is ${action}d\n`);
 }
 
 /** Deletes a webhook. */
 export async function deleteWebhook(context: Context, uid: string): Promise<void> {
   const client = connect(context);
-  await client.deleteWebhook({ params: await findWebhook(client, uid) });
-  context.out(`${uid} is deleted\n`);
+  const params = await findWebhook(client, uid);
+  await client.deleteWebhook({ params });
+  context.out(`${params.webhookUid} is deleted\n`);
 }

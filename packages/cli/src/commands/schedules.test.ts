@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { openTestService } from '../../../service/test/service.ts';
+import { connect } from '../api.ts';
+import { createContext } from '../context.ts';
+import { idOf } from '../named.ts';
+import { createSchedule, updateSchedule } from './schedules.ts';
+
+const service = await openTestService();
+const folder = mkdtempSync(path.join(tmpdir(), 'runyard-schedules-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const context = {
+  ...createContext({ RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key }),
+  out: () => {},
+  report: () => {},
+};
+
+test('reads the prompt of a schedule from a file, and finds its environment and the schedule by their names', async () => {
+  const client = connect(context);
+  const { uid } = await client.createEnvironment({ body: { config: { name: 'Build' } } });
+  const file = path.join(folder, 'prompt.md');
+  writeFileSync(file, 'Look at the builds.\n');
+  const options = { name: 'nightly', cron: '@daily', environment: 'Build' };
+  await createSchedule(context, file, options);
+  const scheduleId = await idOf.schedule(client, 'nightly');
+  const read = () => client.getSchedule({ params: { scheduleId } });
+  expect(await read()).toMatchObject({ prompt: 'Look at the builds.\n', agent_config: { environment_id: uid } });
+  await expect(createSchedule(context, './typo.md', options)).rejects.toThrow('there is no file ./typo.md');
+  writeFileSync(file, 'Look again.\n');
+  await updateSchedule(context, scheduleId, { prompt: file });
+  expect((await read()).prompt).toBe('Look again.\n');
+  await createSchedule(context, 'Another.', { ...options, name: 'nightly' });
+  await expect(idOf.schedule(client, 'nightly')).rejects.toThrow(`several schedules are called "nightly"`);
+});

@@ -1,0 +1,73 @@
+/** Finds things by what a person types: an id, or a name that only one of them has. */
+import type { Client } from '@runyard/client';
+import { allFactories } from './all-factories.ts';
+import { Failure } from './failure.ts';
+import { harmlessLine } from './live/harmless.ts';
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The kind of things, for messages, and the command that lists them. */
+interface Kind {
+  readonly one: string;
+  readonly several: string;
+  readonly list: string;
+}
+
+const uid = /^[A-Za-z0-9]{22}$/;
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const mostCandidates = 10;
+
+/**
+ * Returns the thing with this id, else the one with exactly this name.
+ * @throws Failure that lists the candidates if several have the name, or none has it
+ */
+export function pickNamed<T extends Named>(things: readonly T[], wanted: string, { one, several, list }: Kind): T {
+  const found = things.find(({ id }) => id === wanted);
+  if (found) return found;
+  const named = things.filter(({ name }) => name === wanted);
+  const [only] = named;
+  if (only && named.length === 1) return only;
+  const text = JSON.stringify(harmlessLine(wanted, 100));
+  if (only) throw new Failure(`several ${several} are called ${text}; give the id of one:\n${linesOf(named)}`);
+  throw new Failure(
+    things.length === 0
+      ? `there is no ${one} ${text}, and there are no others`
+      : `there is no ${one} ${text}. List them with: bin/runyard ${list}\n${linesOf(things)}`,
+  );
+}
+
+function linesOf(things: readonly Named[]): string {
+  const lines = things.slice(0, mostCandidates).map(({ id, name }) => `  ${id}  ${harmlessLine(name, 60)}`);
+  return [...lines, ...(things.length > mostCandidates ? ['  …'] : [])].join('\n');
+}
+
+/** Returns the UID of an environment that a person names. Sends no request for a UID. */
+export async function environmentUid(client: Pick<Client, 'listEnvironments'>, wanted: string): Promise<string> {
+  if (uid.test(wanted)) return wanted;
+  const { environments } = await client.listEnvironments();
+  const things = environments.map((each) => ({ id: each.uid, name: each.config.name ?? '' }));
+  return pickNamed(things, wanted, { one: 'environment', several: 'environments', list: 'environments' }).id;
+}
+
+/** Returns the id of a schedule that a person names. Sends no request for an id. */
+export async function scheduleId(client: Pick<Client, 'listSchedules'>, wanted: string): Promise<string> {
+  if (uuid.test(wanted)) return wanted.toLowerCase();
+  const { schedules } = await client.listSchedules();
+  return pickNamed(schedules, wanted, { one: 'schedule', several: 'schedules', list: 'schedules list' }).id;
+}
+
+/** Returns the UID of a factory that a person names, by its alias too. Sends no request for a UID. */
+async function factoryUid(client: Client, wanted: string): Promise<string> {
+  if (uid.test(wanted)) return wanted;
+  const factories = await allFactories(client);
+  const ofAlias = factories.find(({ alias }) => alias === wanted);
+  if (ofAlias) return ofAlias.uid;
+  const things = factories.map((each) => ({ id: each.uid, name: each.name }));
+  return pickNamed(things, wanted, { one: 'factory', several: 'factories', list: 'factory list' }).id;
+}
+
+/** Returns the id of a thing that a person names, by its kind. */
+export const idOf = { environment: environmentUid, factory: factoryUid, schedule: scheduleId };
