@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { exitCodesHelp } from './exit-codes.ts';
 import { loadRun } from './load-context.ts';
 
+const collect = (value: string, before: string[] = []) => [...before, value];
 const loadAnswer = () => import('./commands/answer.ts');
 
 const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
@@ -13,6 +14,7 @@ export function addAnswerCommands(program: Command, runHelp: string): void {
     .description('send a follow-up to a run: an answer or a new instruction')
     .argument('<run>', runHelp)
     .argument('<message>', 'the text, or - for standard input')
+    .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
     .option(...watchAfter)
     .addHelpText('after', exitCodesHelp)
     .action(async (run, message, options) => {

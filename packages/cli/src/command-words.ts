@@ -45,6 +45,7 @@ const options: readonly (readonly [member: string, option: string])[] = [
   ['title', '--title'],
   ['metadata', '--metadata'],
   ['attachments', '--attach'],
+  ['config.mcp_servers', '--mcp'],
   ['config.name', '--name'],
   ['config.model_id', '--model'],
   ['config.environment_id', '--environment'],

@@ -28,6 +28,7 @@ import { addFactoryCommands } from './factory-commands.ts';
 import { root } from './installation.ts';
 import { addListWord } from './list-word.ts';
 import { loadContext, loadRun } from './load-context.ts';
+import { addRunFilters } from './runs-filters.ts';
 import { addScheduleCommands } from './schedule-commands.ts';
 import { addSecretCommands } from './secret-commands.ts';
 import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
@@ -113,6 +114,11 @@ program
       'if the machine is lost in the middle of a turn: fail (default), or resume from the last checkpoint',
     ).choices(workerLossPolicies),
   )
+  .option(
+    '--mcp <server>',
+    'an MCP server: the name or id of a stored one, or a JSON file with servers; repeat for more',
+    collect,
+  )
   .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
   .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
   .option('--detach', 'print the id and return at once')
@@ -129,6 +135,7 @@ const runs = program
   .option('--name <name>', 'only runs of this name')
   .option(...asJson)
   .action(async (options) => (await import('./commands/runs.ts')).listRuns(await loadContext(), options));
+addRunFilters(runs);
 addListWord(runs, async (options) => (await import('./commands/runs.ts')).listRuns(await loadContext(), options));
 runs
   .command('get')
@@ -170,8 +177,17 @@ program
 addAnswerCommands(program, runHelp);
 program
   .command('rerun')
-  .description('start a new run with the prompt, configuration and files of another one')
+  .description(
+    'start a new run with the prompt, configuration and files of another one, except what the options change',
+  )
   .argument('<run>', runHelp)
+  .option('--prompt <prompt>', 'another prompt: a file, - for standard input, or the text itself')
+  .option('--title <title>', 'another title')
+  .option('--model <id>', 'another language model')
+  .option('--environment <id>', 'another environment, by UID or name')
+  .option('--name <name>', 'another label')
+  .option('--max-cost <usd>', 'another limit of what it may spend')
+  .option('--metadata <key=value>', 'other pairs instead of those of the run; repeat for more', collect)
   .option('--follow', 'stay until the new run ends or is BLOCKED, and exit with the code of its state')
   .option(...asJson)
   .addHelpText('after', exitCodesHelp)

@@ -69,5 +69,17 @@ async function factoryUid(client: Client, wanted: string): Promise<string> {
   return pickNamed(things, wanted, { one: 'factory', several: 'factories', list: 'factory list' }).id;
 }
 
+/** Returns the id of a stored MCP server that a person names. Sends no request for an id. */
+async function mcpServerId(client: Pick<Client, 'listMcpServers'>, wanted: string): Promise<string> {
+  if (uuid.test(wanted)) return wanted.toLowerCase();
+  const { mcp_servers: servers } = await client.listMcpServers();
+  return pickNamed(servers, wanted, { one: 'MCP server', several: 'MCP servers', list: 'mcp' }).id;
+}
+
 /** Returns the id of a thing that a person names, by its kind. */
-export const idOf = { environment: environmentUid, factory: factoryUid, schedule: scheduleId };
+export const idOf = {
+  environment: environmentUid,
+  factory: factoryUid,
+  mcpServer: mcpServerId,
+  schedule: scheduleId,
+};

@@ -37,3 +37,6 @@ export const unsignedSchemeNames = [
 export const signatureEncodings = ['hex', 'base64'] as const;
 export const signatureAlgorithms = ['sha256', 'sha1', 'sha512'] as const;
 export const workerLossPolicies = ['fail', 'resume'] as const;
+
+/** Value of `environment_id` that selects runs without an environment. */
+export const emptyEnvironment = 'empty-environment';

@@ -4,9 +4,6 @@ import { Text } from './primitives.ts';
 import { QueryTime } from './query-time.ts';
 import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
-/** Value of `environment_id` that selects runs without an environment. */
-export const emptyEnvironment = 'empty-environment';
-
 /** The orders of a list of runs. */
 const RunSortField = z
   .enum(['updated_at', 'created_at', 'title', 'agent'])

@@ -8,6 +8,7 @@ import { readInput } from '../input-file.ts';
 import { decisionLines } from '../live/question.ts';
 import { createAsker, ownTerminal } from './asker.ts';
 import { watchInterruptions } from './interruption.ts';
+import { readAttachments } from './read-attachments.ts';
 import { showPast, watch } from './watch.ts';
 
 export interface AnswerOptions {
@@ -16,13 +17,22 @@ export interface AnswerOptions {
 }
 
 /** Sends a follow-up: an answer if the run asks something, else a new instruction. `-` reads it from standard input. */
-export async function send(context: Context, runId: string, text: string, options: AnswerOptions): Promise<void> {
+export async function send(
+  context: Context,
+  runId: string,
+  text: string,
+  options: AnswerOptions & { readonly attach?: readonly string[] },
+): Promise<void> {
   const message = text === '-' ? readInput('-').toString('utf8') : text;
   if (message.trim() === '') throw new Failure(`the message is empty${text === '-' ? ' (standard input)' : ''}`, 2);
+  const attachments = readAttachments(options.attach);
+  const body = { message, ...(attachments.length > 0 ? { attachments } : {}) };
   const client = connect(context);
   await answered(context, client, runId, options, async () => {
-    await client.sendFollowup({ params: { runId }, body: { message } });
-    return 'sent';
+    await client.sendFollowup({ params: { runId }, body });
+    return attachments.length === 0
+      ? 'sent'
+      : `sent with ${attachments.length === 1 ? 'a file' : `${attachments.length} files`}`;
   });
 }
 

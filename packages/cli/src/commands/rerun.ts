@@ -1,24 +1,55 @@
+import type { Client } from '@runyard/client';
+import type { RerunRequest } from '@runyard/contract/run-request';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { resolveRunId } from '../run-id.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { logs } from './logs.ts';
+import { parsePair } from './parse-pair.ts';
+import { readPrompt } from './read-prompt.ts';
+import { configFrom, type RunOptions } from './run-request.ts';
+import { withIds } from './with-ids.ts';
 
-/** Starts a new run with the prompt, configuration, attachments and metadata of another one. */
+/** Options that replace members of the run. Members of its configuration that they do not name stay. */
+export interface RerunChanges extends Omit<RunOptions, 'attach'> {
+  /** A file, `-` for standard input, or the text itself. */
+  readonly prompt?: string;
+}
+
+/** Returns the request that the options describe. A configuration in a request replaces the whole one, so it begins with the present one. */
+export async function rerunRequest(
+  client: Pick<Client, 'getRun'>,
+  runId: string,
+  { prompt, title, metadata, ...options }: RerunChanges,
+): Promise<RerunRequest> {
+  const changes = configFrom(options);
+  const isSame = Object.keys(changes).length === 0;
+  const present = isSame ? {} : (await client.getRun({ params: { runId } })).agent_config;
+  return {
+    ...(prompt === undefined ? {} : { prompt: readPrompt(prompt) }),
+    ...(title === undefined ? {} : { title }),
+    ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata.map(parsePair)) }),
+    ...(isSame ? {} : { config: { ...present, ...changes } }),
+  };
+}
+
+/** Starts a new run with the prompt, configuration, attachments and metadata of another one, except what the options change. */
 export async function rerun(
   context: Context,
   run: string,
-  options: { readonly follow?: true; readonly json?: true },
+  { follow, json, ...changes }: RerunChanges & { readonly follow?: true; readonly json?: true },
 ): Promise<void> {
   requireSameSettings(context);
   const client = connect(context);
-  const created = await client.rerunRun({ params: { runId: await resolveRunId(client, run) }, body: {} });
-  if (options.follow) {
-    if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
-    await logs(context, created.run_id, { ...options, exitStatus: true });
+  const runId = await resolveRunId(client, run);
+  const body = await withIds(client, await rerunRequest(client, runId, changes));
+  const created = await client.rerunRun({ params: { runId }, body });
+  if (follow) {
+    if (!json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
+    await logs(context, created.run_id, { follow, ...(json ? { json } : {}), exitStatus: true });
     return;
   }
-  context.out(options.json ? `${harmlessJson(created)}\n` : `${created.run_id}\n`);
-  if (!options.json) context.report(`created; follow: bin/runyard logs ${created.run_id} --follow`);
+  context.out(json ? `${harmlessJson(created)}\n` : `${created.run_id}\n`);
+  if (!json) context.report(`created; follow: bin/runyard logs ${created.run_id} --follow`);
 }

@@ -1,13 +1,13 @@
-import path from 'node:path';
 import type { ApprovalPolicy } from '@runyard/contract/approvals';
 import { overLimit } from '@runyard/contract/byte-size';
 import type { AmbientAgentConfig, RunBudget, WorkerLossPolicy } from '@runyard/contract/config';
-import { maxAttachmentBytes, maxAttachments, maxPromptBytes } from '@runyard/contract/limits';
-import { mimeTypeOf } from '@runyard/contract/mime-types';
-import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
+import { maxPromptBytes } from '@runyard/contract/limits';
+import type { RunAgentRequest } from '@runyard/contract/run-request';
 import { Failure } from '../failure.ts';
-import { readInput } from '../input-file.ts';
+import { parsePair } from './parse-pair.ts';
+import { readAttachments } from './read-attachments.ts';
 import { readPrompt } from './read-prompt.ts';
+import { mcpServersFrom } from './run-mcp.ts';
 
 export interface RunOptions {
   readonly title?: string;
@@ -31,6 +31,8 @@ export interface RunOptions {
   readonly maxTurns?: string;
   readonly maxMinutes?: string;
   readonly onWorkerLoss?: WorkerLossPolicy;
+  /** Stored servers by id or name, and files with servers as JSON. */
+  readonly mcp?: readonly string[];
   readonly attach?: readonly string[];
   readonly metadata?: readonly string[];
 }
@@ -53,25 +55,9 @@ export function buildRunRequest(
     );
   if (Buffer.byteLength(prompt) > maxPromptBytes)
     throw new Failure(`the prompt is too large: ${overLimit(Buffer.byteLength(prompt), maxPromptBytes)}`);
-  if ((options.attach?.length ?? 0) > maxAttachments)
-    throw new Failure(`at most ${maxAttachments} files can be attached`);
-  const config = {
-    // By default the sandbox ends with the run and does not wait for a follow-up.
-    idle_timeout_minutes: parseIdle(options.idle ?? '0'),
-    ...(options.name ? { name: options.name } : {}),
-    ...(options.model ? { model_id: options.model } : {}),
-    ...(options.environment ? { environment_id: options.environment } : {}),
-    ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
-    ...(options.refresh ? { refresh_environment: true } : {}),
-    ...(options.skill ? { skill_spec: options.skill } : {}),
-    ...harness(options),
-    ...limit('max_cost_usd', '--max-cost', options.maxCost),
-    ...limit('max_turns', '--max-turns', options.maxTurns),
-    ...limit('max_duration_minutes', '--max-minutes', options.maxMinutes),
-    ...(options.approval ? { approval_policy: options.approval } : {}),
-    ...(options.onWorkerLoss ? { on_worker_loss: options.onWorkerLoss } : {}),
-  };
-  const attachments = options.attach?.map(readAttachment) ?? [];
+  // By default the sandbox ends with the run and does not wait for a follow-up.
+  const config = { idle_timeout_minutes: 0, ...configFrom(options) };
+  const attachments = readAttachments(options.attach);
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair));
   return {
     ...(source === undefined ? {} : { prompt }),
@@ -79,6 +65,26 @@ export function buildRunRequest(
     config,
     ...(attachments.length > 0 ? { attachments } : {}),
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
+  };
+}
+
+/** Returns the members of a configuration that the options set. @throws Failure that names an option with a wrong value */
+export function configFrom(options: RunOptions): AmbientAgentConfig {
+  return {
+    ...(options.idle === undefined ? {} : { idle_timeout_minutes: parseIdle(options.idle) }),
+    ...(options.name ? { name: options.name } : {}),
+    ...(options.model ? { model_id: options.model } : {}),
+    ...(options.environment ? { environment_id: options.environment } : {}),
+    ...(options.secret ? { secrets: options.secret.map((name) => ({ name })) } : {}),
+    ...(options.refresh ? { refresh_environment: true } : {}),
+    ...(options.skill ? { skill_spec: options.skill } : {}),
+    ...(options.mcp ? { mcp_servers: mcpServersFrom(options.mcp) } : {}),
+    ...harness(options),
+    ...limit('max_cost_usd', '--max-cost', options.maxCost),
+    ...limit('max_turns', '--max-turns', options.maxTurns),
+    ...limit('max_duration_minutes', '--max-minutes', options.maxMinutes),
+    ...(options.approval ? { approval_policy: options.approval } : {}),
+    ...(options.onWorkerLoss ? { on_worker_loss: options.onWorkerLoss } : {}),
   };
 }
 
@@ -106,18 +112,4 @@ function parseIdle(text: string): number {
   if (text.trim() === '' || !(minutes >= 0 && minutes <= 60))
     throw new Failure(`--idle takes minutes from 0 to 60, not ${JSON.stringify(text)}`, 2);
   return minutes;
-}
-
-function readAttachment(file: string): AttachmentInput {
-  const bytes = readInput(file);
-  if (bytes.length > maxAttachmentBytes) {
-    throw new Failure(`${file} is too large to attach: ${overLimit(bytes.length, maxAttachmentBytes)}`);
-  }
-  return { file_name: path.basename(file), mime_type: mimeTypeOf(file), data: bytes.toString('base64') };
-}
-
-function parsePair(pair: string): [string, string] {
-  const at = pair.indexOf('=');
-  if (at < 1) throw new Failure(`--metadata takes key=value, not ${JSON.stringify(pair)}`, 2);
-  return [pair.slice(0, at), pair.slice(at + 1)];
 }

@@ -1,5 +1,4 @@
 import { ApiError, type Client } from '@runyard/client';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
 import { connect, describeProblem } from '../api.ts';
 import { inOptionWords } from '../command-words.ts';
 import { type Context, serviceOrigin } from '../context.ts';
@@ -8,7 +7,6 @@ import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { workerStartMs } from '../live/wait-notes.ts';
-import { idOf } from '../named.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
@@ -17,19 +15,13 @@ import { cancelWithPatience } from './cancel-with-patience.ts';
 import { type Interruption, watchInterruptions } from './interruption.ts';
 import { buildRunRequest, type RunOptions } from './run-request.ts';
 import { nothingShown, watch } from './watch.ts';
+import { withIds } from './with-ids.ts';
 
 export interface RunCommandOptions extends RunOptions {
   readonly json?: true;
   readonly detach?: true;
   /** An interruption leaves the run instead of cancelling it. */
   readonly detachOnSignal?: true;
-}
-
-/** Replaces the name of an environment by its UID. */
-async function withEnvironment(client: Client, request: RunAgentRequest): Promise<RunAgentRequest> {
-  const named = request.config?.environment_id;
-  if (named === undefined) return request;
-  return { ...request, config: { ...request.config, environment_id: await idOf.environment(client, named) } };
 }
 
 /** Creates a run and shows what the agent does until the run ends. Starts Runyard first if it does not run. Sets the exit code. */
@@ -44,7 +36,7 @@ export async function run(context: Context, source: string | undefined, options:
   try {
     const isFresh = await ensureStarted(context, interruption.first);
     const client = connect(context);
-    const body = await withEnvironment(client, request);
+    const body = await withIds(client, request);
     const created = await client.createRun({ body }).catch((error: unknown) => {
       throw error instanceof ApiError && error.problem.status === 400
         ? new Failure(inOptionWords(describeProblem(error)))

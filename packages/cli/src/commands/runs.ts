@@ -1,7 +1,6 @@
 import { ApiError } from '@runyard/client';
 import { isSettled } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
-import type { RunState } from '@runyard/contract/states';
 import { connect, describeProblem } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -14,23 +13,15 @@ import { formatAgo } from '../live/times.ts';
 import { resolveRunId, shortIds } from '../run-id.ts';
 import { cancelWithPatience } from './cancel-with-patience.ts';
 import { firstRuns } from './first-runs.ts';
+import { type RunFilters, runsQuery } from './runs-query.ts';
 
 /** Lists runs, newest first. */
 export async function listRuns(
   context: Context,
-  options: {
-    readonly limit: number;
-    readonly state?: readonly RunState[];
-    readonly name?: string;
-    readonly json?: true;
-  },
+  options: RunFilters & { readonly limit: number; readonly json?: true },
 ): Promise<void> {
-  const query = {
-    sort_by: 'created_at' as const,
-    ...(options.state ? { state: [...options.state] } : {}),
-    ...(options.name ? { name: options.name } : {}),
-  };
-  const page = await firstRuns(connect(context), query, options.limit);
+  const client = connect(context);
+  const page = await firstRuns(client, await runsQuery(client, options), options.limit);
   const isNarrow = process.stdout.isTTY && process.stdout.columns < widthForIds;
   const columns = runColumns(Date.now(), isNarrow ? shortIds(page.runs.map(({ run_id }) => run_id)) : undefined);
   printList(context, { columns, rows: page.runs, json: page, none: 'no runs' }, options);

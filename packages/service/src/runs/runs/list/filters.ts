@@ -1,4 +1,5 @@
-import { emptyEnvironment, type ListRunsQuery } from '@runyard/contract/run-list';
+import { emptyEnvironment } from '@runyard/contract/choices';
+import type { ListRunsQuery } from '@runyard/contract/run-list';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';

@@ -1,0 +1,40 @@
+/** The MCP servers of a run, as `--mcp` names them. */
+import type { Client } from '@runyard/client';
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
+import { Failure } from '../failure.ts';
+import { jsonFrom } from '../json-file.ts';
+import { idOf } from '../named.ts';
+
+type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
+
+/**
+ * Returns the servers of a request. A file has servers by their names as JSON, also below the key `mcpServers` as other programs write
+ * them. Any other word names a stored server, whose id `withStoredServers` finds.
+ */
+export function mcpServersFrom(words: readonly string[]): Servers {
+  const servers: Record<string, MCPServerConfig> = {};
+  for (const word of words)
+    for (const [name, server] of Object.entries(serversOf(word))) {
+      if (Object.hasOwn(servers, name)) throw new Failure(`--mcp: two servers are called ${JSON.stringify(name)}`, 2);
+      servers[name] = server;
+    }
+  return servers;
+}
+
+function serversOf(word: string): Servers {
+  if (!/[/\\]|\.json$/.test(word)) return { [word]: { warp_id: word } };
+  const read = jsonFrom(word) as Readonly<Record<string, unknown>> | null;
+  const servers = typeof read === 'object' && read !== null ? (read.mcpServers ?? read) : read;
+  if (typeof servers !== 'object' || servers === null || Array.isArray(servers))
+    throw new Failure(`${word} is no JSON object of MCP servers by their names`, 2);
+  return servers as Servers;
+}
+
+/** Replaces the names of stored servers by their ids. */
+export async function withStoredServers(client: Pick<Client, 'listMcpServers'>, servers: Servers): Promise<Servers> {
+  const found = Object.entries(servers).map(async ([name, server]): Promise<[string, MCPServerConfig]> => {
+    const { warp_id: wanted } = server;
+    return [name, wanted === undefined ? server : { ...server, warp_id: await idOf.mcpServer(client, wanted) }];
+  });
+  return Object.fromEntries(await Promise.all(found));
+}
