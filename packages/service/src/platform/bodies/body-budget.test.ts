@@ -134,3 +134,17 @@ describe('a room with shares', () => {
     held(await enter(budget, 'b', 300 * kb));
   });
 });
+
+test('by default, one team and all senders without a key leave room for the bodies of other teams', async () => {
+  const budget = makeBodyBudget();
+  const mb = 1024 * kb;
+  const flood = async (teamId: string | undefined, bytes: number) => {
+    for (let n = 0; n < 300; n += 1) await now(budget.enter({ teamId }, bytes, staying));
+  };
+  for (const bytes of [64 * kb, 16 * mb]) {
+    await flood('greedy', bytes);
+    await flood(undefined, bytes);
+  }
+  for (const bytes of [64 * kb, 2 * mb])
+    for (const teamId of ['a', 'b']) held(await now(budget.enter({ teamId }, bytes, staying)));
+});
