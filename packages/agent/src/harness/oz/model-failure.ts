@@ -4,6 +4,7 @@ import { ErrorCode } from '@runyard/contract/errors';
 import { firstPart } from '@runyard/contract/shorten';
 import { APICallError } from 'ai';
 import { parseProblem } from '../../service/problem.ts';
+import { isStatusText, providerText } from './provider-text.ts';
 
 /** Why a request to the model failed, and whether the same request may succeed later. */
 export interface ModelFailure {
@@ -23,9 +24,23 @@ export interface ModelFailure {
 const ourFault =
   /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
 
+/** Names of errors of the SDK that mean that an answer does not have the form of the API: the next one has neither. */
+const otherForm = /^AI_(TypeValidation|InvalidResponseData)Error$/;
+
 /** Returns the failure that an error of the SDK, a provider or the connection means. */
 export function modelFailure(error: unknown): ModelFailure {
   if (!APICallError.isInstance(error)) {
+    if (error instanceof Error && otherForm.test(error.name)) {
+      return {
+        status: undefined,
+        retryable: false,
+        retryAfterMs: undefined,
+        reason: shortReason(error),
+        code: 'invalid_request',
+        advice:
+          'The endpoint answers in another form than the API of its provider: an administrator must check it, or use another model.',
+      };
+    }
     const wrong = error instanceof Error && ourFault.test(error.name);
     return {
       status: undefined,
@@ -64,7 +79,9 @@ export function modelFailure(error: unknown): ModelFailure {
       advice: 'The run may not use the model any more.',
     };
   }
-  const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason: shortReason(error) };
+  const told = isStatusText(error.message) ? providerText(error.responseBody) : undefined;
+  const reason = told === undefined ? shortReason(error) : firstPart(told, 1_000);
+  const base = { status, retryAfterMs: retryAfterMs(headers['retry-after']), reason };
   if (status === undefined) {
     return {
       ...base,
@@ -105,6 +122,8 @@ function adviceOfStatus(status: number): string {
     return "An administrator must check the provider's key and the model's permission in the service.";
   if (status === 404) return 'The provider does not know the model; choose another one.';
   if (status === 413) return 'The conversation is too large for the model; give a smaller task, or use another model.';
+  if (status === 422)
+    return 'The endpoint does not take this form of request: an administrator must check it, or use another model.';
   return 'The model refused the request; give a smaller task, or use another model.';
 }
 

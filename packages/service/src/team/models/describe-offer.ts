@@ -37,7 +37,10 @@ export function describeOffer(
     const calls = abilities.callsTools
       ? 'calls tools'
       : 'did not call a tool when asked to, so agents cannot work with it';
-    sentences.push(`${probeWords}${streams} and ${calls}.`);
+    const usage = abilities.takesStreamOptions
+      ? ''
+      : ' It refuses stream_options, so the usage of its streams is estimated.';
+    sentences.push(`${probeWords}${streams} and ${calls}.${usage}`);
   }
   return sentences.join(' ');
 }

@@ -9,7 +9,7 @@ import { fetchLocalModels, type LocalModels } from './local-models.ts';
 import { findOffer, listOffers, namedOffer, type Offer, offersOf, readExtraModels, splitModelId } from './offers.ts';
 import { readKnownModels } from './operator-models.ts';
 import { type Price, priceAt } from './price.ts';
-import type { Abilities } from './probe-endpoint.ts';
+import { type Abilities, isWithoutStreamOptions } from './probe-endpoint.ts';
 import {
   type ModelSettings,
   type ProviderKind,
@@ -65,6 +65,8 @@ export interface ModelTarget {
   readonly upstream: Upstream;
   /** Absent: not known. */
   readonly price: Price | undefined;
+  /** True: the probe of its endpoint has shown it. */
+  readonly refusesStreamOptions?: boolean;
 }
 
 export interface Models {
@@ -286,7 +288,15 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const upstream = offer && upstreams[offer.provider];
       if (offer === undefined || upstream === undefined) return undefined;
       const { id, provider, providerModel } = offer;
-      return { id, provider, providerModel, upstream, price: priceOf(offer) };
+      const refusesStreamOptions = provider === 'local' && [...abilities.values()].some(isWithoutStreamOptions);
+      return {
+        id,
+        provider,
+        providerModel,
+        upstream,
+        price: priceOf(offer),
+        ...(refusesStreamOptions && { refusesStreamOptions }),
+      };
     },
     upstreams,
   };

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../test/fakes/models.ts';
-import { probeEndpoint } from './probe-endpoint.ts';
+import { isWithoutStreamOptions, probeEndpoint } from './probe-endpoint.ts';
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -25,7 +25,7 @@ test.each([
   fake.script([turn]);
   const key = fake.env.RUNYARD_MODEL_KEY ?? '';
   const found = await probeEndpoint({ baseUrl: `${fake.url}/local/v1`, key }, 'fake-local', 60_000);
-  expect(found).toEqual({ kind: 'probed', streams: true, callsTools });
+  expect(found).toEqual({ kind: 'probed', streams: true, callsTools, takesStreamOptions: true });
   await fake.close();
 });
 
@@ -35,6 +35,7 @@ const failures: readonly (readonly [string, RequestListener, string])[] = [
   ['does not come', () => {}, 'did not answer within 0.2 s'],
   ['does not end', (_, response) => void response.write('data: {}\n\n'), 'did not answer within 0.2 s'],
   ['is no JSON', (_, response) => response.end('<html>'), 'does not have the form'],
+  ['is a page', (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'), 'a web page'],
   ['redirects', (_, response) => response.writeHead(302, { location: '/' }).end(), 'it answered 302'],
 ];
 test.each(failures)('says why where the answer %s', async (_, listener, reason) => {
@@ -46,5 +47,17 @@ test.each(failures)('says why where the answer %s', async (_, listener, reason) 
 test('takes an answer in one document for one that does not stream', async () => {
   const body = JSON.stringify({ choices: [{ message: { tool_calls: [{ id: 'c' }] } }] });
   const baseUrl = await serve((_, response) => void response.setHeader('content-type', 'application/json').end(body));
-  expect(await probeEndpoint({ baseUrl }, 'm', 60_000)).toEqual({ kind: 'probed', streams: false, callsTools: true });
+  expect(await probeEndpoint({ baseUrl }, 'm', 60_000)).toMatchObject({ streams: false, callsTools: true });
+});
+
+test('finds that an endpoint refuses stream_options', async () => {
+  const body = JSON.stringify({ choices: [{ message: { tool_calls: [{ id: 'c' }] } }] });
+  const baseUrl = await serve(async (request, response) => {
+    let asked = '';
+    for await (const part of request) asked += part;
+    response.writeHead(asked.includes('stream_options') ? 422 : 200).end(body);
+  });
+  const found = await probeEndpoint({ baseUrl }, 'm', 60_000);
+  expect(found).toMatchObject({ kind: 'probed', callsTools: true, takesStreamOptions: false });
+  expect(isWithoutStreamOptions(found)).toBe(true);
 });

@@ -10,15 +10,26 @@ import type { Upstream } from './providers.ts';
 
 /** `reason`: the end of a sentence that begins with "because", without text of the endpoint. */
 export type Abilities =
-  | { readonly kind: 'probed'; readonly streams: boolean; readonly callsTools: boolean }
+  | {
+      readonly kind: 'probed';
+      readonly streams: boolean;
+      readonly callsTools: boolean;
+      /** False: it refuses `stream_options`, so it does not report the usage of streams. */
+      readonly takesStreamOptions: boolean;
+    }
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** A model says one sentence or calls one tool: a few kilobytes. */
 const maxBytes = 256 * 1024;
 
-const question = (model: string) => ({
+/** Returns whether a probe has shown that an endpoint refuses `stream_options`. */
+export const isWithoutStreamOptions = (abilities: Abilities): boolean =>
+  abilities.kind === 'probed' && !abilities.takesStreamOptions;
+
+const question = (model: string, withOptions: boolean) => ({
   model,
   stream: true,
+  ...(withOptions ? { stream_options: { include_usage: true } } : {}),
   max_tokens: 256,
   messages: [{ role: 'user', content: 'Call the tool "ping" now. Do not answer in words.' }],
   tools: [
@@ -34,8 +45,17 @@ export async function probeEndpoint(upstream: Upstream, model: string, timeoutMs
   const failed = (reason: string): Abilities => ({ kind: 'failed', reason });
   try {
     const signal = AbortSignal.timeout(timeoutMs);
-    const response = await ask(upstream, model, signal);
-    signal.addEventListener('abort', () => response.destroy(signal.reason as Error), { once: true });
+    const ended = (from: IncomingMessage) =>
+      void signal.addEventListener('abort', () => from.destroy(signal.reason as Error), { once: true });
+    let response = await ask(upstream, question(model, true), signal);
+    ended(response);
+    // Some endpoints refuse members that they do not know.
+    const takesStreamOptions = response.statusCode !== 400 && response.statusCode !== 422;
+    if (!takesStreamOptions) {
+      response.destroy();
+      response = await ask(upstream, question(model, false), signal);
+      ended(response);
+    }
     if (response.statusCode !== 200) {
       response.destroy();
       return failed(`it answered ${response.statusCode} to a request with a tool`);
@@ -47,7 +67,10 @@ export async function probeEndpoint(upstream: Upstream, model: string, timeoutMs
       if (size > maxBytes) return failed('its answer is larger than 256 KB');
       parts.push(part);
     }
-    return abilitiesOf(response.headers['content-type'] ?? '', Buffer.concat(parts).toString('utf8'));
+    const type = response.headers['content-type'] ?? '';
+    if (type.startsWith('text/html')) return failed('it answered with a web page');
+    const found = abilitiesOf(type, Buffer.concat(parts).toString('utf8'));
+    return found.kind === 'failed' ? found : { ...found, takesStreamOptions };
   } catch (error) {
     if (error instanceof SyntaxError) return failed('its answer does not have the form of the OpenAI API');
     if (error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError'))
@@ -56,7 +79,7 @@ export async function probeEndpoint(upstream: Upstream, model: string, timeoutMs
   }
 }
 
-function abilitiesOf(contentType: string, text: string): Abilities {
+function abilitiesOf(contentType: string, text: string) {
   const streams = contentType.startsWith('text/event-stream');
   const documents = streams
     ? text
@@ -64,8 +87,8 @@ function abilitiesOf(contentType: string, text: string): Abilities {
         .filter((line) => line.startsWith('data:') && !line.includes('[DONE]'))
         .map((line) => JSON.parse(line.slice(5)) as unknown)
     : [JSON.parse(text) as unknown];
-  if (documents.length === 0) return { kind: 'failed', reason: 'its stream has no events' };
-  return { kind: 'probed', streams, callsTools: documents.some(hasToolCall) };
+  if (documents.length === 0) return { kind: 'failed', reason: 'its stream has no events' } as const;
+  return { kind: 'probed', streams, callsTools: documents.some(hasToolCall) } as const;
 }
 
 function hasToolCall(document: unknown): boolean {
@@ -76,9 +99,9 @@ function hasToolCall(document: unknown): boolean {
   return Array.isArray(calls) && calls.length > 0;
 }
 
-async function ask({ baseUrl, key }: Upstream, model: string, signal: AbortSignal): Promise<IncomingMessage> {
+async function ask({ baseUrl, key }: Upstream, asked: object, signal: AbortSignal): Promise<IncomingMessage> {
   const url = new URL(`${baseUrl}/chat/completions`);
-  const body = JSON.stringify(question(model));
+  const body = JSON.stringify(asked);
   const headers = {
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),

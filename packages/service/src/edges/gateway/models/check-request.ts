@@ -14,6 +14,8 @@ export type CheckedRequest =
       readonly ok: true;
       /** Its bytes, in pieces. */
       readonly body: readonly Buffer[];
+      /** The same without `stream_options`, which some servers refuse. Absent: it has none. */
+      readonly plainBody?: readonly Buffer[];
       /** Members and tools that were removed, because the gateway does not know them. */
       readonly removed: readonly string[];
       /** What the provider may do for this request outside of the sandbox. */
@@ -154,5 +156,13 @@ export async function checkRequest(
   if (named !== undefined)
     values.model = endpoint.model === undefined ? target.providerModel : `models/${target.providerModel}`;
   const tools = new Set(judgement.uses.map(({ tool }) => tool));
-  return { ok: true, body: writeBody(bytes, opened, rules), removed, tools, answers };
+  const { stream_options: options, ...plain } = values;
+  return {
+    ok: true,
+    body: writeBody(bytes, opened, rules),
+    ...(options === undefined ? {} : { plainBody: writeBody(bytes, { ...opened, values: plain }, rules) }),
+    removed,
+    tools,
+    answers,
+  };
 }

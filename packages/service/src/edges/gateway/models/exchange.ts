@@ -5,12 +5,13 @@ import type { ModelTarget } from '../../../team/models/models.ts';
 import { endpointOf, type ProviderName, providerKinds } from '../../../team/models/providers.ts';
 import type { Used } from '../../../team/usage/model-usage.ts';
 import { decoded } from '../decoded.ts';
-import { headersDownwards, headersUpwards, queryUpwards } from '../headers.ts';
-import { credentialHeaders } from './credentials.ts';
+import { headersDownwards } from '../headers.ts';
 import { type Endpoint, usageReaderOf } from './endpoints.ts';
 import { hasFirstByte } from './first-byte.ts';
+import { isPage, maxPageBytes, pageAnswer, pageMs } from './page-answer.ts';
 import { type PassedOn, passOn, readUpTo } from './pass-on.ts';
 import { providerError } from './provider-error.ts';
+import { maxErrorBytes, sendAdapted } from './send-adapted.ts';
 import type { UpstreamResult, Upstreams } from './upstream.ts';
 import { usedAtLeast } from './usage/at-least.ts';
 import { noTokens } from './usage/counts.ts';
@@ -37,6 +38,8 @@ export interface Exchange {
 /** The bytes of a request, which are released as soon as the provider has them, because its answer may take minutes. */
 export interface SentBody {
   parts: readonly Buffer[];
+  /** The same without `stream_options`. */
+  plain?: readonly Buffer[] | undefined;
   /** The body as it arrived, for another model. */
   original?: Buffer | undefined;
   /** Called when both were released. */
@@ -52,12 +55,6 @@ export interface ExchangeResult extends Used {
   /** True: no answer was sent, and the body of the request is kept. Only with `mayMove`. */
   readonly isOpen?: true;
 }
-
-/** Time to connect to a provider if another model can take the request. */
-const impatientReachMs = 5_000;
-
-/** An error answer of a provider is buffered up to this size, to search it for the credential before it is forwarded. */
-const maxErrorBytes = 256 * 1024;
 
 /** The gateway has tried long enough. Clients of the providers must not try again, and our own agent names the reason. */
 const unreachableHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'resource_unavailable' };
@@ -82,21 +79,7 @@ export async function exchange(
   // A client that disconnected before sends no `close` event any more.
   if (client.destroyed) leave();
   try {
-    const result = await upstreams.send(
-      {
-        url: new URL(`${upstream.baseUrl}${endpoint.path}${queryUpwards(sent.query)}`),
-        method: 'POST',
-        headers: {
-          ...headersUpwards(sent.request.headers),
-          ...credentialHeaders(provider, upstream),
-          'content-type': 'application/json',
-          'content-length': String(sent.body.parts.reduce((sum, part) => sum + part.byteLength, 0)),
-        },
-        body: sent.body,
-        ...(sent.mayMove ? { reachMs: impatientReachMs } : {}),
-      },
-      AbortSignal.any([gone.signal, signal]),
-    );
+    const { result, refusal } = await sendAdapted(upstreams, sent, AbortSignal.any([gone.signal, signal]));
     if (sent.mayMove && !gone.signal.aborted) {
       const open = await openFault(result, upstreams.timeouts.silenceMs);
       if (open && !gone.signal.aborted) return open;
@@ -116,8 +99,17 @@ export async function exchange(
     const { response } = result;
     const status = response.statusCode ?? 502;
     const coded = decoded(response);
+    if (await isPage(response, refusal)) {
+      const read = async () =>
+        coded ? await readUpTo(coded.body, { maxBytes: maxPageBytes, maxMs: pageMs }) : Buffer.alloc(0);
+      const page = pageAnswer(sent, status, refusal ?? (await read()));
+      response.destroy();
+      answer(page.status, page.message, status < 500 ? { 'x-should-retry': 'false', ...page.headers } : {});
+      const health = status >= 400 && status < 500 ? {} : { health: 'fails' as const };
+      return { ...nothing, status: page.status, fault: `the provider answered ${status} with a web page`, ...health };
+    }
     if (status < 200 || status > 299 || coded === undefined) {
-      const refused = await errorAnswer(sent, status, coded, upstreams.timeouts.silenceMs);
+      const refused = await errorAnswer(sent, status, coded, upstreams.timeouts.silenceMs, refusal);
       response.destroy();
       if (refused.body === undefined) answer(refused.status, refused.message);
       else if (!client.destroyed) {
@@ -180,6 +172,7 @@ export function answerError(
 /** Releases the bytes of a request. */
 export function letGo(body: SentBody): void {
   body.parts = [];
+  body.plain = undefined;
   body.original = undefined;
   body.release();
 }
@@ -212,6 +205,7 @@ async function errorAnswer(
   status: number,
   coded: ReturnType<typeof decoded>,
   maxMs: number,
+  alreadyRead?: Buffer,
 ): Promise<{ status: number; message: string; body?: Buffer }> {
   const kind = providerKinds[sent.target.provider];
   // Not forwarded: the run token would seem wrong, and some providers quote a part of the key.
@@ -227,7 +221,7 @@ async function errorAnswer(
   if (status < 300 || coded === undefined) {
     return { status: 502, message: 'the model provider answered in a content encoding that is not known' };
   }
-  const body = await readUpTo(coded.body, { maxBytes: maxErrorBytes, maxMs });
+  const body = alreadyRead ?? (await readUpTo(coded.body, { maxBytes: maxErrorBytes, maxMs }));
   // 401 in Google's names.
   if (status === 400 && body.includes('API_KEY_INVALID')) return wrongKey;
   const key = sent.target.upstream.key;

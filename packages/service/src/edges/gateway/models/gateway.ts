@@ -213,7 +213,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
       reply.hijack();
       const { place, bytes: original } = received;
-      const body = { parts: checked.body, original, release: () => place.releaseBytes() };
+      const body = { parts: checked.body, plain: checked.plainBody, original, release: () => place.releaseBytes() };
       const sent = {
         holder,
         endpoint,

@@ -85,6 +85,7 @@ export async function routeRequest(
       }
       requestId = admission.requestId;
       body.parts = checked.body;
+      body.plain = checked.plainBody;
     }
     const mayMove = index < targets.length - 1;
     const started = performance.now();

@@ -55,6 +55,8 @@ export interface Upstreams {
   /** Sends a request; aborting `signal` destroys it, and its answer, at any time. Follows no redirect. */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResult>;
   readonly timeouts: UpstreamTimeouts;
+  /** Base URLs of endpoints that refused `stream_options`, each until the time at which they are asked again, `performance.now()`. */
+  readonly plainUntil: Map<string, number>;
   close(): void;
 }
 
@@ -112,6 +114,7 @@ export function openUpstreams(
 
   return {
     timeouts,
+    plainUntil: new Map(),
     send: async (sent, signal) => {
       const started = performance.now();
       const reachMs = Math.min(timeouts.reachMs, sent.reachMs ?? timeouts.reachMs);

@@ -1,0 +1,45 @@
+import { APICallError, TypeValidationError } from 'ai';
+import { expect, test } from 'vitest';
+import { modelFailure } from './model-failure.ts';
+
+const answered = (statusCode: number, message: string, body: unknown) =>
+  new APICallError({
+    message,
+    url: 'http://model',
+    requestBodyValues: {},
+    statusCode,
+    responseBody: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+test.each([
+  [
+    'Mistral',
+    {
+      object: 'error',
+      message: { detail: [{ loc: ['body', 'stream_options'], msg: 'Extra inputs are not permitted' }] },
+    },
+    'body.stream_options: Extra inputs are not permitted',
+  ],
+  ['FastAPI', { detail: [{ loc: ['body', 'n'], msg: 'too big' }, { msg: 'and more' }] }, 'body.n: too big; and more'],
+  ['llama.cpp', { error: { code: 400, message: 'context is full' } }, 'context is full'],
+  ['plain text', 'model not loaded', 'model not loaded'],
+  ['unknown JSON', { a: 1 }, '{"a":1}'],
+  ['nothing', '', 'Unprocessable Entity'],
+])('the reason of a refusal is the text of the provider (%s)', (_, body, reason) => {
+  const failure = modelFailure(answered(422, 'Unprocessable Entity', body));
+  expect(failure).toMatchObject({ retryable: false, reason, code: 'invalid_request' });
+  expect(failure.advice).toContain('administrator');
+});
+
+test('a message that the SDK could read stays', () => {
+  expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
+});
+
+test('an answer of another form than that of the API is not asked for again', () => {
+  const cause = new Error('choices: expected array');
+  expect(modelFailure(new TypeValidationError({ value: { choices: null }, cause }))).toMatchObject({
+    retryable: false,
+    code: 'invalid_request',
+    advice: expect.stringContaining('another form'),
+  });
+});

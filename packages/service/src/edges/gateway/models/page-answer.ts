@@ -1,0 +1,49 @@
+/** Web pages in place of answers of a model: a sign-in, a proxy that is down, an address that is no API. */
+import type { IncomingMessage } from 'node:http';
+import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import { endpointOf, providerKinds } from '../../../team/models/providers.ts';
+import type { Exchange } from './exchange.ts';
+import { hasFirstByte } from './first-byte.ts';
+
+/** The title of a page is at its beginning. */
+export const maxPageBytes = 16 * 1024;
+export const pageMs = 5_000;
+const maxTitleChars = 100;
+
+/** Beginning of an answer of a model, whatever its type says: some small servers stream events as `text/html`. */
+const answerStart = /^\s*(?:data:|event:|:|[[{])/;
+
+/** Returns whether an answer is a web page. Reads nothing of it. `read`: its body, if it was read already. */
+export async function isPage(response: IncomingMessage, read?: Buffer): Promise<boolean> {
+  if (!/^\s*text\/html\b/i.test(response.headers['content-type'] ?? '')) return false;
+  if (read !== undefined) return !answerStart.test(read.toString('utf8', 0, 100));
+  if (response.headers['content-encoding'] !== undefined || !(await hasFirstByte(response, pageMs))) return true;
+  const first = response.read() as Buffer | null;
+  if (first === null) return true;
+  response.unshift(first);
+  return !answerStart.test(first.toString('utf8', 0, 100));
+}
+
+/** Returns the title of a page in quotes, as one harmless line; empty: it has none. */
+function titleOf(page: Buffer): string {
+  const title = /<title[^>]*>([^<]*)/i.exec(page.toString('utf8'))?.[1] ?? '';
+  const line = title.replace(/[\p{C}\s"]+/gu, ' ').trim();
+  return line === '' ? '' : ` "${line.slice(0, maxTitleChars)}"`;
+}
+
+/** Returns the answer to the sandbox. The same request gets a page again, unless the provider is down. */
+export function pageAnswer(
+  { target }: Pick<Exchange, 'target'>,
+  status: number,
+  page: Buffer,
+): { readonly status: number; readonly message: string; readonly headers: Readonly<Record<string, string>> } {
+  const { urlSetting } = providerKinds[target.provider];
+  const { key } = target.upstream;
+  const title = titleOf(page);
+  const shown = key !== undefined && title.includes(key) ? '' : title;
+  return {
+    status: status >= 400 ? status : 502,
+    message: `the model provider at ${endpointOf(target.upstream)} answered ${status} with a web page${shown} in place of an answer of a model; an administrator must check ${urlSetting}`,
+    headers: status < 400 ? { [gatewayErrorHeader]: 'resource_unavailable' } : {},
+  };
+}
