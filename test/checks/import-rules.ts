@@ -48,7 +48,7 @@ export const serviceFloors: readonly Floor[] = [
   {
     name: 'team',
     rooms: [
-      ['skills'],
+      ['acceptances', 'skills'],
       ['code-hosts', 'environments', 'mcp', 'stored-secrets', 'usage'],
       ['models'],
       ['access', 'content-policy', 'redaction'],

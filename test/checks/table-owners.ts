@@ -42,9 +42,9 @@ const rooms = (columns: readonly string[], ...names: string[]) =>
 
 /** Every table of the service. A test compares the names with the migrated database. */
 export const tableRules: Readonly<Record<string, TableRule>> = {
-  acceptances: { owner: 'access' },
+  acceptances: { owner: 'access', readers: ['acceptances'] },
   agent_identities: { owner: 'access', readers: ['stored-secrets'] },
-  api_keys: { owner: 'access', readers: ['executions'] },
+  api_keys: { owner: 'access', readers: ['executions', 'stored-secrets'] },
   // An assignment that is taken back deletes what its agent announced, in the same statement; `files` imports `executions`.
   artifacts: { owner: 'files', readers: ['repositories'], alsoDeletedBy: 'executions' },
   attachments: { owner: 'files', readers: ['runs'] },
@@ -52,9 +52,9 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   audit_entries: { owner: 'access' },
   automations: { owner: 'automations', readers: ['starts', 'webhooks', 'factories'] },
   client_answers: { owner: 'idempotency' },
-  code_host_credentials: { owner: 'code-hosts' },
+  code_host_credentials: { owner: 'code-hosts', readers: ['acceptances'] },
   // Triggers on the tables of the contents write it.
-  content_revisions: { owner: 'access', readers: ['environments'] },
+  content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments'] },
   conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },
   environment_guests: { owner: 'environments' },
   environment_visitors: { owner: 'environments' },
@@ -105,11 +105,11 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
   starts: { owner: 'history', readers: ['starts'] },
-  stored_secrets: { owner: 'stored-secrets', readers: ['webhooks'] },
+  stored_secrets: { owner: 'stored-secrets', readers: ['webhooks', 'acceptances'] },
   sweeps: { owner: 'retention' },
   team_budgets: { owner: 'usage' },
   team_invitations: { owner: 'access' },
-  team_members: { owner: 'access', readers: ['stored-secrets'] },
+  team_members: { owner: 'access', readers: ['acceptances', 'stored-secrets'] },
   team_models: { owner: 'models' },
   team_spend: { owner: 'usage' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
@@ -121,7 +121,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   transcript_chunks: { owner: 'conversations' },
   upload_leases: { owner: 'uploads' },
   usage_days: { owner: 'usage' },
-  users: { owner: 'access', readers: ['code-hosts', 'environments', 'stored-secrets'] },
+  users: { owner: 'access', readers: ['acceptances', 'code-hosts', 'environments', 'stored-secrets'] },
   webhook_deliveries: { owner: 'webhooks' },
   webhooks: { owner: 'webhooks', readers: ['factories'] },
   worker_connections: { owner: 'executions', readers: ['workers', 'runs'] },

@@ -62,6 +62,7 @@ import {
   maxSnapshotFiles,
   maxSubscriptions,
   maxTeamsOfPerson,
+  maxWaitingContents,
   maxWaitingFires,
   maxWaitingFollowups,
   maxWorkerConnections,
@@ -214,6 +215,7 @@ export const limits: readonly Limit[] = [
   { of: 'pull requests that a run opens', most: `${maxPullRequestsOfRun}`, above: '409' },
   { of: 'guests of an environment', most: `${maxEnvironmentGuests}`, above: '409' },
   { of: 'secrets of a team, personal secrets of a person', most: `${maxSecrets} each`, above: '409' },
+  { of: 'contents in a list of acceptances', most: `${maxWaitingContents}`, above: 'the oldest are left out' },
   { of: 'value of a secret', most: size(maxSecretBytes), above: invalid },
   { of: 'secrets that a run or an environment names', most: `${maxSecretsOfRun}`, above: invalid },
   {

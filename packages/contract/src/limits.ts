@@ -102,6 +102,10 @@ export const maxPullRequestsOfRun = 20;
 export const maxEnvironmentGuests = 100;
 /** Secrets of a team, and personal secrets of one person in it. */
 export const maxSecrets = 200;
+/** Contents in a list of those that wait for the acceptance of a person. */
+export const maxWaitingContents = 100;
+/** Characters of all differences in such a list. */
+export const maxDifferenceLength = 1024 * 1024;
 /** Bytes of a secret's value. */
 export const maxSecretBytes = 16 * 1024;
 /**

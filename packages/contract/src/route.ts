@@ -16,6 +16,8 @@ export const routeTags = {
   teams: 'Teams, the people in them, and invitations',
   agent_identities: 'Agents of a team that runs and agent keys act as',
   audit_log: 'Who changed what',
+  acceptances:
+    'Revisions of environments and other contents that people accept before their runs execute them with all rights',
   secrets: 'Values that runs use and nobody reads back',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   mcp_servers: 'MCP servers that the team has stored for its runs',

@@ -2,6 +2,7 @@
  * Every endpoint of the API. The service registers its routes from this table, and the client's types and the OpenAPI document are made
  * from it.
  */
+import { acceptanceRoutes } from './routes/acceptances.ts';
 import { agentIdentityRoutes } from './routes/agent-identities.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { artifactRoutes } from './routes/artifacts.ts';
@@ -37,6 +38,7 @@ export const routes = {
   ...environmentGuestRoutes,
   ...codeHostRoutes,
   ...secretRoutes,
+  ...acceptanceRoutes,
   ...browserSessionRoutes,
   ...teamRoutes,
   ...agentIdentityRoutes,

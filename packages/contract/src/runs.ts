@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RunContentItem, WithheldRight } from './acceptances.ts';
 import { BlockedOn } from './approvals.ts';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
@@ -121,6 +122,12 @@ export const RunItem = z
     request_usage: RequestUsage.optional(),
     dropped_output: DroppedOutput.optional().meta({
       description: 'What was not stored because the run reached its limits; absent: everything was stored',
+    }),
+    contents: z.array(RunContentItem).optional().meta({
+      description: 'Revisions that the run executes; absent: only the prompt of its executor',
+    }),
+    withheld: z.array(WithheldRight).optional().meta({
+      description: 'Rights of its executor that the run does not have because of what it executes; absent: none',
     }),
     run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
   })

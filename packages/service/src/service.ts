@@ -31,6 +31,7 @@ import { harnessSupportDomain } from './runs/harness-support/domain.ts';
 import { repositoriesDomain } from './runs/repositories/domain.ts';
 import { runsDomain } from './runs/runs/domain.ts';
 import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
+import { acceptancesDomain } from './team/acceptances/domain.ts';
 import { accessDomain } from './team/access/domain.ts';
 import { codeHostsDomain } from './team/code-hosts/domain.ts';
 import { environmentsDomain } from './team/environments/domain.ts';
@@ -64,6 +65,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     accessDomain(deps, checkIdentityDefaults(deps.models)),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
+    acceptancesDomain(deps),
     usageDomain({ ...deps, storageOf: (teamId) => storageUseOf(deps, teamId) }),
     codeHostsDomain(deps),
     environmentsDomain(deps, checkEnvironmentSecrets),

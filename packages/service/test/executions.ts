@@ -74,6 +74,8 @@ export async function openTestExecutions(
       executor: actor,
       ancestorIds: [],
       metadata: {},
+      contents: [],
+      rights: { secrets: [], personal_credentials: true, withheld: [] },
       attachments: [],
       ...overrides,
     };

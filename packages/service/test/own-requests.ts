@@ -102,6 +102,8 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
     if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
+    if (name === 'accept')
+      return { path, options: { body: { kind: 'environment', uid: own.environmentUid, revision: 1 } } };
     if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
     const body = name === 'sendRunMessage' ? { run_id: own.childRunId, message: 'a' } : (bodies[name] ?? {});
     return { path, options: { body } };

@@ -46,6 +46,7 @@ export interface OwnThings {
 
 /** Things that the bodies of routes name, by the path of the route. */
 const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
+  '/acceptances': 'environmentUid',
   '/browser-sessions': 'signInCode',
   '/team-invitations/accept': 'invitationKey',
   '/team-invitations/join': 'invitationKey',

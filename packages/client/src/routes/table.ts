@@ -56,6 +56,8 @@ export const clientRoutes: ClientRoutes = {
   listSecrets: { method: 'GET', path: '/secrets', isJson: true, isOnce: false },
   putSecret: { method: 'PUT', path: '/secrets/{name}', isJson: true, isOnce: false },
   deleteSecret: { method: 'DELETE', path: '/secrets/{name}', isJson: true, isOnce: false },
+  listAcceptances: { method: 'GET', path: '/acceptances', isJson: true, isOnce: false },
+  accept: { method: 'POST', path: '/acceptances', isJson: true, isOnce: false },
   createSignInCode: { method: 'POST', path: '/sign-in-codes', isJson: true, isOnce: false },
   createBrowserSession: { method: 'POST', path: '/browser-sessions', isJson: true, isOnce: false },
   endBrowserSession: { method: 'DELETE', path: '/browser-sessions/current', isJson: true, isOnce: false },

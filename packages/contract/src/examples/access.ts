@@ -58,6 +58,26 @@ export const accessExamples = {
   getAgentIdentity: { answer: identity },
   updateAgentIdentity: { body: { description: 'Builds and publishes releases' }, answer: identity },
   deleteAgentIdentity: deleted,
+  listAcceptances: {
+    answer: {
+      waiting: [
+        {
+          kind: 'environment',
+          uid: exampleIds.ENVIRONMENT_UID,
+          name: 'Web',
+          revision: 4,
+          author: person,
+          written_at: created,
+          accepted_revision: 3,
+          difference: [{ path: 'setup_commands', before: ['npm ci'], after: ['npm ci', 'npm run build'] }],
+        },
+      ],
+    },
+  },
+  accept: {
+    body: { kind: 'environment', uid: exampleIds.ENVIRONMENT_UID, revision: 1 },
+    answer: { kind: 'environment', uid: exampleIds.ENVIRONMENT_UID, revision: 1, accepted_at: created },
+  },
   listAuditEntries: {
     query: { subject_type: 'member', limit: 20 },
     answer: {

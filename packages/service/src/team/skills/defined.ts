@@ -11,10 +11,12 @@ export interface SkillSource {
   readonly text: string;
 }
 
-/** Reads a skill of a factory of the team as it was applied last. Null: the team has no such factory, or this no such skill. */
+/** Reads a skill of a factory of the team in a revision of its definition. Null: the team has no such factory, or this no such skill. */
 export type ReadDefinedSkill = (
   teamId: string,
   skill: DefinedSkill,
+  /** Revision of the definition; absent: the present one. */
+  revision: number | undefined,
 ) => Promise<{ readonly version: number; readonly files: readonly SkillSource[] } | null>;
 
 /**

@@ -10,6 +10,7 @@ import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
+import type { RunContent } from '../access/contents/content.ts';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import { bundleOf, type ReadDefinedSkill } from './defined.ts';
 import type { SkillLibrary } from './library.ts';
@@ -96,7 +97,10 @@ const maxBlobBytes = 2 * maxSkillBytes;
 export interface RunWithSkills {
   readonly runId: string;
   readonly teamId: string;
-  readonly executor: RunActor;
+  /** Whose credentials of code hosts it uses. */
+  readonly codeHostActor: RunActor;
+  /** What it executes: the revisions of the definitions whose skills it has. */
+  readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];
   /** Secrets of the run, which are removed from its skills before these are stored. */
@@ -150,14 +154,15 @@ interface ReadSkill {
   readonly skill: RunSkill;
 }
 
-/** Reads a skill of the definition of a factory as it is now; returns a string with the reason if there is none. */
+/** Reads a skill of the definition of a factory in the revision that the run executes; returns a string with the reason if there is none. */
 async function readDefined(
   { definedSkills }: RunSkillDeps,
-  { teamId }: RunWithSkills,
+  { teamId, contents }: RunWithSkills,
   defined: DefinedSkill,
 ): Promise<ReadSkill | string> {
   const { factoryUid, path } = defined;
-  const found = await definedSkills(teamId, defined);
+  const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision;
+  const found = await definedSkills(teamId, defined, revision);
   const bundle = found ? bundleOf(path, found.files) : 'is not there';
   if (!found || typeof bundle === 'string')
     return `the definition of the factory ${factoryUid} has no such skill any more, or it belongs to another team. GET /factory/{uid}/definition shows its files.`;
@@ -171,11 +176,11 @@ async function readDefined(
 
 async function readSkill(
   { codeHosts, skills }: RunSkillDeps,
-  { executor, teamId }: RunWithSkills,
+  { codeHostActor, teamId }: RunWithSkills,
   spec: SkillSpec,
 ): Promise<ReadSkill | { readonly kind: 'unfit' | 'refused' | 'unavailable'; readonly message: string }> {
   const { repository } = spec;
-  const chosen = await codeHosts.credentialFor({ teamId, actor: executor }, repository);
+  const chosen = await codeHosts.credentialFor({ teamId, actor: codeHostActor }, repository);
   const found = await skills.read({ teamId, repository, chosen }, spec);
   switch (found.kind) {
     case 'unreadable':

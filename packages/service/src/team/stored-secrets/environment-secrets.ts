@@ -25,6 +25,7 @@ export async function checkEnvironmentSecrets(
   if (faults.length > 0) return { kind: 'invalid', faults };
   const user = { teamId, actor: creator };
   const ofTeam = await findUsableSecrets(db, vault, user, { ofRun: [], ofEnvironment: references });
+  if (ofTeam.kind === 'withheld') throw new Error('a request without contents withholds nothing');
   if (ofTeam.kind !== 'ok') {
     const noSecret = `there is no secret ${ofTeam.name} of the team. An environment cannot have personal secrets: every run in it gets them`;
     const message = ofTeam.kind === 'unknown' ? noSecret : describeUnusable(ofTeam);
@@ -33,6 +34,6 @@ export async function checkEnvironmentSecrets(
   const known = new Set(before.map(({ name }) => name));
   const added = references.filter(({ name }) => !known.has(name));
   const usable = await findUsableSecrets(db, vault, user, { ofRun: added, ofEnvironment: [] });
-  if (usable.kind === 'ok') return null;
+  if (usable.kind === 'ok' || usable.kind === 'withheld') return null;
   return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(usable)}.` };
 }

@@ -1,11 +1,23 @@
-/** Decides which secrets a run may have. No other code decides that. */
+/** Finds the secrets that a run may have, by the decision of `access/contents/decide.ts`. */
 import { plainMessage } from '@runyard/contract/plain-message';
 import { type SecretReference, SecretVariable } from '@runyard/contract/secrets';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, bytes, defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
+import {
+  boolean,
+  bytes,
+  defineStatement,
+  json,
+  type RowOf,
+  text,
+  uuid,
+} from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
+import type { RunContent } from '../access/contents/content.ts';
+import { cuttingAuthors, decideRight } from '../access/contents/decide.ts';
+import type { RightToSecret, Withheld } from '../access/contents/run-rights.ts';
+import { heldBy } from './held-by.ts';
 import { purposeOfSecret } from './seal-purpose.ts';
 
 /** The run that needs secrets. */
@@ -13,89 +25,215 @@ export interface SecretUser {
   readonly teamId: string;
   /** The person or service account that the run works for. */
   readonly actor: RunActor;
+  /** What the run executes. Absent: nothing that others wrote. */
+  readonly contents?: readonly RunContent[];
 }
 
 /** Secrets that a run and its environment name. */
 export interface SecretNames {
   readonly ofRun: readonly SecretReference[];
-  /** Granted by the environment: secrets of the team, whoever the run works for. */
+  /** Secrets of the team. Those that the run may not have are left out. */
   readonly ofEnvironment: readonly SecretReference[];
 }
 
 /** A value that a sandbox may have. */
-export interface UsableSecret {
-  readonly id: string;
-  readonly name: string;
-  readonly variable: string;
-  readonly as: 'variable' | 'file';
+export interface UsableSecret extends RightToSecret {
   readonly value: string;
 }
 
-/** Outcome of a search. `unknown`: there is no such secret; `forbidden`: it exists, but not for this run; both with the name. */
-export type UsableSecrets =
-  | { readonly kind: 'ok'; readonly secrets: readonly UsableSecret[] }
-  | { readonly kind: 'unknown' | 'forbidden' | 'unreadable'; readonly name: string; readonly path: string };
+/** Why a secret that the run names cannot be used. `unknown`: there is none; `forbidden`: the executor may not use it. */
+export interface UnusableSecret {
+  readonly kind: 'unknown' | 'forbidden' | 'unreadable';
+  readonly name: string;
+  readonly path: string;
+}
 
-/**
- * The personal secret of a name comes before the team's. People use their personal secrets and the team's while they are members;
- * service accounts use those of the team that name them, and agent identities also those that the identity names.
- */
+/** Outcome of a search. `withheld`: the author of a content may not use a secret that the run names. */
+export type UsableSecrets =
+  | {
+      readonly kind: 'ok';
+      readonly secrets: readonly UsableSecret[];
+      /** Secrets of the environment that the run does not get. */
+      readonly withheld: readonly Withheld[];
+    }
+  | UnusableSecret
+  | { readonly kind: 'withheld'; readonly withheld: Withheld };
+
+const row = {
+  id: uuid,
+  name: text(),
+  is_personal: boolean,
+  vault_key_id: text(),
+  sealed_value: bytes,
+  /** Whether each of the principals may use it, in their order. */
+  held: json<boolean[]>(),
+};
+const columns = `s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.sealed_value, ${heldBy('s', '$3', '$4')} AS held`;
+
+/** The personal secret of the executor ($3[1], $4[1]) comes before that of the team: the latter never takes its place. */
 const readNamed = defineStatement({
   name: 'read_named_secrets',
   text: `
-    SELECT DISTINCT ON (s.name) s.id, s.name, s.vault_key_id, s.sealed_value,
-      CASE WHEN $3 = 'user' THEN EXISTS (
-          SELECT FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = s.team_id AND u.uid = $4)
-        ELSE $4 = ANY(s.agent_uids) OR EXISTS (
-          SELECT FROM agent_identities i WHERE i.team_id = s.team_id AND i.uid = $4 AND s.name = ANY(i.secrets)) END AS may_use
-    FROM stored_secrets s
-    WHERE s.team_id = $1 AND s.name = ANY($2::text[]) AND (s.owner_uid IS NULL OR ($3 = 'user' AND s.owner_uid = $4))
+    SELECT DISTINCT ON (s.name) ${columns} FROM stored_secrets s
+    WHERE s.team_id = $1 AND s.name = ANY($2::text[])
+      AND (s.owner_uid IS NULL OR (($3::text[])[1] = 'user' AND s.owner_uid = ($4::text[])[1]))
     ORDER BY s.name, s.owner_uid NULLS LAST`,
-  row: { id: uuid, name: text(), vault_key_id: text(), sealed_value: bytes, may_use: boolean },
+  row,
 });
 
 const readOfTeam = defineStatement({
   name: 'read_secrets_of_team_by_name',
-  text: `
-    SELECT id, name, vault_key_id, sealed_value, true AS may_use FROM stored_secrets
-    WHERE team_id = $1 AND owner_uid IS NULL AND name = ANY($2::text[])`,
-  row: { id: uuid, name: text(), vault_key_id: text(), sealed_value: bytes, may_use: boolean },
+  text: `SELECT ${columns} FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid IS NULL AND s.name = ANY($2::text[])`,
+  row,
 });
+
+const readById = defineStatement({
+  name: 'read_secrets_by_id',
+  text: `SELECT ${columns} FROM stored_secrets s WHERE s.team_id = $1 AND s.id = ANY($2::uuid[])`,
+  row,
+});
+
+type SecretRow = RowOf<typeof readNamed>;
 
 const variableOf = ({ variable, name }: SecretReference): string => variable ?? name;
 
+/** Returns the functions that read secrets, with the decision about each for this run. */
+function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) {
+  const principals = [actor, ...cuttingAuthors(contents)];
+  const parameters = [principals.map(({ kind }) => kind), principals.map(({ uid }) => uid)];
+  const decide = ({ held }: SecretRow) =>
+    decideRight(actor, contents, (principal) => {
+      const index = principals.findIndex(({ kind, uid }) => kind === principal.kind && uid === principal.uid);
+      return held[index] === true;
+    });
+  const read = async (statement: typeof readNamed, keys: readonly string[]) =>
+    keys.length === 0 ? [] : await db.query(statement, [teamId, keys, ...parameters]);
+  return { decide, read };
+}
+
 /**
- * Returns the secrets that the run gets, or the first name that it may not have. A variable that the run names itself replaces the
- * same one of the environment.
+ * Returns the secrets that the run gets, or the first name of its own that it may not have. A variable that the run names itself replaces
+ * the same one of the environment.
  */
 export async function findUsableSecrets(
   db: Queryable,
   vault: Vault,
-  { teamId, actor }: SecretUser,
+  user: SecretUser,
   { ofRun, ofEnvironment }: SecretNames,
 ): Promise<UsableSecrets> {
+  const { decide, read } = readerFor(db, user);
   const own = new Set(ofRun.map(variableOf));
-  const inherited = ofEnvironment.filter((reference) => !own.has(variableOf(reference)));
   const sources = [
-    { path: 'config.secrets', names: ofRun, statement: readNamed, more: [actor.kind, actor.uid] },
-    { path: 'config.environment_id', names: inherited, statement: readOfTeam, more: [] },
+    { path: 'config.secrets', references: ofRun, statement: readNamed },
+    {
+      path: 'config.environment_id',
+      references: ofEnvironment.filter((reference) => !own.has(variableOf(reference))),
+      statement: readOfTeam,
+    },
   ];
   const secrets: UsableSecret[] = [];
-  for (const { path, names, statement, more } of sources) {
-    if (names.length === 0) continue;
-    const rows = await db.query(statement, [teamId, names.map(({ name }) => name), ...more]);
-    const byName = new Map(rows.map((row) => [row.name, row]));
-    for (const reference of names) {
+  const withheld: Withheld[] = [];
+  for (const { path, references, statement } of sources) {
+    const rows = await read(
+      statement,
+      references.map(({ name }) => name),
+    );
+    for (const reference of references) {
       const { name } = reference;
-      const found = byName.get(name);
+      const found = rows.find((each) => each.name === name);
       if (!found) return { kind: 'unknown', name, path };
-      if (!found.may_use) return { kind: 'forbidden', name, path };
+      const decision = decide(found);
+      if (decision.kind !== 'held') {
+        const lost: Withheld = {
+          right: 'secret',
+          name,
+          ...(decision.kind === 'withheld' ? { content: decision.content } : {}),
+        };
+        if (statement === readOfTeam) withheld.push(lost);
+        else
+          return decision.kind === 'withheld'
+            ? { kind: 'withheld', withheld: lost }
+            : { kind: 'forbidden', name, path };
+        continue;
+      }
       if (!vault.keyIds.includes(found.vault_key_id)) return { kind: 'unreadable', name, path };
-      const value = vault.open(purposeOfSecret(found.id), found.sealed_value);
-      secrets.push({ id: found.id, name, variable: variableOf(reference), as: reference.as ?? 'variable', value });
+      secrets.push({ ...toRight(found, reference), value: open(vault, found) });
     }
   }
-  return { kind: 'ok', secrets };
+  return { kind: 'ok', secrets, withheld };
+}
+
+const toRight = ({ id, is_personal }: SecretRow, reference: SecretReference): RightToSecret => ({
+  id,
+  name: reference.name,
+  variable: variableOf(reference),
+  as: reference.as ?? 'variable',
+  ...(is_personal ? { personal: true } : {}),
+});
+
+const open = (vault: Vault, { id, sealed_value }: SecretRow): string => vault.open(purposeOfSecret(id), sealed_value);
+
+/**
+ * Returns the present values of secrets that a run has the right to, or the first one that it may not have any more: since the run was
+ * created, the secret may have been deleted, or its executor or an author may have left the team.
+ */
+export async function readRights(
+  db: Queryable,
+  vault: Vault,
+  user: SecretUser,
+  rights: readonly RightToSecret[],
+): Promise<Exclude<UsableSecrets, { kind: 'withheld' }>> {
+  const { decide, read } = readerFor(db, user);
+  const rows = await read(
+    readById,
+    rights.map(({ id }) => id),
+  );
+  const secrets: UsableSecret[] = [];
+  for (const right of rights) {
+    const { id, name } = right;
+    const unusable = { name, path: 'config.secrets' };
+    const found = rows.find((each) => each.id === id);
+    if (!found) return { kind: 'unknown', ...unusable };
+    if (decide(found).kind !== 'held') return { kind: 'forbidden', ...unusable };
+    if (!vault.keyIds.includes(found.vault_key_id)) return { kind: 'unreadable', ...unusable };
+    secrets.push({ ...right, value: open(vault, found) });
+  }
+  return { kind: 'ok', secrets, withheld: [] };
+}
+
+/** A secret of the team that can be decrypted. */
+export interface TeamSecret {
+  readonly id: string;
+  readonly value: string;
+}
+
+/** Returns a secret of the team for the service itself. `unreadable`: it was sealed with another key. Null: there is none. */
+export async function findTeamSecret(
+  db: Queryable,
+  vault: Vault,
+  teamId: string,
+  name: string,
+): Promise<TeamSecret | 'unreadable' | null> {
+  const [found] = await db.query(readOfTeam, [teamId, [name], ['user'], ['']]);
+  if (!found) return null;
+  return vault.keyIds.includes(found.vault_key_id) ? { id: found.id, value: open(vault, found) } : 'unreadable';
+}
+
+/** Returns the secrets among these rights that a principal does not have. */
+export async function findLacking(
+  db: Queryable,
+  { teamId, actor }: Pick<SecretUser, 'teamId' | 'actor'>,
+  rights: readonly RightToSecret[],
+): Promise<readonly RightToSecret[]> {
+  const { decide, read } = readerFor(db, { teamId, actor });
+  const rows = await read(
+    readById,
+    rights.map(({ id }) => id),
+  );
+  return rights.filter((right) => {
+    const found = rows.find(({ id }) => id === right.id);
+    return !found || decide(found).kind !== 'held';
+  });
 }
 
 /** Returns the fault of the references themselves: two of them cannot be in one variable. */
@@ -112,7 +250,7 @@ export function faultsOfReferences(references: readonly SecretReference[]): Faul
 }
 
 /** Returns why a request cannot name the secret, as a sentence. */
-export function describeUnusable({ kind, name, path }: Exclude<UsableSecrets, { kind: 'ok' }>): string {
+export function describeUnusable({ kind, name, path }: UnusableSecret): string {
   const ofEnvironment = path === 'config.environment_id' ? ' of the environment' : '';
   switch (kind) {
     case 'unknown':

@@ -36,6 +36,8 @@ export const automationRow = {
   /** Why the last run could not be created. */
   last_spawn_error: nullable(text()),
   spawn_failures: integer,
+  /** Of its content, which its runs execute. */
+  revision: integer,
   created_at: timestamp,
   updated_at: timestamp,
 };

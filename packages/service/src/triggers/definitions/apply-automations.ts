@@ -86,6 +86,7 @@ function messageOf(failure: AutomationFailure): string {
     case 'invalid':
       return failure.faults.map(({ path, message }) => `${path}: ${message}`).join('; ');
     case 'forbidden':
+    case 'withheld':
     case 'not_available':
     case 'model_outage':
       return failure.detail;

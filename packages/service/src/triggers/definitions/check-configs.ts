@@ -75,6 +75,8 @@ async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: Am
   const checked = await checkRunRequest({ db, ...deps }, by, { prompt: 'Check.', config }, 'API');
   switch (checked.kind) {
     case 'ok':
+    // A later acceptance gives the runs what is withheld from them now.
+    case 'withheld':
     // An outage ends without a change of the files.
     case 'model_outage':
       return [];

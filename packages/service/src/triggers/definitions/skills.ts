@@ -35,20 +35,21 @@ export function checkSkills({ skills }: FactoryDefinition, faults: FaultList): v
 const readFiles = defineStatement({
   name: 'read_skill_of_definition',
   text: `
-    SELECT d.version, coalesce((
-      SELECT jsonb_agg(f) FROM jsonb_array_elements(d.files) AS f WHERE starts_with(f ->> 'path', $3)
+    SELECT c.revision, coalesce((
+      SELECT jsonb_agg(f) FROM jsonb_array_elements(c.content->'skills') AS f WHERE starts_with(f ->> 'path', $3)
     ), '[]') AS files
-    FROM factory_definitions d JOIN factories o ON o.uid = d.factory_uid WHERE o.team_id = $1 AND o.uid = $2`,
-  row: { version: integer, files: json<StoredFile[]>() },
+    FROM content_revisions c WHERE c.team_id = $1 AND c.kind = 'definition' AND c.uid = $2
+      AND CASE WHEN $4::integer IS NULL THEN c.superseded_at IS NULL ELSE c.revision = $4 END`,
+  row: { revision: integer, files: json<StoredFile[]>() },
 });
 
 /** Returns the function that reads skills of definitions. */
 export const definedSkillsWith =
   (db: Queryable): ReadDefinedSkill =>
-  async (teamId, { factoryUid, path }) => {
+  async (teamId, { factoryUid, path }, ofRun) => {
     const folder = path.slice(0, -'SKILL.md'.length);
-    const [found] = await db.query(readFiles, [teamId, factoryUid, folder]);
+    const [found] = await db.query(readFiles, [teamId, factoryUid, folder, ofRun ?? null]);
     if (!found?.files.some((file) => file.path === path)) return null;
-    const { version, files } = found;
-    return { version, files: files.map((file) => ({ path: file.path, text: file.content })) };
+    const { revision, files } = found;
+    return { version: revision, files: files.map((file) => ({ path: file.path, text: file.content })) };
   };

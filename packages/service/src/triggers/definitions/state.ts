@@ -9,10 +9,10 @@ import {
 } from '@runyard/contract/factory-files/plan-changes';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
+import { findTeamSecret } from '../../team/stored-secrets/find-usable.ts';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { listAutomations } from '../automations/automations.ts';
 import { readWebhookSecrets } from '../webhooks/secrets/read-secrets.ts';
-import { findTeamSecret } from '../webhooks/secrets/team-secret.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './automation-members.ts';
 import type { DefinedUids } from './stored.ts';

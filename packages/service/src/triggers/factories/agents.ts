@@ -2,7 +2,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { FactoryAgent } from '@runyard/contract/factories';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
+import { defineStatement, integer, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
 
 const row = {
   name: text(),
@@ -24,12 +24,12 @@ const readAll = defineStatement({
 const readForRun = defineStatement({
   name: 'read_agent_of_factory_for_run',
   text: `
-    SELECT f.agent_defaults, ${Object.keys(row)
+    SELECT f.agent_defaults, f.revision, ${Object.keys(row)
       .map((column) => `a.${column}`)
       .join(', ')}
     FROM factories f JOIN factory_agents a ON a.factory_uid = f.uid
     WHERE f.team_id = $1 AND f.uid = $2 AND CASE WHEN $3::text IS NULL THEN a.agent_type = 'FOREMAN' ELSE a.name = $3 END`,
-  row: { ...row, agent_defaults: json<AmbientAgentConfig>() },
+  row: { ...row, agent_defaults: json<AmbientAgentConfig>(), revision: integer },
 });
 
 const removeAll = defineStatement({
@@ -74,11 +74,13 @@ export async function replaceFactoryAgents(
 export interface AgentOfRun {
   readonly defaults: AmbientAgentConfig;
   readonly agent: Pick<FactoryAgent, 'prompt' | 'config'>;
+  /** Of the definition. */
+  readonly revision: number;
 }
 
 /** SQL: the `AgentOfRun` that `readAgentOfRun` returns, as JSON, for statements that read more than it. The arguments are SQL. */
 export const agentOfRun = (teamId: string, factoryUid: string, name: string): string => `
-  (SELECT jsonb_build_object('defaults', f.agent_defaults, 'agent', jsonb_build_object('prompt', g.prompt, 'config', g.config))
+  (SELECT jsonb_build_object('defaults', f.agent_defaults, 'revision', f.revision, 'agent', jsonb_build_object('prompt', g.prompt, 'config', g.config))
     FROM factories f JOIN factory_agents g ON g.factory_uid = f.uid
     WHERE f.team_id = ${teamId} AND f.uid = ${factoryUid} AND CASE WHEN ${name} IS NULL THEN g.agent_type = 'FOREMAN' ELSE g.name = ${name} END)`;
 
@@ -90,6 +92,6 @@ export async function readAgentOfRun(
 ): Promise<AgentOfRun | null> {
   const [found] = await db.query(readForRun, [teamId, factoryUid, name ?? null]);
   if (!found) return null;
-  const { agent_defaults: defaults, ...agent } = found;
-  return { defaults, agent: toAgent(agent) };
+  const { agent_defaults: defaults, revision, ...agent } = found;
+  return { defaults, revision, agent: toAgent(agent) };
 }

@@ -31,6 +31,7 @@ export async function dispatchFactory(
     actor,
     source,
     once,
+    contents: [{ kind: 'definition', uid: factoryUid, revision: foreman.revision }],
     request: {
       prompt: ticket === '' ? prompt : `${prompt}\n\nTicket: ${ticket}`,
       config: configOfFactoryRun(foreman),

@@ -1,10 +1,18 @@
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../platform/fault.ts';
 import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
+import type { ContentRevision } from '../../team/access/contents/content.ts';
 import type { ScheduleRow } from './schedule-row.ts';
 
 /** Members of a schedule that make the request for its runs. */
 export type RequestMembers = Pick<ScheduleRow, 'prompt' | 'agent_config' | 'agent_uid' | 'mode' | 'metadata'>;
+
+/** Returns the revision of a schedule that its runs execute. */
+export const contentOf = ({ id, revision }: Pick<ScheduleRow, 'id' | 'revision'>): ContentRevision => ({
+  kind: 'schedule',
+  uid: id,
+  revision,
+});
 
 /** Returns the request for a run of a schedule. */
 export const requestOf = (schedule: RequestMembers): RunAgentRequest => ({
@@ -42,6 +50,7 @@ export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault
         .slice(0, maxReasonLength);
     case 'forbidden':
       return detailOf(outcome, nameOf);
+    case 'withheld':
     case 'not_available':
     case 'over_budget':
     case 'model_outage':

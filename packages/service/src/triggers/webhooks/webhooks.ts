@@ -18,6 +18,7 @@ import {
 } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange, type State } from '../../team/access/audit/record.ts';
 import { newUid } from '../../team/access/teams/uid.ts';
+import { findTeamSecret, type TeamSecret } from '../../team/stored-secrets/find-usable.ts';
 import { lockFactory } from '../factories/factories.ts';
 import {
   type Authentication,
@@ -26,7 +27,6 @@ import {
   sealWebhookSecret,
   secretFault,
 } from './secrets/secret.ts';
-import { findTeamSecret, type TeamSecret } from './secrets/team-secret.ts';
 
 /** Names a webhook to its team. */
 export interface WebhookAddress {

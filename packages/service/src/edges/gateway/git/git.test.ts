@@ -41,6 +41,7 @@ const session: RunSession = {
   ancestorIds: [],
   creator,
   executor: creator,
+  codeHostActor: creator,
   conversationId: 'conversation',
   environmentId: 'environment',
   phase: 'running',

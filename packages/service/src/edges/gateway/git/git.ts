@@ -95,7 +95,7 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     if (!allowed.some((each) => each.owner === owner && each.repo === repo)) {
       return tell(reply, 403, `${owner}/${repo} is not a repository of this run's environment.`);
     }
-    const chosen = await deps.credentialFor({ teamId: holder.teamId, actor: holder.executor }, wanted.repository);
+    const chosen = await deps.credentialFor({ teamId: holder.teamId, actor: holder.codeHostActor }, wanted.repository);
     if (chosen.kind === 'unusable') return tell(reply, 403, chosen.message);
     if (chosen.kind === 'unavailable') return tell(reply, 502, chosen.message);
     const ownHeaders: Record<string, string> = {};

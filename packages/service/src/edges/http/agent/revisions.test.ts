@@ -59,3 +59,13 @@ test('a run whose environment was deleted does not execute an earlier revision o
   await service.request('DELETE', `/agent/environments/${uid}`);
   expect((await taskOf(runId)).environment).toBeUndefined();
 });
+test('of a content that changes often, a hundred revisions are kept, and those that somebody needs', async () => {
+  const uid = await environment({ name: 'E', setup_commands: ['echo needed'] });
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
+  await db.query(
+    `DO $$ BEGIN FOR n IN 1..105 LOOP UPDATE environments SET config = jsonb_build_object('name', n::text) WHERE uid = '${uid}'; END LOOP; END $$`,
+  );
+  const kept = await revisions(uid);
+  expect(kept.map(({ revision }) => revision).slice(0, 3)).toEqual([1, 6, 7]);
+  expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo needed']);
+});

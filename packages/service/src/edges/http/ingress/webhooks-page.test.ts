@@ -10,7 +10,7 @@ import type { ListWebhookDeliveriesResponse, Webhook } from '@runyard/contract/w
 import Stripe from 'stripe';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
-import { findTeamSecret } from '../../../triggers/webhooks/secrets/team-secret.ts';
+import { findTeamSecret } from '../../../team/stored-secrets/find-usable.ts';
 
 const service = await openTestService();
 const { db, vault } = service.deps;

@@ -166,7 +166,7 @@ describe.each(named)('%s', (_, row) => {
       expect([status, JSON.parse(text).error_code], text).toEqual([access, codes[access]]);
       return;
     }
-    const isElsewhere = credential === 'otherTeam' && row.name === 'findRunByExternalReference';
+    const isElsewhere = credential === 'otherTeam' && ['findRunByExternalReference', 'accept'].includes(row.name);
     const isNoSession = row.name === 'endBrowserSession' && credential !== 'session';
     const isOutsider = credential === 'otherTeam' && row.name === 'joinTeam';
     const honest = isOutsider ? undefined : isElsewhere || isNoSession ? 404 : honestRefusals[row.name];

@@ -103,7 +103,9 @@ END $$;
 CREATE FUNCTION revise_schedule() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.revision := write_revision('schedule', NEW.id::text, NEW.team_id, NEW.editor_kind, NEW.editor_uid, jsonb_build_object(
-    'prompt', NEW.prompt, 'agent_config', NEW.agent_config, 'agent_uid', NEW.agent_uid, 'mode', NEW.mode, 'metadata', NEW.metadata));
+    'prompt', NEW.prompt, 'agent_config', NEW.agent_config, 'agent_uid', NEW.agent_uid, 'mode', NEW.mode, 'metadata', NEW.metadata,
+    -- The person of a personal schedule.
+    'owner', NEW.user_uid));
   RETURN NEW;
 END $$;
 

@@ -14,6 +14,7 @@ import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../te
 import { hashRunToken } from '../queue/assign.ts';
 import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
+import { mayUsePersonalCredentials } from './turn-authors.ts';
 
 /** The execution that a run token belongs to. */
 export interface RunSession extends Attempt {
@@ -24,6 +25,8 @@ export interface RunSession extends Attempt {
   readonly ancestorIds: readonly string[];
   readonly creator: RunActor;
   readonly executor: RunActor;
+  /** Whose credentials of code hosts the run uses now: its executor's, or only those of the team. */
+  readonly codeHostActor: RunActor;
   readonly conversationId: string;
   readonly modelId: string;
   readonly environmentId: string | null;
@@ -40,6 +43,8 @@ const readSession = defineStatement({
     SELECT r.id AS "runId", e.id AS "executionId", e.number AS "executionNumber", r.team_id AS "teamId",
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
+      CASE WHEN ${mayUsePersonalCredentials('r', 'e')} THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
+        ELSE '{"kind": "service_account", "uid": ""}'::jsonb END AS "codeHostActor",
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
       ${sealedSecretsOf('r.id')} AS sealed
     FROM executions e JOIN runs r ON r.id = e.run_id
@@ -52,6 +57,7 @@ const readSession = defineStatement({
     ancestorIds: uuids,
     creator: json<RunActor>(),
     executor: json<RunActor>(),
+    codeHostActor: json<RunActor>(),
     conversationId: uuid,
     modelId: text(),
     environmentId: nullable(text()),

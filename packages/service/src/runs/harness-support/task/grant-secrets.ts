@@ -2,7 +2,12 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { describeUnusable, findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
+import {
+  describeUnusable,
+  findUsableSecrets,
+  readRights,
+  type SecretNames,
+} from '../../../team/stored-secrets/find-usable.ts';
 import { keepRunSecrets, type RunSecret, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { TaskRow } from './read-task-row.ts';
@@ -24,6 +29,20 @@ type GrantedSecrets =
     }
   | { readonly kind: 'refused'; readonly message: string };
 
+type RowOfGrant = Pick<
+  TaskRow,
+  'config' | 'contents' | 'rights' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'
+>;
+
+/**
+ * Returns the secrets that a run names which is older than rights. The names in an environment of another team are names of that team's
+ * secrets. A guest gets neither those nor their own by these names.
+ */
+const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant): SecretNames => ({
+  ofRun: config.secrets ?? [],
+  ofEnvironment: is_own_environment ? (environment_config?.secrets ?? []) : [],
+});
+
 /**
  * Returns the secrets of the run with their present values, and stores a copy of each value before the sandbox has it. The permission
  * is checked again: since the run was created, a secret may have been deleted, or its user may have left the team. `others` are further
@@ -32,15 +51,14 @@ type GrantedSecrets =
 export async function grantSecrets(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
   { runId, teamId, grantedSecrets }: Pick<RunSession, 'runId' | 'teamId' | 'grantedSecrets'>,
-  row: Pick<TaskRow, 'config' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'>,
+  row: RowOfGrant,
   others: readonly RunSecret[],
 ): Promise<GrantedSecrets> {
-  const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid } };
-  // The names in an environment of another team are names of that team's secrets. A guest gets neither those nor their own by these
-  // names.
-  const ofEnvironment = row.is_own_environment ? (row.environment_config?.secrets ?? []) : [];
-  const names = { ofRun: row.config.secrets ?? [], ofEnvironment };
-  const usable = await findUsableSecrets(db, vault, user, names);
+  const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid }, contents: row.contents };
+  const usable = row.rights
+    ? await readRights(db, vault, user, row.rights.secrets)
+    : await findUsableSecrets(db, vault, user, namesOf(row));
+  if (usable.kind === 'withheld') throw new Error('a run without contents withholds nothing');
   if (usable.kind !== 'ok') return { kind: 'refused', message: `${usable.path}: ${describeUnusable(usable)}.` };
   const { secrets } = usable;
   const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));

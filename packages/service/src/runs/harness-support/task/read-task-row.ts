@@ -16,6 +16,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
@@ -27,7 +29,7 @@ const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, own.resumes, own.loss_message,
+    SELECT r.title, r.prompt, r.mode, r.config, r.contents, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
@@ -52,6 +54,9 @@ const readTask = defineStatement({
     /** If no setup of the run succeeded: the last execution that took a follow-up to its failed setup; NULL: none did. */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
+    contents: json<RunContent[]>(),
+    /** NULL: the run is older than rights. */
+    rights: nullable(json<RunRights>()),
     harness: text(),
     /** The executor, whose access the run has. */
     executor_kind: text<RunActor['kind']>(),

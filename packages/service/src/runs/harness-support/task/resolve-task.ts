@@ -120,7 +120,7 @@ export async function resolveTask(
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
-  const user = { teamId: session.teamId, actor: executor };
+  const user = { teamId: session.teamId, actor: session.codeHostActor };
   const answers = isSetUp ? [] : await deps.codeHosts.ask(user, repositories);
   const refused = findRefused(deps, answers);
   if (refused) return refused;
@@ -135,7 +135,7 @@ export async function resolveTask(
   );
   if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
   const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
-  const skills = await skillsOfTask(deps, session, row.config, granted.values);
+  const skills = await skillsOfTask(deps, session, row, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
   if (verdict?.kind === 'policy_violation') return { kind: 'policy_violation', message: verdict.detail };

@@ -8,6 +8,7 @@ import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { recordSkills } from '../../runs/submit/record-skills.ts';
 import { detailOf } from './find-refused.ts';
+import type { TaskRow } from './read-task-row.ts';
 
 /** `skill_unfit`: a skill is not there or malformed; `skill_unavailable`: the code host cannot be asked now. */
 export type TaskSkills =
@@ -21,11 +22,18 @@ export type TaskSkills =
  */
 export async function skillsOfTask(
   deps: RunSkillDeps & { readonly codeHosts: CodeHosts; baseUrl(): string },
-  { runId, teamId, executor }: RunSession,
-  config: AmbientAgentConfig,
+  { runId, teamId, codeHostActor }: RunSession,
+  { config, contents }: Pick<TaskRow, 'config' | 'contents'>,
   values: readonly string[],
 ): Promise<TaskSkills> {
-  const found = await resolveRunSkills(deps, { runId, teamId, executor, specs: skillsOfRun(config), values });
+  const found = await resolveRunSkills(deps, {
+    runId,
+    teamId,
+    codeHostActor,
+    contents,
+    specs: skillsOfRun(config),
+    values,
+  });
   const clean = (message: string) => createRedactor(values).whole(message);
   switch (found.kind) {
     case 'skills':

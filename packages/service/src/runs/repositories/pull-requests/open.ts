@@ -103,7 +103,7 @@ async function askHost(
   signal: AbortSignal,
 ): Promise<AtHost> {
   const { codeHosts } = deps;
-  const chosen = await codeHosts.credentialFor({ teamId: session.teamId, actor: session.executor }, repository);
+  const chosen = await codeHosts.credentialFor({ teamId: session.teamId, actor: session.codeHostActor }, repository);
   if (chosen.kind === 'unusable') return { kind: 'refused', message: chosen.message };
   if (chosen.kind === 'unavailable') return { kind: 'unavailable', message: chosen.message };
   if (chosen.kind === 'none') return { kind: 'refused', message: withoutCredential(repository) };

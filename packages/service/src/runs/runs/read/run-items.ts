@@ -1,7 +1,11 @@
 /** Builds the items of runs for the answers of the API. */
+
+import type { UserProfile } from '@runyard/contract/profiles';
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunItem } from '@runyard/contract/runs';
 import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import { toContentItem, toWithheldRight } from '../../../team/access/contents/items.ts';
 import { scopeOf } from '../../../team/access/ownership.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 import { usageOfRuns } from '../../../team/usage/usage-of-run.ts';
@@ -27,6 +31,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
   const actors = rows.flatMap((row) => [
     { kind: row.creator_kind, uid: row.creator_uid },
     { kind: row.executor_kind, uid: row.executor_uid },
+    ...row.contents.flatMap(({ author }) => author ?? []),
   ]);
   const mayWait = rows.filter(({ state, phase }) => !isTerminal(state) || phase === 'idle').map(({ id }) => id);
   const [artifacts, usage, profileOf, waits] = await Promise.all([
@@ -68,6 +73,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       execution_location: row.execution_location,
       ...(requestUsage ? { request_usage: requestUsage } : {}),
       ...droppedOf(row),
+      ...rightsOf(row, profileOf),
       run_time: isoDuration(row.seconds ?? 0),
     };
   });
@@ -96,6 +102,23 @@ function scheduleOf({ schedule_id, schedule_name, schedule_cron }: RunRow): Pick
 function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {
   const dropped = { events: Number(row.dropped_events), transcript_lines: Number(row.dropped_lines) };
   return dropped.events + dropped.transcript_lines > 0 ? { dropped_output: dropped } : {};
+}
+
+/** Returns what the run executes, and what is withheld from it. Authors are shown without address: they may be of another team. */
+function rightsOf(
+  { contents, rights }: RunRow,
+  profileOf: (actor: RunActor) => UserProfile,
+): Pick<RunItem, 'contents' | 'withheld'> {
+  const withheld = rights?.withheld ?? [];
+  const items = contents.map((content) => {
+    const item = toContentItem(content);
+    const { display_name: name } = content.author ? profileOf(content.author) : {};
+    return name === undefined || !item.author ? item : { ...item, author: { ...item.author, display_name: name } };
+  });
+  return {
+    ...(items.length > 0 ? { contents: items } : {}),
+    ...(withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : {}),
+  };
 }
 
 /** Returns the skill of a run whose first agent has not begun, as far as the spec tells. */

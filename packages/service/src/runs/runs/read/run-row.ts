@@ -13,6 +13,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { skillOfRun } from '../../../team/skills/of-run.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import { debugPhases } from '../../executions/transitions/phases.ts';
@@ -39,6 +41,8 @@ export interface RunRow {
   schedule_id: string | null;
   schedule_name: string | null;
   schedule_cron: string | null;
+  contents: RunContent[];
+  rights: RunRights | null;
   metadata: Record<string, string>;
   conversation_id: string;
   /** Id of the current execution for readers; workers and agents use another id. */
@@ -82,6 +86,8 @@ export const runRow = {
   schedule_id: nullable(uuid),
   schedule_name: nullable(text()),
   schedule_cron: nullable(text()),
+  contents: json<RunContent[]>(),
+  rights: nullable(json<RunRights>()),
   metadata: json<Record<string, string>>(),
   conversation_id: uuid,
   session_id: nullable(uuid),
@@ -116,7 +122,7 @@ export const fromRuns = `
 /** SQL of the columns of `RunRow`. */
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.model_id, r.skill_spec, ${skillOfRun('r')} AS skill, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.metadata, r.conversation_id,
+    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.contents, r.rights, r.metadata, r.conversation_id,
     r.status_message, r.error_code, r.retryable,
     CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request`;

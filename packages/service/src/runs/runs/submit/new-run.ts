@@ -1,6 +1,8 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
 import type { RunActor } from '../../../team/access/actor.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import type { ChildLimits } from '../tree/admit-child.ts';
 
@@ -43,5 +45,9 @@ export interface NewRun {
   readonly metadata: Readonly<Record<string, string>>;
   /** Conversation to continue; absent: a new one. */
   readonly conversationId?: string;
+  /** What it executes. */
+  readonly contents: readonly RunContent[];
+  /** What it may use. */
+  readonly rights: RunRights;
   readonly attachments: readonly StoredAttachment[];
 }

@@ -4,6 +4,7 @@ import type { RunSourceType } from '@runyard/contract/states';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import type { ContentRevision } from '../../../team/access/contents/content.ts';
 import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
@@ -40,6 +41,8 @@ export interface RunSubmission {
   readonly schedule?: ScheduleOfRun;
   /** Limits for a run that an agent starts below its own. */
   readonly child?: ChildLimits;
+  /** Stored contents that the request was made from, such as a schedule. */
+  readonly contents?: readonly ContentRevision[];
 }
 
 /**
@@ -87,7 +90,7 @@ export async function prepareRun(
   const { actor, schedule, child } = submission;
   const wanted = await resolveRequest(tx ?? executionDeps.db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
-  const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx);
+  const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted.rerunOf);
   if (checked.kind !== 'ok') return checked;
   // Inside a transaction of the caller, a slow policy would keep its locks. It is checked when the run begins, as for every run.
   const byPolicy = tx ? null : await refusedByPolicy(deps, checked.run);
@@ -134,10 +137,15 @@ export async function previewRun(
 
 const checkSubmission = (
   { executionDeps: { db, vault }, models }: SubmitDeps,
-  { actor, request, source, child }: RunSubmission & { readonly request: RunAgentRequest },
+  { actor, request, source, child, contents }: RunSubmission & { readonly request: RunAgentRequest },
   tx?: Queryable,
+  rerunOf?: string,
 ): Promise<RequestOutcome> =>
-  checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, child !== undefined);
+  checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, {
+    isChild: child !== undefined,
+    contents,
+    rerunOf,
+  });
 
 /** Returns why the content policy does not allow the texts of the run; null: it does. */
 async function refusedByPolicy(
@@ -166,6 +174,8 @@ interface WantedRun {
   readonly request: RunAgentRequest;
   /** Stored files to copy instead of files in the request. */
   readonly copyOf?: readonly StoredAttachment[];
+  /** The run whose prompt or configuration the request has. */
+  readonly rerunOf?: string;
 }
 
 /** Returns the request to submit; null: there is no run to repeat. */
@@ -176,5 +186,9 @@ async function resolveRequest(
 ): Promise<WantedRun | null> {
   if (!('rerunOf' in request)) return { request };
   const rerun = await readRerun(db, teamId, request.rerunOf, request.instead);
-  return rerun && { request: rerun.request, copyOf: rerun.attachments };
+  if (!rerun) return null;
+  const { prompt, config } = request.instead;
+  // The attachments of the run belong to its request too.
+  const isOwn = prompt !== undefined && config !== undefined && rerun.attachments.length === 0;
+  return { request: rerun.request, copyOf: rerun.attachments, ...(isOwn ? {} : { rerunOf: request.rerunOf }) };
 }

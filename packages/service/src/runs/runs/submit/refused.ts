@@ -13,6 +13,7 @@ export function refusedSubmission(outcome: SubmitRefusal): Refusal {
     case 'invalid':
       return invalid(outcome.faults);
     case 'forbidden':
+    case 'withheld':
       return refuse('not_authorized', { detail: outcome.detail });
     case 'not_available':
       return refuse('feature_not_available', { detail: outcome.detail });

@@ -3,6 +3,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Repository } from '@runyard/contract/environments';
+import { parseDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
 import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
 import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
@@ -16,19 +17,23 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import { type ContentRevision, readPresentRevisions } from '../../../team/access/contents/content.ts';
 import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-as.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { readRecentModelChoices } from '../../../team/models/team-models.ts';
-import { describeUnusable, faultsOfReferences, findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
+import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
+import { faultsOfReferences } from '../../../team/stored-secrets/find-usable.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
+import { contentsOfRequest } from './request-contents.ts';
 import { checkHarness } from './request-harness.ts';
 import { checkMcpServers } from './request-mcp-servers.ts';
 import { checkModels } from './request-models.ts';
+import { rightsOfRequest } from './request-rights.ts';
 import { checkSkills } from './request-skills.ts';
 import { titleOf } from './request-title.ts';
 
@@ -48,6 +53,8 @@ export type RequestOutcome =
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `not_authorized`. `fault`: the member that names what the caller may not use. */
   | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault }
+  /** 403 `not_authorized`: the author of a content may not use a secret that the request names. Its acceptance ends that. */
+  | { readonly kind: 'withheld'; readonly detail: string }
   /** 403 `feature_not_available` */
   | { readonly kind: 'not_available'; readonly detail: string }
   /** 503 `resource_unavailable`: the provider of the model has an outage, and the run allows no other model. */
@@ -115,8 +122,7 @@ const nameOfSkill = (spec: string | undefined): string | undefined =>
 interface EnvironmentParts {
   readonly repositories: readonly Repository[];
   readonly secrets: readonly SecretReference[];
-  /** Absent: the run has no environment. */
-  readonly revision?: number;
+  readonly contents: readonly ContentRevision[];
 }
 
 /** Finds the environment that a request names as the executor of the run, and adds its faults. */
@@ -126,7 +132,7 @@ async function findEnvironment(
   { environment_id: uid }: AmbientAgentConfig,
   faults: Fault[],
 ): Promise<EnvironmentParts | NotUsable> {
-  if (uid === undefined) return { repositories: [], secrets: [] };
+  if (uid === undefined) return { repositories: [], secrets: [], contents: [] };
   const environment = await findNamedEnvironment(db, executor, uid);
   const path = 'config.environment_id';
   if (environment.kind === 'not_usable') return notUsable(path, 'environment', 'GET /agent/environments');
@@ -136,7 +142,7 @@ async function findEnvironment(
     repositories: environment.config.github_repos ?? [],
     // A guest gets no secrets by the names in an environment of another team.
     secrets: environment.isGuest ? [] : (environment.config.secrets ?? []),
-    revision: environment.revision,
+    contents: [{ kind: 'environment', uid, revision: environment.revision }],
   };
 }
 
@@ -149,13 +155,35 @@ interface CheckDeps {
   readonly vault: Vault;
 }
 
+/** Returns the revisions of the definitions whose skills a configuration names, and from which the request was not made. */
+async function definitionsOf(
+  db: Queryable,
+  teamId: string,
+  config: AmbientAgentConfig,
+  madeFrom: readonly ContentRevision[],
+): Promise<readonly ContentRevision[]> {
+  const named = new Set(skillsOfRun(config).flatMap((spec) => parseDefinedSkill(spec)?.factoryUid ?? []));
+  for (const { kind, uid } of madeFrom) if (kind === 'definition') named.delete(uid);
+  return await readPresentRevisions(db, teamId, 'definition', [...named]);
+}
+
+/** Where a request comes from. */
+export interface RequestSource {
+  /** The agent of a run sent it. */
+  readonly isChild?: boolean;
+  /** Stored contents that it was made from, such as a schedule. */
+  readonly contents?: readonly ContentRevision[] | undefined;
+  /** The run that it repeats. */
+  readonly rerunOf?: string | undefined;
+}
+
 /** Checks the rules that a schema cannot: every thing that the request names must exist and belong to the caller's team. */
 export async function checkRunRequest(
   deps: CheckDeps,
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
-  isChild = false,
+  { isChild = false, contents: madeFrom = [], rerunOf }: RequestSource = {},
 ): Promise<RequestOutcome> {
   const { db, models, vault } = deps;
   const { teamId } = principal;
@@ -191,12 +219,25 @@ export async function checkRunRequest(
   const lineage = await readLineage(db, teamId, request, faults);
   await checkConversation(db, teamId, request, faults);
   faults.push(...faultsOfReferences(config.secrets ?? []));
+  const contents = await contentsOfRequest(db, {
+    teamId,
+    creator: principal.creator,
+    executor,
+    revisions: [
+      ...madeFrom,
+      ...runAs.contents,
+      ...environment.contents,
+      ...(await definitionsOf(db, teamId, config, madeFrom)),
+    ],
+    rerunOf,
+    parentRunId: lineage.parentRunId,
+    conversationId: request.conversation_id,
+  });
   const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets };
-  const granted = await findUsableSecrets(db, vault, { teamId, actor: executor }, names);
-  if (granted.kind === 'forbidden')
-    return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(granted)}.` };
-  if (granted.kind !== 'ok') faults.push({ path: granted.path, message: describeUnusable(granted) });
-  if (faults.length > 0 || !harness.ok) return { kind: 'invalid', faults };
+  const granted = await rightsOfRequest({ db, vault }, { teamId, executor, contents }, names);
+  if (granted.kind === 'forbidden' || granted.kind === 'withheld') return granted;
+  if (granted.kind === 'invalid') faults.push(granted.fault);
+  if (faults.length > 0 || !harness.ok || granted.kind !== 'ok') return { kind: 'invalid', faults };
   if (checkedModels.kind !== 'ok') return checkedModels;
 
   const prompt = request.prompt ?? '';
@@ -214,7 +255,7 @@ export async function checkRunRequest(
     ...(checkedModels.unpricedId === undefined ? {} : { unpricedId: checkedModels.unpricedId }),
     harness: harness.harness,
     ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
-    ...(environment.revision === undefined ? {} : { environmentRevision: environment.revision }),
+    ...(environment.contents[0] ? { environmentRevision: environment.contents[0].revision } : {}),
     ...(skillSpec === undefined ? {} : { skillSpec }),
     ...(workerHost === undefined ? {} : { workerHost }),
     source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
@@ -225,9 +266,11 @@ export async function checkRunRequest(
     ancestorIds: lineage.ancestorIds,
     metadata: lineage.metadata,
     ...(request.conversation_id === undefined ? {} : { conversationId: request.conversation_id }),
+    contents,
+    rights: granted.rights,
     attachments: [],
   };
-  const values = granted.kind === 'ok' ? granted.secrets.map(({ value }) => value) : [];
+  const { values } = granted;
   return { kind: 'ok', ...withoutValues(values, run, attachments), values };
 }
 

@@ -5,6 +5,7 @@ import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempo
 import { batched } from '../../../platform/store/database/batched.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { toWithheldRight } from '../../../team/access/contents/items.ts';
 import { queueChannel } from '../../executions/channels.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
@@ -32,15 +33,15 @@ const defineInsert = (name: string, more: string) =>
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
         executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
+        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
     ), run AS (
       INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
         worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
-        schedule_cron, metadata, conversation_id, current_execution_id)
+        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
       SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
         worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
         ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
-        execution_id
+        contents, rights, execution_id
       FROM input
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
@@ -58,6 +59,10 @@ export const defineInsertRuns = (name: string, more: string) => defineInsert(nam
 
 const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
 const insertWithAnswers = defineInsert('insert_runs_and_answers', recordFirstAnswers('input'));
+
+/** Returns the payload of the first timeline event; undefined: nothing is withheld from the run. */
+const creationPayload = ({ rights: { withheld } }: NewRun) =>
+  withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : undefined;
 
 const toRow = (run: NewRun) => ({
   id: run.id,
@@ -86,6 +91,9 @@ const toRow = (run: NewRun) => ({
   schedule_cron: run.schedule?.cronSchedule,
   metadata: run.metadata,
   conversation_id: run.conversationId ?? randomUUIDv7(),
+  contents: run.contents,
+  rights: run.rights,
+  creation: creationPayload(run),
 });
 
 /** Returns the answer to the request for a run that was written. */

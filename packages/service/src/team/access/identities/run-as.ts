@@ -3,19 +3,28 @@ import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import { type Fault, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, nullable, text, texts } from '../../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  nullable,
+  text,
+  texts,
+} from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
+import type { ContentRevision } from '../contents/content.ts';
 
 const readRunner = defineStatement({
   name: 'read_agent_identity_to_run_as',
   text: `
-    SELECT base_model, environment_id, skills, secrets, on_behalf_of_enabled FROM agent_identities WHERE team_id = $1 AND uid = $2`,
+    SELECT base_model, environment_id, skills, secrets, on_behalf_of_enabled, revision FROM agent_identities WHERE team_id = $1 AND uid = $2`,
   row: {
     base_model: nullable(text()),
     environment_id: nullable(text()),
     skills: texts,
     secrets: texts,
     on_behalf_of_enabled: boolean,
+    revision: integer,
   },
 });
 
@@ -28,7 +37,12 @@ const readPerson = defineStatement({
   row: {},
 });
 
-type Runner = { readonly executor: RunActor; readonly config: AmbientAgentConfig };
+interface Runner {
+  readonly executor: RunActor;
+  readonly config: AmbientAgentConfig;
+  /** The identity; empty: there is none. */
+  readonly contents: readonly ContentRevision[];
+}
 
 /** The executor of a run and the configuration with the identity's defaults, or why the request is refused. */
 export type RunAsOutcome =
@@ -64,7 +78,7 @@ function withDefaults(
 export const runAsParent = (
   { creator }: { readonly creator: RunActor },
   { config = {} }: Pick<RunAgentRequest, 'config'>,
-): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config });
+): RunAsOutcome => ({ kind: 'ok', executor: { kind: creator.kind, uid: creator.uid }, config, contents: [] });
 
 /**
  * Decides which person or identity executes the run of a request. A run of an agent key executes as the identity of the
@@ -104,5 +118,7 @@ export async function resolveRunAs(
       : uid === undefined
         ? { kind: creator.kind, uid: creator.uid }
         : { kind: 'service_account', uid };
-  return { kind: 'ok', executor, config: identity ? withDefaults(request, identity) : config };
+  if (uid === undefined || !identity) return { kind: 'ok', executor, config, contents: [] };
+  const contents = [{ kind: 'agent_identity' as const, uid, revision: identity.revision }];
+  return { kind: 'ok', executor, config: withDefaults(request, identity), contents };
 }

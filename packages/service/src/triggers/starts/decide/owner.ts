@@ -5,6 +5,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { readingOnce } from '../../../platform/store/database/reading-once.ts';
 import type { ScheduleOfRun } from '../../../runs/runs/submit/new-run.ts';
 import type { RunSubmission } from '../../../runs/runs/submit/prepare.ts';
+import type { ContentRevision } from '../../../team/access/contents/content.ts';
 import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import { type AutomationRow, editorOf } from '../../automations/automation-row.ts';
 import { disabledReason } from '../../automations/failures.ts';
@@ -13,7 +14,7 @@ import { type EventOfRun, requestFor, sourceOf } from '../../automations/request
 import { missingAgent } from '../../automations/run-request.ts';
 import { type AgentOfRun, readAgentOfRun } from '../../factories/agents.ts';
 import type { Lane } from '../../history/load.ts';
-import { faultOfSchedule, requestOf } from '../../schedules/run-of-schedule.ts';
+import { contentOf, faultOfSchedule, requestOf } from '../../schedules/run-of-schedule.ts';
 import type { ScheduleRow } from '../../schedules/schedule-row.ts';
 import type { StartPolicy } from './policy.ts';
 
@@ -66,10 +67,17 @@ function ownerFromSchedule(row: ScheduleRow, mayStart: boolean): Owner {
       request: requestOf(row),
       source: 'SCHEDULED_AGENT',
       schedule: scheduleOfRun(row),
+      contents: [contentOf(row)],
     }),
     nameOf: faultOfSchedule,
   };
 }
+
+/** Returns the revisions that the runs of an automation execute. */
+const contentsOf = ({ uid, factory_uid, revision }: AutomationRow, agent: AgentOfRun): ContentRevision[] => [
+  { kind: 'automation', uid, revision },
+  { kind: 'definition', uid: factory_uid, revision: agent.revision },
+];
 
 /** Returns an automation as an owner. `agent`: the one that gets the runs; null: the factory has none of its name. */
 export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent: AgentOfRun | null): Owner {
@@ -88,6 +96,7 @@ export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent
             request: requestFor(row, agent, event),
             source: sourceOf(event),
             ...(event.kind === 'time' ? { schedule: event.schedule } : {}),
+            contents: contentsOf(row, agent),
           }
         : `agent: ${missingAgent(row.agent ?? 'foreman')}`,
     nameOf: (fault) => fault,

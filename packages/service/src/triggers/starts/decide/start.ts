@@ -36,7 +36,8 @@ export interface Failure {
 /** The outcome of an event. The run of `started` must be written before the transaction ends. */
 export type Started =
   | { readonly outcome: 'started'; readonly run: PreparedRun; readonly cancelsPrevious: boolean }
-  | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string }
+  /** `isWithheld`: what the run would execute waits for an acceptance. */
+  | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string; readonly isWithheld?: true }
   | Failure;
 
 /** Returns whether a later event may start a run although nobody changes the owner. */
@@ -48,15 +49,17 @@ export async function prepareStart(
   tx: Queryable,
   { owner, event }: Pick<Candidate, 'owner' | 'event'>,
   cancelsPrevious: boolean,
-): Promise<Exclude<Started, { outcome: 'skipped' | 'waiting' }>> {
+): Promise<Started> {
   const failed = (reason: string, passing = false): Failure => ({ outcome: 'failed', reason, passing });
   if (owner.editorProblem !== null) return failed(owner.editorProblem);
   const submission = owner.submissionFor(event);
   if (typeof submission === 'string') return failed(submission);
   const prepared = await prepareRun(deps, submission, tx);
-  return prepared.kind === 'prepared'
-    ? { outcome: 'started', run: prepared, cancelsPrevious }
-    : failed(reasonOf(prepared, owner.nameOf), isPassing(prepared));
+  if (prepared.kind === 'prepared') return { outcome: 'started', run: prepared, cancelsPrevious };
+  const reason = reasonOf(prepared, owner.nameOf);
+  return prepared.kind === 'withheld'
+    ? { outcome: 'skipped', reason, isWithheld: true }
+    : failed(reason, isPassing(prepared));
 }
 
 /** Returns what the count of failures gets of a result. Null: a run was created. Undefined: none was tried. */
@@ -68,7 +71,7 @@ export function resultOf(started: Started, countsPassing: boolean): CountedFailu
       return { reason: started.reason, counts: countsPassing || !started.passing };
     case 'skipped':
     case 'waiting':
-      return undefined;
+      return started.isWithheld ? { reason: started.reason, counts: false } : undefined;
   }
 }
 

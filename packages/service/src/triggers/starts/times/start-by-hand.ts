@@ -7,7 +7,7 @@ import { writeRun } from '../../../runs/runs/submit/write-runs.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { recordStartByHand } from '../../history/write.ts';
 import { recordRan } from '../../schedules/record.ts';
-import { requestOf } from '../../schedules/run-of-schedule.ts';
+import { contentOf, requestOf } from '../../schedules/run-of-schedule.ts';
 import { lockSchedule } from '../../schedules/schedules.ts';
 import { scheduleOfRun } from '../decide/owner.ts';
 
@@ -28,6 +28,7 @@ export async function startByHand(
     request: requestOf(schedule),
     source: 'SCHEDULED_AGENT',
     schedule: scheduleOfRun(schedule),
+    contents: [contentOf(schedule)],
   } as const;
   const prepared = await prepareRun(deps, submission, tx);
   if (prepared.kind !== 'prepared') return { kind: 'failed', failure: prepared };

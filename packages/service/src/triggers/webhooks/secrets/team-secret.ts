@@ -1,31 +1,9 @@
 /** Secrets of the team that webhooks use. */
 
 import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
-import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
-import { findUsableSecrets } from '../../../team/stored-secrets/find-usable.ts';
 import { secretFault } from './secret.ts';
-
-/** A secret of the team that can be decrypted. */
-export interface TeamSecret {
-  readonly id: string;
-  readonly value: string;
-}
-
-/** Finds a secret of the team. `unreadable`: it was encrypted with a key that this service does not have. Null: there is none. */
-export async function findTeamSecret(
-  db: Queryable,
-  vault: Vault,
-  teamId: string,
-  name: string,
-): Promise<TeamSecret | 'unreadable' | null> {
-  // The actor matters only for personal secrets.
-  const actor = { kind: 'user', uid: '' } as const;
-  const found = await findUsableSecrets(db, vault, { teamId, actor }, { ofRun: [], ofEnvironment: [{ name }] });
-  if (found.kind === 'ok') return found.secrets[0] ?? null;
-  return found.kind === 'unreadable' ? 'unreadable' : null;
-}
 
 const readUsers = defineStatement({
   name: 'read_webhooks_of_secret',

@@ -1,0 +1,63 @@
+/** Computes the rights of the run of a request (docs/decisions/rights.md). */
+import type { Fault } from '../../../platform/fault.ts';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
+import { describeWithheld } from '../../../team/access/contents/describe-withheld.ts';
+import {
+  decidePersonalCredentials,
+  type ExplainedWithheld,
+  type RunRights,
+  type Withheld,
+} from '../../../team/access/contents/run-rights.ts';
+import { readProfiles } from '../../../team/access/profiles.ts';
+import { hasPersonalCredentials } from '../../../team/code-hosts/personal.ts';
+import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
+
+/** Outcome of the computation. `values`: those of the secrets of the run. */
+export type RightsOutcome =
+  | { readonly kind: 'ok'; readonly rights: RunRights; readonly values: readonly string[] }
+  /** 400 */
+  | { readonly kind: 'invalid'; readonly fault: Fault }
+  /** 403 */
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  /** 403: the author of a content lacks a right that the request names. */
+  | { readonly kind: 'withheld'; readonly detail: string };
+
+/** Computes what the run may use, before it is written. */
+export async function rightsOfRequest(
+  { db, vault }: { readonly db: Queryable; readonly vault: Vault },
+  run: { readonly teamId: string; readonly executor: RunActor; readonly contents: readonly RunContent[] },
+  names: SecretNames,
+): Promise<RightsOutcome> {
+  const { teamId, executor, contents } = run;
+  const found = await findUsableSecrets(db, vault, { teamId, actor: executor, contents }, names);
+  if (found.kind === 'withheld')
+    return { kind: 'withheld', detail: `config.secrets: ${await describe(db, teamId, executor, found.withheld)}` };
+  if (found.kind === 'forbidden') return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(found)}.` };
+  if (found.kind !== 'ok') return { kind: 'invalid', fault: { path: found.path, message: describeUnusable(found) } };
+  const personal = decidePersonalCredentials(executor, contents);
+  const loses =
+    personal.kind === 'withheld' && (await hasPersonalCredentials(db, teamId, executor.uid))
+      ? [{ right: 'code_host_credentials' as const, content: personal.content }]
+      : [];
+  const withheld: ExplainedWithheld[] = [];
+  for (const each of [...found.withheld, ...loses])
+    withheld.push({ ...each, reason: await describe(db, teamId, executor, each) });
+  return {
+    kind: 'ok',
+    rights: {
+      secrets: found.secrets.map(({ value: _, ...right }) => right),
+      personal_credentials: personal.kind === 'held',
+      withheld,
+    },
+    values: found.secrets.map(({ value }) => value),
+  };
+}
+
+async function describe(db: Queryable, teamId: string, executor: RunActor, withheld: Withheld): Promise<string> {
+  const author = withheld.content?.author;
+  const profileOf = await readProfiles(db, teamId, author ? [author] : []);
+  return describeWithheld(withheld, executor, (actor) => profileOf(actor).display_name ?? actor.kind);
+}

@@ -1,0 +1,21 @@
+import type { Domain, RowRule } from '../../platform/domain.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { acceptanceRoutes } from './routes.ts';
+
+/**
+ * Earlier revisions, 90 days after the next one was written: a run that ended can be continued until then. A revision that a person has
+ * accepted stays as long as its content is there, for the difference to the present one.
+ */
+const supersededRevisions: RowRule = {
+  table: 'content_revisions',
+  isOver: `superseded_at < now() - interval '90 days' AND (NOT is_revision_needed(content_revisions)
+    OR NOT EXISTS (SELECT FROM content_revisions p WHERE p.kind = content_revisions.kind AND p.uid = content_revisions.uid
+      AND p.superseded_at IS NULL))`,
+};
+
+/** Acceptances of revisions. Their rows go with the revision. */
+export const acceptancesDomain = ({ db }: { readonly db: Database }): Domain => ({
+  name: 'acceptances',
+  routes: () => acceptanceRoutes({ db }),
+  retention: { rows: [supersededRevisions] },
+});

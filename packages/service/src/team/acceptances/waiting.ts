@@ -1,0 +1,96 @@
+/** Contents whose present revision a person has neither written nor accepted. */
+import type { ContentKind, WaitingContent } from '@runyard/contract/acceptances';
+import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limits';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, integer, json, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../access/actor.ts';
+import { readProfiles } from '../access/profiles.ts';
+import { guestOf } from '../environments/may-use.ts';
+import { differencesOf } from './difference.ts';
+
+/**
+ * SQL: the person may see the content `c`: it is of the team and no personal schedule of somebody else, or an environment of another
+ * team that admits the person.
+ */
+export const isVisible = (teamId: string, person: string): string => `(
+  (c.team_id = ${teamId} AND (c.kind <> 'schedule' OR coalesce(c.content->>'owner', ${person}) = ${person}))
+  OR (c.kind = 'environment' AND c.uid IN (${guestOf(person)})))`;
+
+/** SQL: the person wrote or accepted the revision `o`. */
+const isAccepted = (o: string, person: string): string => `((${o}.author_kind = 'user' AND ${o}.author_uid = ${person})
+  OR EXISTS (SELECT FROM acceptances a
+    WHERE a.user_uid = ${person} AND a.kind = ${o}.kind AND a.uid = ${o}.uid AND a.revision = ${o}.revision))`;
+
+/**
+ * SQL: the person may have a right that the author of `c` lacks. People of one team have the same rights besides those that are personal.
+ */
+const hasMore = (teamId: string, person: string): string => `(c.author_kind IS DISTINCT FROM 'user'
+  OR NOT EXISTS (SELECT FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = ${teamId} AND u.uid = c.author_uid AND m.role <> 'viewer')
+  OR EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
+  OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
+
+/** $3, $4: kind and uid, or NULL. A content that is asked for is shown even if its acceptance would change nothing. */
+const readWaiting = defineStatement({
+  name: 'read_contents_that_wait_for_acceptance',
+  text: `
+    SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid, c.content, c.created_at, e.revision AS earlier_revision,
+      e.content AS earlier
+    FROM content_revisions c
+    LEFT JOIN LATERAL (
+      SELECT o.revision, o.content FROM content_revisions o
+      WHERE o.kind = c.kind AND o.uid = c.uid AND o.revision < c.revision AND ${isAccepted('o', '$2')}
+      ORDER BY o.revision DESC LIMIT 1
+    ) e ON true
+    WHERE c.superseded_at IS NULL AND ${isVisible('$1', '$2')} AND NOT coalesce(${isAccepted('c', '$2')}, false)
+      AND ($3::text IS NULL OR c.kind = $3) AND ($4::text IS NULL OR c.uid = $4)
+      AND ($4 IS NOT NULL OR ${hasMore('$1', '$2')})
+    ORDER BY c.created_at DESC, c.kind, c.uid LIMIT ${maxWaitingContents}`,
+  row: {
+    kind: text<ContentKind>(),
+    uid: text(),
+    revision: integer,
+    author_kind: nullable(text<RunActor['kind']>()),
+    author_uid: nullable(text()),
+    content: json<Record<string, unknown>>(),
+    created_at: timestamp,
+    earlier_revision: nullable(integer),
+    earlier: nullable(json<Record<string, unknown>>()),
+  },
+});
+
+/** Returns the contents that wait for a person of the team. */
+export async function listWaiting(
+  db: Queryable,
+  { teamId, creator }: { readonly teamId: string; readonly creator: RunActor },
+  { kind, uid }: { readonly kind?: ContentKind | undefined; readonly uid?: string | undefined },
+): Promise<WaitingContent[]> {
+  const rows = await db.query(readWaiting, [teamId, creator.uid, kind ?? null, uid ?? null]);
+  const authorOf = ({ author_kind: kind, author_uid: uid }: (typeof rows)[number]) =>
+    kind && uid ? { kind, uid } : null;
+  const profileOf = await readProfiles(
+    db,
+    teamId,
+    rows.flatMap((row) => authorOf(row) ?? []),
+  );
+  let left = uid === undefined ? maxDifferenceLength : Number.POSITIVE_INFINITY;
+  return rows.map((row): WaitingContent => {
+    const author = authorOf(row);
+    const { owner: _, ...content } = row.content;
+    const difference = differencesOf(row.earlier === null ? undefined : { ...row.earlier, owner: undefined }, content);
+    left -= JSON.stringify(difference).length;
+    return {
+      kind: row.kind,
+      uid: row.uid,
+      ...(typeof content.name === 'string' ? { name: content.name } : {}),
+      revision: row.revision,
+      ...(author ? { author: withoutAddress(profileOf(author)) } : {}),
+      written_at: row.created_at,
+      ...(row.earlier_revision === null ? {} : { accepted_revision: row.earlier_revision }),
+      ...(left < 0 ? {} : { difference }),
+    };
+  });
+}
+
+/** The author may be a person of another team, whose address is not shown. */
+const withoutAddress = ({ email: _, ...profile }: NonNullable<WaitingContent['author']>) => profile;

@@ -1,0 +1,78 @@
+/** What the service hands to runs, by revision and author. */
+import type { ContentKind, RunContentKind } from '@runyard/contract/acceptances';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, integer, nullable, text } from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../actor.ts';
+
+/** A revision of stored content. */
+export interface ContentRevision {
+  readonly kind: ContentKind;
+  readonly uid: string;
+  readonly revision: number;
+}
+
+/** Content that a run executes. `runs.contents` is a list of them. */
+export interface RunContent {
+  readonly kind: RunContentKind;
+  /** Absent: the prompt of the request. */
+  readonly uid?: string;
+  /** Absent: this kind has no revisions. */
+  readonly revision?: number;
+  /** Null: not known. */
+  readonly author: RunActor | null;
+  /** The executor of the run wrote or accepted it before the run was created. */
+  readonly accepted: boolean;
+}
+
+export const isSameActor = (a: RunActor | null, b: RunActor): boolean => a?.kind === b.kind && a.uid === b.uid;
+
+const readRevisions = defineStatement({
+  name: 'read_authors_of_contents',
+  text: `
+    SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid,
+      coalesce($2 = 'user' AND a.revision = c.revision, false) AS accepted
+    FROM jsonb_to_recordset($1::jsonb) AS i(kind text, uid text, revision integer)
+    JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid AND c.revision = i.revision
+    LEFT JOIN acceptances a ON a.user_uid = $3 AND a.kind = c.kind AND a.uid = c.uid`,
+  row: {
+    kind: text<ContentKind>(),
+    uid: text(),
+    revision: integer,
+    author_kind: nullable(text<RunActor['kind']>()),
+    author_uid: nullable(text()),
+    accepted: boolean,
+  },
+});
+
+const readPresent = defineStatement({
+  name: 'read_present_revisions',
+  text: `
+    SELECT kind, uid, revision FROM content_revisions
+    WHERE team_id = $1 AND kind = $2 AND uid = ANY($3::text[]) AND superseded_at IS NULL`,
+  row: { kind: text<ContentKind>(), uid: text(), revision: integer },
+});
+
+/** Returns the present revisions of contents of the team. Those that it does not have are left out. */
+export async function readPresentRevisions(
+  db: Queryable,
+  teamId: string,
+  kind: ContentKind,
+  uids: readonly string[],
+): Promise<readonly ContentRevision[]> {
+  return uids.length === 0 ? [] : await db.query(readPresent, [teamId, kind, uids]);
+}
+
+/** Returns the revisions with their authors, and whether the executor accepts them. A revision that is gone has no author. */
+export async function readContents(
+  db: Queryable,
+  executor: RunActor,
+  revisions: readonly ContentRevision[],
+): Promise<RunContent[]> {
+  if (revisions.length === 0) return [];
+  const rows = await db.query(readRevisions, [JSON.stringify(revisions), executor.kind, executor.uid]);
+  return revisions.map(({ kind, uid, revision }) => {
+    const found = rows.find((row) => row.kind === kind && row.uid === uid && row.revision === revision);
+    const author = found?.author_kind && found.author_uid ? { kind: found.author_kind, uid: found.author_uid } : null;
+    return { kind, uid, revision, author, accepted: found?.accepted === true || isSameActor(author, executor) };
+  });
+}

@@ -1,0 +1,48 @@
+import type { RunContentItem } from '@runyard/contract/acceptances';
+import type { z } from 'zod';
+import type { RunActor } from '../actor.ts';
+import type { RunContent } from './content.ts';
+import type { Withheld } from './run-rights.ts';
+
+type Kind = z.infer<typeof RunContentItem>['kind'];
+
+const nameOfKind: Readonly<Record<Kind, string>> = {
+  environment: 'environment',
+  agent_identity: 'agent identity',
+  schedule: 'schedule',
+  automation: 'automation',
+  definition: 'definition of the factory',
+  prompt: 'prompt of the request',
+  run: 'request of the run',
+  conversation: 'conversation of the run',
+};
+
+/** Returns the name of a principal for people. */
+export type NameOf = (actor: RunActor) => string;
+
+const subjectOf = ({ kind, uid, revision }: RunContent): string =>
+  [revision === undefined ? 'the' : `revision ${revision} of the`, nameOfKind[kind], uid ?? ''].join(' ').trim();
+
+/** Returns how the executor accepts the content, as a sentence. */
+function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string {
+  if (executor.kind !== 'user') return 'Have a person of the team who may use it save this content.';
+  if (kind === 'prompt' && author?.kind === 'service_account')
+    return `Read what the agent identity is and accept it with: bin/runyard accept agent_identity ${author.uid}`;
+  if (kind === 'prompt' || kind === 'run' || kind === 'conversation')
+    return 'Create a run with a prompt of your own instead.';
+  return `Read the difference and accept it with: bin/runyard accept ${kind} ${uid}`;
+}
+
+/** Returns why a right is withheld from a run, and how to change that. */
+export function describeWithheld({ right, name, content }: Withheld, executor: RunActor, nameOf: NameOf): string {
+  const what = right === 'secret' ? `The secret ${name}` : 'Personal credentials of code hosts';
+  if (!content) {
+    const how = 'An administrator can name the service account in its "agents", or the secret in the agent identity.';
+    return `${what} is not given to this run, because its executor may not use it. ${how}`;
+  }
+  const by = content.author
+    ? `was written by ${nameOf(content.author)} (${content.author.uid})`
+    : 'has no known author';
+  const verb = right === 'secret' ? 'is' : 'are';
+  return `${what} ${verb} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${right === 'secret' ? 'it' : 'them'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
+}

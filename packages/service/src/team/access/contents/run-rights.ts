@@ -1,0 +1,38 @@
+import type { RunRightKind } from '@runyard/contract/acceptances';
+import type { RunActor } from '../actor.ts';
+import { isSameActor, type RunContent } from './content.ts';
+import { decideRight } from './decide.ts';
+
+/** A secret that a run may have. Its value is read when a sandbox begins. */
+export interface RightToSecret {
+  /** Id of the stored secret: another one of the same name is not granted. */
+  readonly id: string;
+  readonly name: string;
+  readonly variable: string;
+  readonly as: 'variable' | 'file';
+  /** It belongs to the executor; absent: to the team. */
+  readonly personal?: true;
+}
+
+/** A right that a run does not have. `content`: the one whose author lacks it; absent: the executor lacks it. */
+export interface Withheld {
+  readonly right: (typeof RunRightKind)['options'][number];
+  /** Of the secret. */
+  readonly name?: string;
+  readonly content?: RunContent;
+}
+
+/** What a run may use, as `runs.rights` has it. It only shrinks while the run lives. */
+export interface RunRights {
+  readonly secrets: readonly RightToSecret[];
+  /** False: the gateway uses no personal credential of the executor. */
+  readonly personal_credentials: boolean;
+  readonly withheld: readonly ExplainedWithheld[];
+}
+
+/** With the reason for people. */
+export type ExplainedWithheld = Withheld & { readonly reason: string };
+
+/** Decides about the personal credentials of a run's executor. Only their person has them. */
+export const decidePersonalCredentials = (executor: RunActor, contents: readonly RunContent[]) =>
+  decideRight(executor, contents, (principal) => principal.kind === 'user' && isSameActor(principal, executor));

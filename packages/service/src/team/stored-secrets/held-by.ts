@@ -1,0 +1,17 @@
+/**
+ * SQL: whether each of some principals may use a stored secret, as a JSON list in their order. People use their personal secrets and the
+ * team's while they are members; service accounts use those of the team that name them, and agent identities also those that the
+ * identity names. Principals that are gone use none. `secret` is the name of a row of `stored_secrets`, `kinds` and `uids` are lists.
+ */
+export const heldBy = (secret: string, kinds: string, uids: string): string => `(
+  SELECT jsonb_agg(CASE
+    WHEN p.kind = 'user' THEN (${secret}.owner_uid IS NULL OR ${secret}.owner_uid = p.uid) AND EXISTS (
+      SELECT FROM team_members m JOIN users u ON u.id = m.user_id
+      WHERE m.team_id = ${secret}.team_id AND u.uid = p.uid AND m.role <> 'viewer')
+    ELSE ${secret}.owner_uid IS NULL AND (
+      EXISTS (SELECT FROM agent_identities i WHERE i.team_id = ${secret}.team_id AND i.uid = p.uid
+        AND (${secret}.name = ANY(i.secrets) OR p.uid = ANY(${secret}.agent_uids)))
+      OR (p.uid = ANY(${secret}.agent_uids) AND EXISTS (
+        SELECT FROM api_keys k WHERE k.team_id = ${secret}.team_id AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = p.uid)))
+    END ORDER BY p.n)
+  FROM unnest(${kinds}::text[], ${uids}::text[]) WITH ORDINALITY AS p (kind, uid, n))`;
