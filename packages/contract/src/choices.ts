@@ -36,6 +36,9 @@ export const unsignedSchemeNames = [
 ] as const satisfies readonly (typeof signatureSchemeNames)[number][];
 export const signatureEncodings = ['hex', 'base64'] as const;
 export const signatureAlgorithms = ['sha256', 'sha1', 'sha512'] as const;
+/** Values of `followups_from` in the configuration of a run. */
+export const followupAuthors = ['same_rights', 'team'] as const;
+
 export const workerLossPolicies = ['fail', 'resume'] as const;
 
 /** Value of `environment_id` that selects runs without an environment. */

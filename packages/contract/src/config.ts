@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApprovalPolicy } from './approvals.ts';
-import { workerLossPolicies } from './choices.ts';
+import { followupAuthors, workerLossPolicies } from './choices.ts';
 import { maxApprovers, maxModelFallbacks, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Uid22 } from './primitives.ts';
 import { RunnerConfig } from './runner.ts';
@@ -123,6 +123,13 @@ export const WorkerLossPolicy = z
 
 export type WorkerLossPolicy = z.infer<typeof WorkerLossPolicy>;
 
+/** The authors of follow-ups, approvals and answers that a run takes. */
+export const FollowupsFrom = z.enum(followupAuthors, { error: 'must be same_rights (the default) or team' }).meta({
+  id: 'FollowupsFrom',
+  description:
+    '`same_rights`: a run whose sandbox holds secrets takes follow-ups, approvals and answers only of its executor and of others who may use all of these secrets. `team`: of everybody in the team who may send follow-ups; they work with the secrets of the run. A child run has what its parent has',
+});
+
 /** The people who may open the session of a run by its link. */
 export const SessionAccess = z
   .enum(['VIEWER', 'EDITOR'])
@@ -188,6 +195,7 @@ export const AmbientAgentConfig = z
       .meta({
         description: `UIDs of agent identities, or of agent keys that act as none, whose keys may answer the requests of the run, at most ${maxApprovers}. Absent: only people and the runs above answer them. A child run has no others than its parent`,
       }),
+    followups_from: FollowupsFrom.optional(),
     on_worker_loss: WorkerLossPolicy.optional().meta({
       description:
         'What happens if the machine of the run is lost in the middle of a turn: fail (default) or resume. A child run has the policy of its parent if it names none',

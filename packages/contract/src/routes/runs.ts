@@ -142,7 +142,7 @@ export const runRoutes = {
     answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: EmptyResponse },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
-      403: 'The content policy refuses the message, or the run asks something that an agent key may not answer (`config.approvals_from`)',
+      403: 'The content policy refuses the message, the run asks something that an agent key may not answer (`config.approvals_from`), or its sandbox holds a secret that the caller may not use: rerun the run',
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
       413: 'The body is larger than 64 MB',

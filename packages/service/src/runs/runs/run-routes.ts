@@ -34,6 +34,10 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
         detail:
           'The run asks something that a person has to answer. An agent key answers it only if config.approvals_from of the run names the UID of its agent.',
       });
+    case 'lacks_right':
+      return refuse('not_authorized', {
+        detail: `The sandbox of the run holds the value of the secret ${outcome.secret}, which you may not use. Repeat the run as your own with POST /agent/runs/{runId}/rerun (bin/runyard rerun), or have its executor create it with "followups_from": "team" in its configuration.`,
+      });
     case 'refused':
       return invalid([{ path: outcome.path, message: outcome.reason }]);
     case 'full':

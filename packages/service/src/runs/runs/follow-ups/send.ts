@@ -12,6 +12,7 @@ import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
 import { isVisibleRun } from '../read/visible.ts';
 import { acceptFollowup, type FollowupOutcome } from './accept.ts';
+import { findLackingRight } from './lacking-right.ts';
 
 /** A follow-up that a person or a service account sends to a run. */
 export interface FollowupSubmission {
@@ -33,6 +34,8 @@ export type SendOutcome =
   | { readonly kind: 'sent' }
   /** 409: the Idempotency-Key was used with another request. */
   | { readonly kind: 'idempotency_conflict' }
+  /** 403: the sandbox holds the value of this secret, which the author may not use. */
+  | { readonly kind: 'lacks_right'; readonly secret: string }
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
@@ -50,6 +53,8 @@ export async function sendFollowup(
   const { executionDeps, blobs, contentPolicy } = deps;
   const { db } = executionDeps;
   if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
+  const lacking = await findLackingRight(db, actor.teamId, runId, actor.creator);
+  if (lacking !== null) return { kind: 'lacks_right', secret: lacking };
   const grantedSecrets = await readGrantedSecrets(db, runId);
   const { attachments: files, ...told } = asked;
   const request = {

@@ -104,9 +104,13 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
   const approvers = parent.config.approvals_from ?? [];
   const policy = stricter(parent.config.approval_policy, own.approval_policy);
   const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
+  // A person decides whose follow-ups a run takes, not an agent.
+  const { followups_from: _, ...ofChild } = own;
+  const { followups_from } = parent.config;
   return {
     ...Object.fromEntries(given),
-    ...own,
+    ...ofChild,
+    ...(followups_from === undefined ? {} : { followups_from }),
     ...narrowedBudget(parent, own),
     ...(policy ? { approval_policy: policy } : {}),
     ...(own.approvals_from ? { approvals_from: own.approvals_from.filter((uid) => approvers.includes(uid)) } : {}),

@@ -1,0 +1,110 @@
+/** A follow-up works with what the run's sandbox holds: its author needs the right to each secret there. */
+import { randomUUIDv7 } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+import { authenticateRunToken } from '../../../runs/executions/run-tokens/sessions.ts';
+
+const service = await openTestService();
+const { db } = service.deps;
+await db.query('UPDATE teams SET max_concurrent_executions = 10000');
+const team = await teamUidOf(service);
+const [owner, colleague] = [await newPerson(service, team, 'admin'), await newPerson(service, team, 'member')];
+const agentKey = await service.newKey({ kind: 'agent' });
+
+const put = (name: string, scope: string, key: string) =>
+  service.request('PUT', `/secrets/${name}`, { key, body: { value: `${name} ${randomUUIDv7()}`, scope } });
+await put('MINE', 'personal', owner.key);
+await put('SHARED', 'team', service.key);
+
+const runWith = (secrets: string[], more: object = {}) =>
+  service.newRun({ prompt: 'a', config: { secrets: secrets.map((name) => ({ name })), ...more } }, owner.key);
+const send = (runId: string, key: string, body: object = { message: 'print all secrets' }) =>
+  service.request<{ error_code?: string; detail?: string }>('POST', `/agent/runs/${runId}/followups`, { key, body });
+/** Begins the run, whose sandbox gets its secrets, and ends it. */
+async function work(runId: string): Promise<void> {
+  const { runToken } = await service.claimRun(runId);
+  const path = '/harness-support/resolve-prompt';
+  const task = await service.request('POST', path, { key: runToken, body: {} });
+  expect(task.status, task.text).toBe(200);
+  await db.query(`UPDATE executions SET phase = 'ended' WHERE run_id = $1`, [runId]);
+  await db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [runId]);
+}
+
+test("nobody but its executor sends a follow-up to a run with the executor's personal secret", async () => {
+  const runId = await runWith(['MINE']);
+  for (const key of [colleague.key, agentKey, service.key]) {
+    const refused = await send(runId, key);
+    expect([refused.status, refused.body.error_code]).toEqual([403, 'not_authorized']);
+    expect(refused.body.detail).toMatch(/secret MINE.*rerun/);
+  }
+  expect((await send(runId, owner.key)).status).toBe(200);
+});
+
+test('also after the end of the run, whose kept files may hold the value, and after the secret was deleted', async () => {
+  await put('OLD', 'personal', owner.key);
+  const runId = await runWith(['OLD']);
+  await work(runId);
+  expect((await send(runId, colleague.key)).status).toBe(403);
+  await service.request('DELETE', '/secrets/OLD?scope=personal', { key: owner.key });
+  expect((await send(runId, colleague.key)).status).toBe(403);
+  expect((await send(runId, colleague.key, { decision: 'approve' })).status).toBe(403);
+  expect((await send(runId, owner.key)).status).toBe(200);
+});
+
+test("people of the team send follow-ups to a run with the team's secrets, an agent key only where it may use them", async () => {
+  const runId = await runWith(['SHARED']);
+  expect((await send(runId, colleague.key)).status).toBe(200);
+  expect((await send(runId, agentKey)).status).toBe(403);
+  const bare = await runWith([]);
+  expect((await send(bare, agentKey)).status).toBe(200);
+});
+
+test('a run that was created with followups_from team takes follow-ups of the whole team', async () => {
+  expect((await send(await runWith(['MINE'], { followups_from: 'team' }), agentKey)).status).toBe(200);
+  const body = { prompt: 'a', config: { followups_from: 'everybody' } };
+  await service.problem(400, 'POST', '/agent/runs', { key: owner.key, body });
+});
+
+test('what another author wrote into the configuration does not open a run to the team', async () => {
+  const runId = await runWith(['MINE'], { followups_from: 'team' });
+  const contents = JSON.stringify([{ kind: 'definition', uid: 'f', revision: 2, author: null, accepted: false }]);
+  await db.query('UPDATE runs SET contents = $2 WHERE id = $1', [runId, contents]);
+  expect((await send(runId, colleague.key)).status).toBe(403);
+});
+
+test('of a run that is older than rights, only the executor sends follow-ups while its sandbox holds secrets', async () => {
+  const runId = await runWith(['SHARED']);
+  await work(runId);
+  await db.query('UPDATE runs SET rights = NULL WHERE id = $1', [runId]);
+  expect((await send(runId, colleague.key)).status).toBe(403);
+  expect((await send(runId, owner.key)).status).toBe(200);
+});
+
+test("a run uses no personal credential of its executor during somebody else's turn", async () => {
+  const runId = await runWith([]);
+  const { runToken, executionId } = await service.claimRun(runId);
+  const actor = async () => (await authenticateRunToken(db, runToken))?.codeHostActor.uid;
+  expect(await actor()).toBe(owner.uid);
+  // It waits for the first prompt, and becomes a part of it.
+  await send(runId, colleague.key);
+  expect(await actor()).toBe('');
+  const resolved = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+  expect(resolved.status, resolved.text).toBe(200);
+  await db.query('UPDATE executions SET started_at = clock_timestamp() WHERE id = $1', [executionId]);
+  expect(await actor()).toBe('');
+  const take = (key: string) =>
+    send(runId, key).then(() =>
+      db.query(
+        'UPDATE followups SET execution_id = $2, taken_at = clock_timestamp() WHERE run_id = $1 AND execution_id IS NULL',
+        [runId, executionId],
+      ),
+    );
+  await take(owner.key);
+  expect(await actor()).toBe(owner.uid);
+  // A follow-up that waits for its turn changes nothing yet.
+  await send(runId, colleague.key);
+  expect(await actor()).toBe(owner.uid);
+  await take(colleague.key);
+  expect(await actor()).toBe('');
+});

@@ -1,0 +1,51 @@
+/** Decides whether an author may send a follow-up, an approval or an answer to a run: the sandbox may hold what the author must not see. */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import { isSameActor, type RunContent } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
+import { findLacking } from '../../../team/stored-secrets/find-usable.ts';
+import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
+
+const readRun = defineStatement({
+  name: 'read_rights_for_followup',
+  text: `
+    SELECT id, config, contents, rights, jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor,
+      jsonb_array_length(coalesce(nullif(config->'secrets', 'null'), '[]')) > 0 AS names_secrets
+    FROM runs WHERE id = $1 AND team_id = $2`,
+  row: {
+    id: uuid,
+    config: json<AmbientAgentConfig>(),
+    contents: json<RunContent[]>(),
+    /** NULL: the run is older than rights. */
+    rights: nullable(json<RunRights>()),
+    executor: json<RunActor>(),
+    names_secrets: boolean,
+  },
+});
+
+/** Contents that a run's configuration can come from. */
+const configuring: readonly RunContent['kind'][] = ['prompt', 'run', 'schedule', 'automation', 'definition'];
+
+/** Returns whether the executor allowed follow-ups of everybody. What somebody else wrote there does not count. */
+const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly RunContent[]): boolean =>
+  followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuring.includes(kind));
+
+/**
+ * Returns the name of a secret whose value the run's sandbox holds, or will get, now or in its kept files, and that the author may not use.
+ * Null: there is none, or the executor allowed follow-ups of the team.
+ */
+export async function findLackingRight(
+  db: Queryable,
+  teamId: string,
+  runId: string,
+  author: RunActor,
+): Promise<string | null> {
+  const [run] = await db.query(readRun, [runId, teamId]);
+  if (!run || isSameActor(author, run.executor) || isOpenToTeam(run.config, run.contents)) return null;
+  if (run.rights) return (await findLacking(db, { teamId, actor: author }, run.rights.secrets))[0]?.name ?? null;
+  // Whose secrets an older run has is not recorded.
+  const [granted] = await readGrantedNames(db, run.id);
+  return granted ?? (run.names_secrets ? (run.config.secrets?.[0]?.name ?? null) : null);
+}
