@@ -1,4 +1,4 @@
-import { APICallError, TypeValidationError } from 'ai';
+import { APICallError, InvalidResponseDataError, TypeValidationError } from 'ai';
 import { expect, test } from 'vitest';
 import { modelFailure } from './model-failure.ts';
 
@@ -33,6 +33,11 @@ test.each([
 
 test('a message that the SDK could read stays', () => {
   expect(modelFailure(answered(400, 'too long', { error: { message: 'other' } })).reason).toBe('too long');
+});
+
+test('a stream that ends early is asked for again', () => {
+  const error = new InvalidResponseDataError({ data: null, message: 'Response stream ended without a finish reason.' });
+  expect(modelFailure(error)).toMatchObject({ retryable: true });
 });
 
 test('an answer of another form than that of the API is not asked for again', () => {

@@ -25,12 +25,13 @@ const ourFault =
   /^AI_(InvalidPrompt|InvalidArgument|UnsupportedFunctionality|LoadAPIKey|LoadSetting|NoSuchModel|InvalidMessageRole|MessageConversion)Error$/;
 
 /** Names of errors of the SDK that mean that an answer does not have the form of the API: the next one has neither. */
-const otherForm = /^AI_(TypeValidation|InvalidResponseData)Error$/;
+const hasOtherForm = ({ name, message }: Error): boolean =>
+  name === 'AI_TypeValidationError' || (name === 'AI_InvalidResponseDataError' && !message.includes('stream ended'));
 
 /** Returns the failure that an error of the SDK, a provider or the connection means. */
 export function modelFailure(error: unknown): ModelFailure {
   if (!APICallError.isInstance(error)) {
-    if (error instanceof Error && otherForm.test(error.name)) {
+    if (error instanceof Error && hasOtherForm(error)) {
       return {
         status: undefined,
         retryable: false,

@@ -2,6 +2,7 @@ import type { AgentModel } from '@runyard/contract/agent-protocol';
 import type { LanguageModel } from 'ai';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { modelFetch } from '../../service/model-fetch.ts';
+import { withUsualChunks } from './usual-chunks.ts';
 
 type ProviderOptions = NonNullable<Parameters<typeof import('ai').streamText>[0]['providerOptions']>;
 
@@ -53,7 +54,12 @@ export async function openModel(
     }
     case 'openai-compatible': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-      const provider = createOpenAICompatible({ ...settings, name: 'local', includeUsage: true });
+      const provider = createOpenAICompatible({
+        ...settings,
+        fetch: withUsualChunks(settings.fetch),
+        name: 'local',
+        includeUsage: true,
+      });
       return {
         model: provider(model.provider_model),
         providerOptions: level ? { local: { reasoningEffort: level } } : {},
