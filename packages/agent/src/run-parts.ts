@@ -126,7 +126,13 @@ export async function openRunParts(options: RunPartsOptions) {
     onWait: () => void saver.save(position.turn),
     onWaitEnd: () => saver.abort(),
   });
-  const mcp = runMcp({ connection: client.connection, workspace, env, startTimeoutMs: options.harnessStartMs });
+  const mcp = runMcp({
+    connection: client.connection,
+    workspace,
+    env,
+    network,
+    startTimeoutMs: options.harnessStartMs,
+  });
   const harness = executionHarness({
     mcp,
     client,

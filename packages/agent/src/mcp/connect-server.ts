@@ -1,5 +1,6 @@
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import { firstPart } from '@runyard/contract/shorten';
+import { silence } from './silence.ts';
 import { toolName } from './tool-names.ts';
 import { type McpResult, toolResult } from './tool-result.ts';
 
@@ -108,7 +109,7 @@ export async function connectServer(
     const { ended } = transport;
     await client.close().catch(() => {});
     signal.throwIfAborted();
-    if (deadline.aborted) throw new Error(`it did not list its tools within ${timeoutMs / 1000} s`);
+    if (deadline.aborted) throw new Error(`${silence} ${timeoutMs / 1000} s`);
     throw new Error(ended ?? textOf(error));
   }
 }

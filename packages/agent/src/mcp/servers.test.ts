@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually, isRunning, testFolder } from '../../test/agent.ts';
+import type { NetworkAccess } from '../egress/forwarder.ts';
 import { setupSteps } from '../reporting/setup-steps.ts';
 import { connectToService } from '../service/connection.ts';
 import { type RunMcp, runMcp } from './servers.ts';
@@ -9,15 +10,19 @@ import { type RunMcp, runMcp } from './servers.ts';
 const hostile = fileURLToPath(new URL('../../test/hostile-mcp-server.mjs', import.meta.url));
 const server = (mode: string, name = 'bad') => ({ name, command: process.execPath, args: [hostile, mode] });
 
+/** A server that a shell starts. */
+const script = (text: string) => ({ name: 'bad', command: 'sh', args: ['-c', text] });
+const printing = (text: string) => script(`echo '${text}' >&2; exit 1`);
+
 let mcp: RunMcp | undefined;
 afterEach(() => mcp?.close());
 
-function open(startTimeoutMs = 20_000) {
+function open(startTimeoutMs = 20_000, network: NetworkAccess = 'open') {
   const workspace = testFolder();
   const events: AgentEventBody[] = [];
   const connection = connectToService({ serverRoot: 'http://127.0.0.1:1', token: 'ryr_secret-of-the-run' });
   const env = { PATH: process.env.PATH, HOME: workspace, RUNYARD_AGENT_SOCKET: workspace };
-  const opened = runMcp({ connection, workspace, env, startTimeoutMs });
+  const opened = runMcp({ connection, workspace, env, network, startTimeoutMs });
   mcp = opened;
   const step = setupSteps((event) => events.push(event));
   const start = (servers: Parameters<RunMcp['start']>[0], use: 'agent' | 'harness' = 'agent') =>
@@ -54,6 +59,36 @@ describe('a server that does not start', () => {
   test('fails where it says nothing in time', async () => {
     const { start } = open(500);
     await expect(start([server('silent')])).rejects.toThrow('it did not list its tools within 0.5 s');
+  });
+
+  test.each([
+    [
+      'waits for a host in silence',
+      'none',
+      500,
+      server('silent'),
+      /The sandbox has no network, and a server that is downloaded when it starts/,
+    ],
+    [
+      'cannot look up a name',
+      'none',
+      20_000,
+      printing('getaddrinfo EAI_AGAIN registry.npmjs.org'),
+      /The sandbox has no network/,
+    ],
+    [
+      'is refused by the proxy',
+      'allow_list',
+      20_000,
+      printing('npm error code E403'),
+      /network\.allowed_hosts and network\.presets/,
+    ],
+    ['cannot be downloaded', 'none', 20_000, script('exit 1; npx -y @acme/server'), /The sandbox has no network/],
+    ['has another fault', 'none', 20_000, printing('no database'), /Correct config\.mcp_servers/],
+    ['has the network', 'open', 500, server('silent'), /Correct config\.mcp_servers/],
+  ] as const)('says what to do where it %s', async (_, network, timeoutMs, bad, advice) => {
+    const { start } = open(timeoutMs, network);
+    await expect(start([bad])).rejects.toThrow(advice);
   });
 
   test('fails where it cannot list its tools', async () => {

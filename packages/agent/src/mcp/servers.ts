@@ -1,16 +1,21 @@
 import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
 import { shorten } from '@runyard/contract/shorten';
+import type { NetworkAccess } from '../egress/forwarder.ts';
+import { allowListAdvice, lacksHost } from '../egress/missing-network.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import type { ConnectedServer, McpTool } from './connect-server.ts';
 import type { McpLoopback } from './loopback.ts';
+import { silence } from './silence.ts';
 
 export interface RunMcpOptions {
   readonly connection: ServiceConnection;
   readonly workspace: string;
   /** Environment of everything that the run starts, with the marker of the run. It holds no credential. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The hosts that servers in the sandbox can reach. */
+  readonly network: NetworkAccess;
   /** For the start of one server, the list of its tools included. */
   readonly startTimeoutMs: number;
 }
@@ -42,6 +47,22 @@ export interface RunMcp {
   close(): Promise<void>;
 }
 
+/** Programs that download a server before they start it. */
+const downloads = /(?:^|\/)(?:npx|npm|pnpm|pnpx|yarn|bunx|bun|uvx|uv|pipx|docker|deno)$/;
+
+/** Returns what to do about a server that failed. A program that waits for a host it cannot reach often says nothing about it. */
+function adviceFor({ command, args = [] }: TaskMcpServer, network: NetworkAccess, said: string): string {
+  const words = (command === undefined ? [] : [command, ...args]).flatMap((word) => word.split(/\s+/));
+  const wantsHost = lacksHost(said, network) || words.some((word) => downloads.test(word)) || said.startsWith(silence);
+  if (command === undefined || network === 'open' || !wantsHost)
+    return 'Correct config.mcp_servers, or what the server needs in the sandbox, and run again.';
+  const hosts =
+    network === 'none'
+      ? "The sandbox has no network, and a server that is downloaded when it starts, or that calls a host, needs one: name the hosts in the environment's network.allowed_hosts, or the package manager in network.presets."
+      : `If the server needs a host: ${allowListAdvice}`;
+  return `${hosts} Or install the server in the sandbox's image or on the worker's machine, or give the url of a server that the service reaches.`;
+}
+
 export function runMcp(options: RunMcpOptions): RunMcp {
   let connected: readonly ConnectedServer[] = [];
   let leftOut: RunMcp['leftOut'] = [];
@@ -63,7 +84,7 @@ export function runMcp(options: RunMcpOptions): RunMcp {
         if (tail !== '') result.output_tail = tail;
         const said = tail === '' ? '' : `\nEnd of its output:\n${tail.trimEnd()}`;
         throw new SetupFailure(
-          `The MCP server ${shorten(server.name, 100)} failed: ${reason}.${said}\nCorrect config.mcp_servers, or what the server needs in the sandbox, and run again.`,
+          `The MCP server ${shorten(server.name, 100)} failed: ${reason}.${said}\n${adviceFor(server, options.network, `${reason}\n${tail}`)}`,
         );
       }
     });

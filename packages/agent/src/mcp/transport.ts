@@ -10,8 +10,14 @@ export interface ServerTransport {
   lastOutput(): string;
 }
 
+/** Without a network, package managers give up at the first host that they cannot reach, and say so, instead of after a minute. */
+const failsAtOnce = { npm_config_fetch_retries: '0', PIP_RETRIES: '0', UV_HTTP_RETRIES: '0' };
+
 /** Returns the connection to a server: a process in the sandbox, or HTTP through the gateway of the service. */
-export function transportOf(server: TaskMcpServer, { connection, workspace, env }: RunMcpOptions): ServerTransport {
+export function transportOf(
+  server: TaskMcpServer,
+  { connection, workspace, env, network }: RunMcpOptions,
+): ServerTransport {
   if (server.command === undefined) {
     const url = new URL(connection.serverRoot + (server.gateway_path ?? ''));
     const transport = new StreamableHTTPClientTransport(url, { fetch: gatewayFetch(connection) as typeof fetch });
@@ -22,7 +28,12 @@ export function transportOf(server: TaskMcpServer, { connection, workspace, env 
     args: server.args ?? [],
     cwd: workspace,
     // The marker comes last: without it a process of the server could outlive the run.
-    env: { ...env, ...server.env, RUNYARD_AGENT_SOCKET: env.RUNYARD_AGENT_SOCKET },
+    env: {
+      ...env,
+      ...(network === 'none' ? failsAtOnce : {}),
+      ...server.env,
+      RUNYARD_AGENT_SOCKET: env.RUNYARD_AGENT_SOCKET,
+    },
   });
   return { transport: stdio, lastOutput: stdio.lastOutput };
 }

@@ -4,6 +4,7 @@ import { shorten } from '@runyard/contract/shorten';
 import { outputWindow } from '../commands/output-window.ts';
 import { runCommand } from '../commands/run-command.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
+import { allowListAdvice, lacksHost } from '../egress/missing-network.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
@@ -15,18 +16,10 @@ export interface SetupCommandOptions {
   signal: AbortSignal;
 }
 
-/** Messages of programs that could not look up a name or reach a host: glibc, curl, git, apt, Node, Python, Go. */
-const missesNetwork =
-  /Could not resolve|Temporary failure (?:in name resolution|resolving)|Name or service not known|getaddrinfo|EAI_AGAIN|ENOTFOUND|Network is unreachable|ENETUNREACH|no such host|bad address '|dial (?:tcp|udp)/i;
-
-/** Messages of programs that a proxy refused: curl, git, npm, pip, apt, Go. */
-const isDenied = /403 Forbidden|response 403|Tunnel connection failed|error: 403|E403|Proxy CONNECT aborted/i;
-
 function adviceFor(output: string, network: NetworkAccess): string {
-  if (network === 'allow_list' && (missesNetwork.test(output) || isDenied.test(output)))
-    return "The sandbox reaches only the hosts of the environment's network.allowed_hosts and network.presets, and those only through the proxy of HTTPS_PROXY and HTTP_PROXY: a program that does not read these variables reaches none. The run's events connection_denied have the hosts that were denied.";
-  if (network !== 'none' || !missesNetwork.test(output))
+  if (!lacksHost(output, network))
     return "Fix the command in the environment's setup_commands, or what it needs on the worker's machine, and run again.";
+  if (network === 'allow_list') return allowListAdvice;
   return "The sandbox has no network: this command wanted to reach a host. Name it in the environment's network.allowed_hosts, or its package manager in network.presets. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
 }
 
