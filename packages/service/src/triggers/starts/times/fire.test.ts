@@ -196,6 +196,19 @@ describe('a run that cannot be created', () => {
     ]);
     for (const id of good) expect(await outcomes(id)).toEqual(['started']);
   });
+
+  test('does not delay the other schedules when its failure cannot be recorded', async () => {
+    const [bad = '', ...good] = await insert({ teamId: service.teamId, count: 3 });
+    // The time has a start already, so that no other can be recorded.
+    await db.query(
+      `INSERT INTO starts (schedule_id, due_at, outcome, reason) SELECT id, next_run_at, 'skipped', 'before' FROM schedules WHERE id = $1`,
+      [bad],
+    );
+    await expect(fireDueSchedules(deps)).rejects.toThrow('starts_once_per_time');
+    for (const id of good) expect(await outcomes(id)).toEqual(['started']);
+    expect(await outcomes(bad)).toEqual(['skipped']);
+    expect(await db.query('SELECT FROM runs WHERE schedule_id = $1', [bad])).toEqual([]);
+  });
 });
 
 describe('while a run of the schedule is live', () => {

@@ -1,5 +1,6 @@
 /** Fires the schedules that are due: those of teams, and those of automations. */
 import type { Logger } from 'pino';
+import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
@@ -36,7 +37,13 @@ export async function fireDueSchedules(deps: FireDeps): Promise<number> {
   } catch (error) {
     if (error instanceof StoreUnavailable || claimed.length === 0) throw error;
     deps.log.warn({ err: error, schedules: claimed.length }, 'a batch of schedules failed; each is fired on its own');
-    for (const { id } of claimed) await fireAlone(deps, id);
+    const failures: unknown[] = [];
+    await eachAlone(
+      claimed,
+      ({ id }) => fireAlone(deps, id),
+      (_, failure) => failures.push(failure),
+    );
+    if (failures.length > 0) throw failures[0];
   }
   return claimed.length;
 }
