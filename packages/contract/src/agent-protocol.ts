@@ -186,7 +186,9 @@ export const AgentTask = z
     attachments: z.array(TaskAttachment).describe("All files that came with this run's prompts so far"),
     harness: TaskHarness,
     environment: TaskEnvironment.optional(),
-    author: TaskAuthor.optional().describe('Author of commits that git names nobody else for; absent: git has none'),
+    author: TaskAuthor.optional().describe(
+      'Author of commits for which git has no other author; absent: git has no default author',
+    ),
     child_runs: TaskChildRuns.optional(),
     parent_run: TaskParentRun.optional(),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),

@@ -81,7 +81,7 @@ export type UsageRow = z.infer<typeof UsageRow>;
 const StorageUse = z
   .object({
     bytes: z.int().describe('Bytes of the artifacts and kept workspaces of the team'),
-    max_bytes: z.int().describe('Most that they may have together'),
+    max_bytes: z.int().describe('Largest number of bytes that they may have together'),
   })
   .meta({ id: 'StorageUse', description: 'What the team stores now' });
 

@@ -122,6 +122,6 @@ export const RemoveTeamMemberResponse = DeleteResponse.extend({
     .describe('Names of the pools of workers that the person owns, also of those that are deleted now'),
 }).meta({
   id: 'RemoveTeamMemberResponse',
-  description: 'The person was removed. Whoever has a copy of the agent keys can still use those that stay',
+  description: 'The person was removed. Agent keys that stay work for everybody who has a copy of them',
 });
 export type RemoveTeamMemberResponse = z.infer<typeof RemoveTeamMemberResponse>;

@@ -159,7 +159,10 @@ export function faultOfProof({
   if (mode !== 'signature' && scheme !== undefined && !isUnsignedScheme(scheme))
     return { member: 'scheme', message: 'is only for auth_mode signature; leave it out' };
   if (mode === 'signature' && scheme !== undefined && isUnsignedScheme(scheme))
-    return { member: 'scheme', message: 'signs nothing with a secret; take url_token or token with it' };
+    return {
+      member: 'scheme',
+      message: 'is a sender that signs nothing with a secret; set auth_mode to url_token or token',
+    };
   if ((scheme === 'hmac') === hasSignature) return undefined;
   return {
     member: 'signature',

@@ -1,6 +1,6 @@
 import { type LeftOut, type OutputWindow, outputWindow } from './output-window.ts';
 
-/** What a terminal shows of an output, for a reader that would read every redraw of a progress bar. */
+/** The text that a terminal shows of an output: a reader of the raw output would read every redraw of a progress bar. */
 export interface TerminalScreen {
   /** Takes the next part of the output. */
   push(text: string): void;
@@ -84,7 +84,7 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
       column = reachableColumns;
       return;
     }
-    // The beginning of a line of any length is out of reach.
+    // The cursor cannot go back to the beginning of a line that is this long.
     settle(rows.length - 1);
     window.push(Buffer.from(line.text));
     rows = [{ text: '', length: 0 }];

@@ -10,9 +10,9 @@ const hidden = [/^ {0,3}(```|~~~)[\s\S]*?(?:^ {0,3}\1|$(?![\s\S]))/gm, /`[^`\n]*
 const quoted = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,9}>.*$/gm;
 
 /**
- * Returns logins and teams (`org/team`) that the text mentions with @, in lower case. Code, quoted lines and hidden comments mention nobody,
- * and nobody mentions themselves: a program that quotes the request in its answer would otherwise ask itself again. `writer`: the login of
- * the one who wrote the text.
+ * Returns logins and teams (`org/team`) that the text mentions with @, in lower case. Mentions in code, quoted lines and hidden comments do
+ * not count, and mentions of the writer do not either: a program that quotes the request in its answer would otherwise ask itself again.
+ * `writer`: the login of the author of the text.
  */
 export function mentionsIn(text: string, writer = ''): string[] {
   const prose = [...hidden, quoted].reduce((rest, pattern) => rest.replaceAll(pattern, ' '), text.slice(0, maxLength));

@@ -22,8 +22,8 @@ export interface SignatureScheme {
   /** Header with the name of the event, if the body does not contain it. */
   readonly eventHeader?: string;
   /**
-   * Members by which a body tells its event, by the name in `eventHeader`. The first entry counts whose members the body all has. Events that
-   * are not listed are not compared.
+   * The members of a body that prove its event, for each name of an event in `eventHeader`. The event of a body is the first entry whose
+   * members are all there. Events that are not listed are not compared.
    */
   readonly eventMembers?: Readonly<Record<string, readonly string[]>>;
   /** Member of the body with the same name of the event as `eventHeader`. */

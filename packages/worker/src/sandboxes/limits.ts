@@ -15,7 +15,7 @@ export interface SandboxLimits {
   readonly cpus: number;
 }
 
-/** The limits that an environment can lower, and that the service is told of. */
+/** The limits that an environment can lower, and that the worker reports to the service. */
 export type ReportedLimits = Omit<SandboxLimits, 'openFiles' | 'cpus'>;
 
 type LimitSettings = Pick<

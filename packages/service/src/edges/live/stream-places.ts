@@ -6,7 +6,7 @@ import type { Principal } from '../../team/access/keys/principal.ts';
 const partOfTeam = 2;
 const partOfKey = 4;
 
-/** Who has no place left. */
+/** The limit of open streams that is reached: that of a key, a team or the process. */
 export interface StreamsTaken {
   readonly by: 'key' | 'team' | 'process';
   readonly most: number;

@@ -1,4 +1,4 @@
-/** What an owner of bodies holds. */
+/** The bodies that an owner holds. */
 export interface Held {
   bytes: number;
   requests: number;

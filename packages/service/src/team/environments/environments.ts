@@ -35,8 +35,8 @@ export const guestUid = ({ creator }: Pick<EnvironmentContext, 'creator'>): stri
 export type EnvironmentRuns = Pick<Environment, 'setup_failed' | 'last_task_run_timestamp' | 'last_task_created'>;
 
 /**
- * Reads them by uid, of the runs of one team: a guest learns of no others. An environment without a run is left out. A function of `runs`,
- * which is above this room.
+ * Reads the last runs of environments by their UIDs. Only runs of the given team count, so that a guest sees no runs of others. Leaves out
+ * environments without a run. `runs`, which is above this room, passes the function.
  */
 export type ReadEnvironmentRuns = (
   db: Queryable,

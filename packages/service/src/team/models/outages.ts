@@ -63,8 +63,8 @@ export async function beginOutage(db: Queryable, provider: ProviderName, reason:
 }
 
 /**
- * Ends an outage. Returns false if it has ended already. `how`: a probe that works proves more than the request of a run, so the time that
- * later probes wait is forgiven.
+ * Ends an outage. Returns false if it has ended already. `how`: a successful probe also resets the time between
+ * probes, because it proves more than the request of a run.
  */
 export async function endOutage(
   db: Queryable,

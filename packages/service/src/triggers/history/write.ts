@@ -135,8 +135,8 @@ export async function noteCancelled(db: Queryable, startId: string): Promise<voi
 }
 
 /**
- * Starts of more than 30 days ago, without those that still wait, and without live runs of automations, whose lane is only here. The ids
- * sort by time, so the primary key finds them.
+ * Deletes starts of more than 30 days ago. Keeps those that still wait, and those of automations with a live run: only the start knows the
+ * lane of the run. The ids sort by time, so the primary key finds old rows.
  */
 export const oldStarts: RowRule = {
   table: 'starts',

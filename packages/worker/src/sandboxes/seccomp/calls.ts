@@ -10,7 +10,7 @@ const everywhere = (number: number): Numbers => [number, number, number];
 
 /** Programs use something else where the kernel does not have these, and report an error where they are not permitted. */
 const notImplemented: Readonly<Record<string, Numbers>> = {
-  // Most faults of the kernel that programs without rights can use were in it. libuv, Java and databases do without.
+  // io_uring had most of the faults of the kernel that programs without rights can exploit. libuv, Java and databases work without it.
   io_uring_setup: everywhere(425),
   io_uring_enter: everywhere(426),
   io_uring_register: everywhere(427),

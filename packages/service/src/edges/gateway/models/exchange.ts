@@ -87,7 +87,7 @@ export async function exchange(
     letGo(sent.body);
     if (result.kind !== 'answer') {
       if (gone.signal.aborted) {
-        // The provider has the request, and bills what it read of it. A turn that is given up early is a turn.
+        // The provider has the request, and bills what it read of it. A turn that the client gives up early counts too.
         const isSent = result.isSent && endpoint.kind === 'generate';
         return { ...nothing, status: 499, ...(isSent ? { tokens: promptOnly(sent), isAnswer: true } : {}) };
       }

@@ -1,4 +1,4 @@
-/** What a team stores has a bound, so that no team fills the disk of all. */
+/** The limit of the bytes that a team stores, so that no team fills the disk of all. */
 import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
 import { UsageReport } from '@runyard/contract/budgets';
 import { expect, test } from 'vitest';

@@ -157,7 +157,7 @@ describe('GET /audit-log', () => {
 });
 
 describe('a team that changes things all day', () => {
-  /** Makes the count of the author, or without one that of the team, as high as it can be. Tomorrow too: the day may end now. */
+  /** Sets the count of changes of the author, or of the team if none is given, also for tomorrow: the day may end during the test. */
   const full = (teamUid: string, entries: number, author = '') =>
     db.query(
       `INSERT INTO audit_days (team_id, day, entries, author)

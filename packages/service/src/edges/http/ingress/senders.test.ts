@@ -76,7 +76,7 @@ describe('a recorded delivery whose signature does not cover its id', () => {
       identity: 'two',
       reason: expect.stringMatching(new RegExp(`${first.body.delivery_id}.*once in 300 s`)),
     });
-    // Its sender signs other bytes.
+    // Other bytes with their own signature are no duplicate.
     const other = scheme === 'stripe' ? asStripe('{"type":"y"}') : asGithub('{"ref":"refs/heads/x","commits":[]}');
     if (scheme !== 'pagerduty') expect((await send(webhook, other)).status).toBe(202);
     expect((await labels(webhook)).filter((label) => label === 'DUPLICATE')).toHaveLength(1);
@@ -191,7 +191,7 @@ describe('a body', () => {
       expect([answer.status, await payloadOf(webhook, answer.body.delivery_id)]).toEqual([202, { a: 1 }]);
     }
     expect(new Set((await log(webhook)).map(({ identity }) => identity)).size).toBe(3);
-    // The signature of what it contains.
+    // A signature of the decompressed bytes is refused.
     const { headers } = asGithub(json, zip);
     expect((await send(webhook, { token: null, body: zipped, headers: headers ?? {} })).status).toBe(401);
   });

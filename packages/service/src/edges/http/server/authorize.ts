@@ -96,7 +96,7 @@ function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOu
 const mayStartNone = (): Refusal =>
   refuse('not_authorized', {
     detail:
-      'This run may not start others. Whoever creates it allows it with the mode orchestrate, or with config.child_runs {"enabled": true}.',
+      'This run may not start others. To allow it, create the run with the mode orchestrate, or with config.child_runs {"enabled": true}.',
   });
 
 /** Returns the 403 of a caller who is not in the team of the header. */

@@ -1,4 +1,4 @@
-/** Keeps connections from taking all files that the process can open. */
+/** Limits connections, so that they do not use all files that the process can open. */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';

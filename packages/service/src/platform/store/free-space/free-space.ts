@@ -12,7 +12,7 @@ const mb = 1024 * 1024;
 /** With less free space than this the disk counts as full: one segment of PostgreSQL's log. */
 export const leastFreeBytes = 16 * mb;
 
-/** With less free space than this no stream of a large file goes on. */
+/** Streams of large files end when less free space than this is left. */
 export const leastFreeForStreams = 128 * mb;
 
 /** The size of the reserve: two such segments. */

@@ -27,7 +27,7 @@ export interface RemovedMembers {
   readonly names: readonly string[];
 }
 
-/** Only plain names reach the timeline: others may be text of any kind. */
+/** Returns a name for the timeline: only a plain one, because another could contain any text. */
 const shown = (name: string): string => (/^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)');
 
 /** Writes to the timeline of a run, once for each name, which parts of its requests to models the gateway removes. */

@@ -101,7 +101,10 @@ export async function resolveRunAs(
   }
   if (person !== undefined) {
     if (config.approvals_from !== undefined)
-      return { kind: 'forbidden', detail: 'config.approvals_from: an agent key lets no agent answer for a person.' };
+      return {
+        kind: 'forbidden',
+        detail: 'config.approvals_from: agent keys cannot let other agent keys decide for a person; leave it out.',
+      };
     if (!isAgent || !identity?.on_behalf_of_enabled) {
       const detail =
         'on_behalf_of: only agent keys whose identity has on_behalf_of_enabled may create runs for a person.';

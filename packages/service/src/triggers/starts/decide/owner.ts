@@ -1,4 +1,4 @@
-/** What starts runs: a schedule of the team, or an automation. Their differences are data, so that the engine has one path for both. */
+/** The owners of starts: schedules of teams, and automations. Their differences are data, so that the engine has one path for both. */
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';

@@ -26,7 +26,7 @@ export interface Candidate {
   readonly lane: string | null;
 }
 
-/** Why a run could not be created. `passing`: a later event may start one although nobody changes the owner. */
+/** Why a run could not be created. `passing`: a later event may start one without a change of the owner. */
 export interface Failure {
   readonly outcome: 'failed';
   readonly reason: string;
@@ -40,7 +40,7 @@ export type Started =
   | { readonly outcome: 'skipped' | 'waiting'; readonly reason: string; readonly isWithheld?: true }
   | Failure;
 
-/** Returns whether a later event may start a run although nobody changes the owner. */
+/** Returns whether a later event may start a run without a change of the owner. */
 const isPassing = ({ kind }: PrepareRefusal): boolean => !['invalid', 'forbidden', 'not_available'].includes(kind);
 
 /** Prepares the run of an owner for an event. An editor who has left the team or became a viewer starts none. */
@@ -100,7 +100,7 @@ const noLoad: Load = { live: 0, waiting: 0 };
 
 /**
  * Decides about events by the policies of their owners, and prepares the runs of those that start. Returns the outcomes in the order of
- * the events. An event counts those before it in its lane: nobody else starts a run of a limited lane while the owner is locked.
+ * the events. An event counts those before it in its lane. The loads stay true, because the lock of the owner prevents other starts in its limited lanes.
  */
 export async function startAll(deps: SubmitDeps, tx: Queryable, candidates: readonly Candidate[]): Promise<Started[]> {
   const loads = await readLimitedLoads(tx, candidates);

@@ -13,9 +13,9 @@ function toldBy({ eventMember, eventMembers = {} }: SignatureScheme, body: unkno
 }
 
 /**
- * Returns why the header that names the event is not true: the body, which is signed, tells another event. Undefined: it is true, or the body
- * does not tell. Without this check, whoever has recorded a delivery could send it again as another event. `header`: the one that the webhook
- * names in place of the sender's; its names may be of another kind than those in `eventMember`.
+ * Returns why the event in the header cannot be right: the body, which is signed, is of another event. Undefined: they agree, or the body
+ * does not show its event. Without this check, a recorded delivery could be sent again as another event. `header`: the header that the
+ * webhook names instead of the sender's; its names of events may differ from those in `eventMember`.
  */
 export function faultOfEvent(
   sender: SignatureScheme,
