@@ -41,6 +41,13 @@ describe.skipIf(!works)('a hostile program in a bubblewrap sandbox', () => {
       );
   });
 
+  test('opens in one process only its share of the files of its sandbox', async () => {
+    const seen = await attempt('ulimit -n 65536 || echo refused; ulimit -Hn');
+    expect(seen).toContain('refused');
+    // RUNYARD_SANDBOX_OPEN_FILES, divided by the processes of a sandbox of this test.
+    expect(Number(/^\d+$/m.exec(seen)?.[0])).toBeLessThanOrEqual(393_216 / 64);
+  });
+
   test('sees none of the machine’s files', async () => {
     const files = [
       path.join(probe.hostFolder, 'key'),

@@ -68,8 +68,7 @@ export const workerSettings = {
   RUNYARD_SANDBOX_CPUS: {
     read: whole(0, 1024),
     default: '0',
-    description:
-      'Processors that one sandbox may use, if cgroups are writable. 0: all of the machine, after the programs outside of sandboxes.',
+    description: 'Processors that one sandbox may use, if cgroups are writable. 0: all of the machine.',
     usedBy: ['worker'],
   },
   RUNYARD_WARM_SANDBOXES: {

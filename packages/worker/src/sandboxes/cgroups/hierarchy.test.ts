@@ -50,7 +50,9 @@ test('version 1 in a container, where the mount begins at the own group', async 
     ok: true,
     hierarchy: { memory: path.join(root, 'memory/runyard-x'), cpu: path.join(root, 'cpu/runyard-x') },
   });
-  expect(await readFile(path.join(root, 'cpu/runyard-x/cpu.shares'), 'utf8')).toBe('256');
+  expect(await readFile(path.join(root, 'cpu/runyard-x/cpu.shares'), 'utf8')).toBe(
+    String(2048 * os.availableParallelism()),
+  );
 });
 
 test('version 2 goes up to the first group that hands both controllers down, and hands them on', async () => {
@@ -64,7 +66,9 @@ test('version 2 goes up to the first group that hands both controllers down, and
   const folder = path.join(root, 'user.slice/runyard-x');
   expect(found).toEqual({ ok: true, hierarchy: { version: 2, memory: folder, pids: folder, cpu: folder } });
   expect(await readFile(path.join(folder, 'cgroup.subtree_control'), 'utf8')).toBe('+memory +pids +cpu');
-  expect(await readFile(path.join(folder, 'cpu.weight'), 'utf8')).toBe('25');
+  expect(await readFile(path.join(folder, 'cpu.weight'), 'utf8')).toBe(
+    String(Math.min(200 * os.availableParallelism(), 10_000)),
+  );
 });
 
 test('version 2 without delegation names the remedy', async () => {

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 
 /** Folders in which this worker may make groups: one folder for version 2, one for each controller of version 1. */
@@ -66,10 +67,11 @@ async function writable(folder: string): Promise<boolean> {
 }
 
 /**
- * Share of the processors that all sandboxes get together while programs outside of them want the processors too: a quarter of the share of
- * such a program, so that the service answers.
+ * Share of the processors that all sandboxes get together while programs outside of them want the processors too: that of two such programs
+ * for each processor. So any number of processes in sandboxes leaves the service its time, and a busy machine leaves sandboxes theirs.
  */
-const shares = { version1: 256, version2: 25 } as const;
+const programs = 2 * availableParallelism();
+const shares = { version1: 1024 * programs, version2: Math.min(100 * programs, 10_000) } as const;
 
 /** Finds a place where the group `name` can limit memory and processes, and makes it. */
 export async function findCgroups(name: string, files: CgroupFiles): Promise<CgroupSearch> {
