@@ -57,6 +57,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments'] },
   conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },
   environment_guests: { owner: 'environments' },
+  environment_invitations: { owner: 'environments' },
   environment_visitors: { owner: 'environments' },
   environments: { owner: 'environments', readers: ['harness-support', 'runs', 'executions'] },
   event_deliveries: { owner: 'subscriptions' },

@@ -141,14 +141,20 @@ function addEnvironmentCommands(program: Command): void {
       (await loadEnvironments()).listGuests(...(await loadNamed('environment', uid)), options),
     );
   guests
-    .command('add')
-    .description('admit a person of another team')
+    .command('invite')
+    .description('invite a person of another team, who sees the environment after accepting')
     .argument('<environment>')
-    .argument('<person-uid>', 'as in the profiles of answers')
+    .argument('<person>', 'UID, as in the profiles of answers, or address')
     .option(...asJson)
     .action(async (uid, person, options) =>
-      (await loadEnvironments()).addGuest(...(await loadNamed('environment', uid)), person, options),
+      (await loadEnvironments()).inviteGuest(...(await loadNamed('environment', uid)), person, options),
     );
+  guests
+    .command('withdraw')
+    .description('withdraw an invitation')
+    .argument('<environment>')
+    .argument('<invitation>')
+    .action(async (uid, id) => (await loadEnvironments()).withdrawGuest(...(await loadNamed('environment', uid)), id));
   guests
     .command('remove')
     .description('remove a guest')
@@ -157,6 +163,29 @@ function addEnvironmentCommands(program: Command): void {
     .action(async (uid, person) =>
       (await loadEnvironments()).removeGuest(...(await loadNamed('environment', uid)), person),
     );
+  const invitations = environments
+    .command('invitations')
+    .description('answer your invitations to environments of other teams');
+  invitations
+    .command('list', { isDefault: true })
+    .description('list them')
+    .option(...asJson)
+    .action(async (options) => (await loadEnvironments()).listInvitations(await loadContext(), options));
+  invitations
+    .command('accept')
+    .description('accept one; its administrators see your name')
+    .argument('<invitation>')
+    .action(async (id) => (await loadEnvironments()).answerInvitation(await loadContext(), id, true));
+  invitations
+    .command('decline')
+    .description('decline one')
+    .argument('<invitation>')
+    .action(async (id) => (await loadEnvironments()).answerInvitation(await loadContext(), id, false));
+  environments
+    .command('leave')
+    .description('leave an environment of another team')
+    .argument('<environment>')
+    .action(async (uid) => (await loadEnvironments()).leaveEnvironment(await loadContext(), uid));
 }
 
 export function addMcpCommands(program: Command): void {

@@ -40,6 +40,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   updateModelSettings: { enable: ['runbook'] },
+  inviteEnvironmentGuest: { email: 'guest@example.com' },
   putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },

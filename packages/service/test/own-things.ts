@@ -39,6 +39,8 @@ export interface OwnThings {
   /** Key of an invitation that was not used yet. */
   readonly invitationKey: string;
   readonly identityUid: string;
+  /** An invitation of the person of `invitee` to the environment. */
+  readonly guestInvitationId: string;
   readonly poolName: string;
   /** A connector of the pool. */
   readonly principalUid: string;
@@ -119,6 +121,28 @@ async function startRun(
   };
 }
 
+/** Invites the person of the key to the environment, and makes it a guest already for the route that ends that. Returns the id of the invitation. */
+async function inviteOwner(
+  service: TestService,
+  environmentUid: string,
+  key: string,
+  onlyFor?: Route,
+): Promise<string> {
+  const { db } = service.deps;
+  const [person] = await db.query<{ id: string; uid: string }>(
+    'SELECT u.id, u.uid FROM users u JOIN api_keys k ON k.user_id = u.id WHERE k.last_four = $1 ORDER BY k.created_at DESC',
+    [key.slice(-4)],
+  );
+  if (!person) return '';
+  if (onlyFor === undefined || onlyFor.path.startsWith('/guest-environments'))
+    await db.query('INSERT INTO environment_guests (environment_uid, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+      environmentUid,
+      person.id,
+    ]);
+  const path = `/agent/environments/${environmentUid}/guest-invitations`;
+  return (await service.request<{ id: string }>('POST', path, { body: { user_uid: person.uid } })).body.id;
+}
+
 /** Makes a pool of workers that belongs to the person of the key, with a connector. */
 async function insertPool(service: TestService, key: string): Promise<Pick<OwnThings, 'poolName' | 'principalUid'>> {
   const identity = await service.request<{ uid: string }>('POST', '/agent/identities', { body: { name: 'C' } });
@@ -136,7 +160,8 @@ async function insertPool(service: TestService, key: string): Promise<Pick<OwnTh
 }
 
 /**
- * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names. For one route only, makes the things that a
+ * Makes the things. `keyOwner` is the key whose owner has the key that `keyUid` names; `invitee` that of the person who
+ * is invited to the environment. For one route only, makes the things that a
  * request to it names, and a run where its token may call the route, because the things of all routes take most of the time of a
  * request; the other ids are empty.
  */
@@ -144,6 +169,7 @@ export async function makeOwnThings(
   service: TestService,
   keyOwner = service.key,
   onlyFor?: Route,
+  invitee = keyOwner,
 ): Promise<{ readonly own: OwnThings; readonly requestOf: RequestOfRoute }> {
   const { db } = service.deps;
   const named = onlyFor && namedBy(onlyFor);
@@ -181,7 +207,9 @@ export async function makeOwnThings(
   const reference = { reference_type: 'issue', url: 'https://example.com/1' };
   const ofReference = { artifact_type: 'EXTERNAL_REFERENCE', data: reference };
   await post(onlyFor === undefined, report, ofReference, runToken);
-  const environment = await post(isNamed('environmentUid'), '/agent/environments', { config: { name: 'E' } });
+  const environment = await post(isNamed('environmentUid', 'guestInvitationId'), '/agent/environments', {
+    config: { name: 'E' },
+  });
   const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
   const invite = (isWanted: boolean) => post(isWanted, `/teams/${team?.uid}/invitations`, { role: 'member' });
   const accepted = { key: (await invite(isNamed('userUid'))).key, display_name: 'P' };
@@ -195,7 +223,11 @@ export async function makeOwnThings(
   const [someone] = await db.query<{ uid: string }>('SELECT uid FROM users ORDER BY id LIMIT 1');
   const userUid = member?.body.user.uid ?? someone?.uid ?? '';
   if (environment.uid && isNamed('userUid'))
-    await service.request('PUT', `/agent/environments/${environment.uid}/guests/${userUid}`);
+    await db.query(
+      'INSERT INTO environment_guests (environment_uid, user_id) SELECT $1, id FROM users WHERE uid = $2',
+      [environment.uid, userUid],
+    );
+  const guest = environment.uid ? await inviteOwner(service, environment.uid, invitee, onlyFor) : '';
   const isSource = onlyFor?.path.includes('/source') === true;
   const factory = await post(isNamed('factoryUid') && !isSource, '/factory', { name: 'F' });
   const needsWebhook = isNamed('webhookUid', 'automationUid');
@@ -233,6 +265,7 @@ export async function makeOwnThings(
     invitationId: invitation.id ?? '',
     invitationKey: invitation.key ?? '',
     ...pool,
+    guestInvitationId: guest,
     identityUid: (await post(isNamed('identityUid'), '/agent/identities', { name: 'I' })).uid ?? '',
   };
   return { own, requestOf: requestsAbout(own, service.baseUrl) };

@@ -1,7 +1,7 @@
 /** Test support: people who were invited through the API. */
 import type { Role } from '@runyard/contract/access';
 import type { AcceptTeamInvitationResponse, CreateTeamInvitationResponse, Team } from '@runyard/contract/teams';
-import type { TestService } from './service.ts';
+import type { RequestOptions, TestService } from './service.ts';
 
 /** A person with a key of the team. */
 export interface Person {
@@ -32,6 +32,28 @@ export async function newPerson(service: TestService, teamUid: string, role: Rol
   });
   if (accepted.status !== 201) throw new Error(accepted.text);
   return { uid: accepted.body.user.uid, key: accepted.body.key };
+}
+
+/** Makes a person a guest of an environment: invites the person as `inviter`, and accepts as the person. */
+export async function admitGuest(
+  service: TestService,
+  environmentUid: string,
+  guest: { readonly uid: string; readonly key: string },
+  inviter: Pick<RequestOptions, 'key' | 'headers'> = {},
+): Promise<void> {
+  const invited = await service.request<{ id: string }>(
+    'POST',
+    `/agent/environments/${environmentUid}/guest-invitations`,
+    {
+      ...inviter,
+      body: { user_uid: guest.uid },
+    },
+  );
+  if (invited.status !== 201) throw new Error(invited.text);
+  const accepted = await service.request('POST', `/environment-invitations/${invited.body.id}/accept`, {
+    key: guest.key,
+  });
+  if (accepted.status !== 200) throw new Error(accepted.text);
 }
 
 /** Creates a team of the operator; returns its UID. */

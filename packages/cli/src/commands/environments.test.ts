@@ -2,7 +2,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../service/test/service.ts';
 import { type Context, createContext } from '../context.ts';
 import { listEnvironments } from './catalogue.ts';
-import { addGuest, listGuests, removeGuest, shareEnvironment, unshareEnvironment } from './environments.ts';
+import {
+  answerInvitation,
+  inviteGuest,
+  leaveEnvironment,
+  listGuests,
+  listInvitations,
+  removeGuest,
+  shareEnvironment,
+  unshareEnvironment,
+  withdrawGuest,
+} from './environments.ts';
 
 let service: TestService;
 let uid: string;
@@ -32,13 +42,27 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('admits, lists and removes a guest', async () => {
-  expect(await printedBy((context) => listGuests(context, uid, { json: true }))).toBe('{"guests":[]}\n');
-  expect(await printedBy((context) => addGuest(context, uid, guest, {}))).toBe(`${guest} may use ${uid}\n`);
+test('invites, lists and removes a guest, who accepts, declines and leaves', async () => {
+  const asGuest = (command: (context: Context) => Promise<void>) => printedBy(command, service.otherKey);
+  const invite = async () => (await printedBy((context) => inviteGuest(context, uid, guest, {}))).trim();
+  expect(await printedBy((context) => listGuests(context, uid, { json: true }))).toBe(
+    '{"guests":[],"invitations":[]}\n',
+  );
+  const withdrawn = await invite();
+  expect(await printedBy((context) => withdrawGuest(context, uid, withdrawn))).toContain('withdrawn');
+  const declined = await invite();
+  expect(await asGuest((context) => answerInvitation(context, declined, false))).toContain('declined');
+  const id = await invite();
+  expect(await asGuest((context) => listInvitations(context, {}))).toContain(id);
+  expect(await asGuest((context) => listEnvironments(context, {}))).not.toContain(uid);
+  expect(await asGuest((context) => answerInvitation(context, id, true))).toContain('accepted');
   expect(await printedBy((context) => listGuests(context, uid, {}))).toContain(guest);
-  expect(await printedBy((context) => listEnvironments(context, {}), service.otherKey)).toContain(uid);
+  expect(await asGuest((context) => listEnvironments(context, {}))).toContain(uid);
   expect(await printedBy((context) => removeGuest(context, uid, guest))).toContain('no guest');
-  expect(await printedBy((context) => listEnvironments(context, {}), service.otherKey)).not.toContain(uid);
+  expect(await asGuest((context) => listEnvironments(context, {}))).not.toContain(uid);
+  const again = await invite();
+  await asGuest((context) => answerInvitation(context, again, true));
+  expect(await asGuest((context) => leaveEnvironment(context, uid))).toContain('no guest');
 });
 
 test('shares an environment by its link, and ends that', async () => {

@@ -34,6 +34,12 @@ const key = {
 
 const secret = { name: exampleIds.NAME, scope: 'personal', created_at: created, updated_at: created };
 
+const guestInvitation = {
+  id: exampleIds.GUEST_INVITATION_ID,
+  email: 'ada@example.com',
+  created_at: created,
+  expires_at: '2026-11-24T12:00:00.000Z',
+};
 const workerPool = {
   name: exampleIds.POOL_NAME,
   owner: exampleCreator,
@@ -105,8 +111,29 @@ export const resourceExamples = {
     answer: { ...environment, config: { ...environmentConfig, setup_commands: ['echo good morning'] } },
   },
   deleteEnvironment: deleted,
-  listEnvironmentGuests: { answer: { guests: [{ user: exampleCreator, granted_at: created }] } },
-  admitEnvironmentGuest: { answer: { user: exampleCreator, granted_at: created } },
+  listEnvironmentGuests: {
+    answer: { guests: [{ user: exampleCreator, granted_at: created }], invitations: [guestInvitation] },
+  },
+  inviteEnvironmentGuest: { body: { email: 'ada@example.com' }, answer: guestInvitation },
+  withdrawEnvironmentInvitation: deleted,
+  listEnvironmentInvitations: {
+    answer: {
+      invitations: [
+        {
+          id: exampleIds.GUEST_INVITATION_ID,
+          environment_uid: exampleIds.ENVIRONMENT_UID,
+          environment_name: 'Web',
+          team_name: 'Payments',
+          invited_by: 'Administrator',
+          created_at: created,
+          expires_at: '2026-11-24T12:00:00.000Z',
+        },
+      ],
+    },
+  },
+  acceptEnvironmentInvitation: deleted,
+  declineEnvironmentInvitation: deleted,
+  leaveEnvironment: deleted,
   removeEnvironmentGuest: deleted,
   shareEnvironment: {
     answer: {

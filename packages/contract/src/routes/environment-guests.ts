@@ -1,12 +1,20 @@
 import { z } from 'zod';
 import { administrators } from '../access.ts';
-import { EnvironmentGuest, ListEnvironmentGuestsResponse } from '../environment-guests.ts';
+import {
+  EnvironmentInvitation,
+  InviteEnvironmentGuestRequest,
+  ListEnvironmentGuestsResponse,
+  ListOwnEnvironmentInvitationsResponse,
+} from '../environment-guests.ts';
 import { EnvironmentSharing } from '../environments.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxEnvironmentGuests } from '../limits.ts';
 import type { Route } from '../route.ts';
 
 const environment = z.object({ uid: z.string().meta({ description: 'Id of the environment: 22 of [A-Za-z0-9]' }) });
+const invitation = z.object({ guestInvitationId: z.string().meta({ description: 'Id of the invitation' }) });
+const noEnvironment = 'No such environment, or it belongs to another team';
+const noInvitation = 'There is no such invitation for you: it was withdrawn, answered, or has expired';
 const guest = environment.extend({ userUid: z.string().meta({ description: 'UID of the person, as in profiles' }) });
 const path = '/agent/environments/{uid}/guests';
 
@@ -15,26 +23,79 @@ export const environmentGuestRoutes = {
     method: 'GET',
     path,
     tag: 'environments',
-    summary: 'List the guests of an environment',
+    summary: 'List the guests and invitations of an environment',
     allow: administrators,
     params: environment,
-    answer: { status: 200, description: 'Guests, first admitted first', schema: ListEnvironmentGuestsResponse },
+    answer: { status: 200, description: 'Guests, first accepted first', schema: ListEnvironmentGuestsResponse },
     errors: { 404: 'No such environment, or it belongs to another team' },
   },
-  admitEnvironmentGuest: {
-    method: 'PUT',
-    path: `${path}/{userUid}`,
+  inviteEnvironmentGuest: {
+    method: 'POST',
+    path: '/agent/environments/{uid}/guest-invitations',
     tag: 'environments',
-    summary: 'Admit a person of another team to an environment',
+    summary: 'Invite a person of another team to an environment',
     description:
-      'A guest sees the environment and starts runs in it with a personal key. The runs belong to the team of the guest, and reach repositories with the credentials of that team. They get none of the secrets that the environment names. A guest changes nothing.',
+      'The person sees the environment after accepting, and starts runs in it with a personal key. The runs belong to the team of the guest, and reach repositories with the credentials of that team. They get none of the secrets that the environment names. A guest changes nothing. The answer does not tell whether there is such a person. A second invitation of the same person replaces the first.',
     allow: administrators,
-    params: guest,
-    answer: { status: 200, description: 'The guest, also if the person was one before', schema: EnvironmentGuest },
+    params: environment,
+    body: InviteEnvironmentGuestRequest,
+    once: 'inviteEnvironmentGuest',
+    answer: { status: 201, description: 'Invited, for 30 days', schema: EnvironmentInvitation },
     errors: {
-      404: 'No such environment, it belongs to another team, or there is no such person',
-      409: `The environment has ${maxEnvironmentGuests} guests`,
+      404: noEnvironment,
+      409: `The environment has ${maxEnvironmentGuests} guests and invitations, or the Idempotency-Key was used with another body`,
     },
+  },
+  withdrawEnvironmentInvitation: {
+    method: 'DELETE',
+    path: '/agent/environments/{uid}/guest-invitations/{guestInvitationId}',
+    tag: 'environments',
+    summary: 'Withdraw an invitation to an environment',
+    allow: administrators,
+    params: environment.extend(invitation.shape),
+    answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
+    errors: { 404: 'No such invitation, or the environment belongs to another team' },
+  },
+  listEnvironmentInvitations: {
+    method: 'GET',
+    path: '/environment-invitations',
+    tag: 'environments',
+    summary: 'List your invitations to environments of other teams',
+    allow: { user: 'viewer' },
+    answer: { status: 200, description: 'Newest first', schema: ListOwnEnvironmentInvitationsResponse },
+  },
+  acceptEnvironmentInvitation: {
+    method: 'POST',
+    path: '/environment-invitations/{guestInvitationId}/accept',
+    tag: 'environments',
+    summary: 'Accept an invitation to an environment',
+    description:
+      'You find the environment in your lists from then on. Its administrators see your name, and no address.',
+    allow: { user: 'viewer' },
+    params: invitation,
+    answer: { status: 200, description: 'You are a guest', schema: DeleteResponse },
+    errors: { 404: noInvitation },
+  },
+  declineEnvironmentInvitation: {
+    method: 'POST',
+    path: '/environment-invitations/{guestInvitationId}/decline',
+    tag: 'environments',
+    summary: 'Decline an invitation to an environment',
+    allow: { user: 'viewer' },
+    params: invitation,
+    answer: { status: 200, description: 'Declined', schema: DeleteResponse },
+    errors: { 404: noInvitation },
+  },
+  leaveEnvironment: {
+    method: 'DELETE',
+    path: '/guest-environments/{uid}',
+    tag: 'environments',
+    summary: 'Leave an environment of another team',
+    description: 'You are its guest no more, whether you accepted an invitation or opened its link.',
+    allow: { user: 'viewer' },
+    params: environment,
+    answer: { status: 200, description: 'Left', schema: DeleteResponse },
+    errors: { 404: 'You are no guest of such an environment' },
   },
   removeEnvironmentGuest: {
     method: 'DELETE',

@@ -8,5 +8,6 @@ export const environmentsDomain = (
   checkSecrets: EnvironmentRouteDeps['checkSecrets'],
 ): Domain => ({
   name: 'environments',
+  retention: { rows: [{ table: 'environment_invitations', isOver: 'expires_at < now()' }] },
   routes: () => [...environmentRoutes({ ...deps, checkSecrets }), ...guestRoutes(deps)],
 });

@@ -5,10 +5,19 @@ import { routes } from '@runyard/contract/routes';
 import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../access/keys/principal.ts';
-import { serve } from '../access/serve.ts';
+import { serve, serveOnce } from '../access/serve.ts';
 import { isUid } from '../access/teams/uid.ts';
-import { admitGuest, listGuests, removeGuest } from './guests.ts';
+import { lockGuests, readGuestsOf, removeGuest } from './guests.ts';
+import {
+  answerInvitation,
+  inviteGuest,
+  leaveEnvironment,
+  listInvitations,
+  listOwnInvitations,
+  withdrawInvitation,
+} from './invitations.ts';
 import { setLinkSharing } from './link.ts';
 
 interface GuestRouteDeps {
@@ -16,7 +25,7 @@ interface GuestRouteDeps {
   baseUrl(): string;
 }
 
-/** List, admit and remove of the guests of an environment, and its sharing by link. */
+/** The guests of an environment, their invitations and answers, and its sharing by link. */
 export function guestRoutes({ db, baseUrl }: GuestRouteDeps): readonly ServedRoute[] {
   const share = async (principal: Principal, uid: string, isShared: boolean): Promise<EnvironmentSharing | Refusal> => {
     if (!isUid(uid) || !(await setLinkSharing(db, principal, uid, isShared))) return notFound('environment');
@@ -24,17 +33,48 @@ export function guestRoutes({ db, baseUrl }: GuestRouteDeps): readonly ServedRou
     return { uid, is_link_shared: isShared, ...(isShared ? { url } : {}) };
   };
 
+  const answer = async (principal: Principal, id: string, isAccepted: boolean) => {
+    const wasThere = isUuid(id) && (await answerInvitation(db, principal, id, isAccepted));
+    return wasThere ? { success: true as const } : notFound('invitation');
+  };
+
   return [
-    serve(routes.listEnvironmentGuests, async ({ params, principal }) => {
-      const guests = isUid(params.uid) ? await listGuests(db, principal.teamId, params.uid) : null;
-      return guests ? { guests } : notFound('environment');
+    serve(routes.listEnvironmentGuests, async ({ params: { uid }, principal }) => {
+      if (!isUid(uid)) return notFound('environment');
+      return await db.transaction(async (tx) => {
+        if (!(await lockGuests(tx, principal.teamId, uid))) return notFound('environment');
+        return { guests: await readGuestsOf(tx, uid), invitations: await listInvitations(tx, uid) };
+      });
     }),
 
-    serve(routes.admitEnvironmentGuest, async ({ params, principal }) => {
-      const { uid, userUid } = params;
-      const guest = isUid(uid) && isUid(userUid) ? await admitGuest(db, principal, uid, userUid) : null;
-      if (guest !== 'too_many') return guest ?? notFound('environment or person');
-      return refuse('conflict', { detail: `An environment has at most ${maxEnvironmentGuests} guests; remove one.` });
+    serveOnce(routes.inviteEnvironmentGuest, {
+      work: async (tx, { params: { uid }, principal, body }) => {
+        const invited = isUid(uid) ? await inviteGuest(tx, principal, uid, body) : null;
+        if (invited !== 'too_many') return invited ?? notFound('environment');
+        const detail = `An environment has at most ${maxEnvironmentGuests} guests and invitations; remove one.`;
+        return refuse('conflict', { detail });
+      },
+    }),
+
+    serve(routes.withdrawEnvironmentInvitation, async ({ params: { uid, guestInvitationId: id }, principal }) => {
+      const wasThere = isUid(uid) && isUuid(id) && (await withdrawInvitation(db, principal, uid, id));
+      return wasThere ? { success: true as const } : notFound('invitation');
+    }),
+
+    serve(routes.listEnvironmentInvitations, async ({ principal }) => ({
+      invitations: await listOwnInvitations(db, principal),
+    })),
+
+    serve(routes.acceptEnvironmentInvitation, ({ params, principal }) =>
+      answer(principal, params.guestInvitationId, true),
+    ),
+    serve(routes.declineEnvironmentInvitation, ({ params, principal }) =>
+      answer(principal, params.guestInvitationId, false),
+    ),
+
+    serve(routes.leaveEnvironment, async ({ params: { uid }, principal }) => {
+      const hasLeft = isUid(uid) && (await leaveEnvironment(db, principal, uid));
+      return hasLeft ? { success: true as const } : notFound('environment of another team');
     }),
 
     serve(routes.removeEnvironmentGuest, async ({ params, principal }) => {

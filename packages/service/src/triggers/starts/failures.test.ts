@@ -1,8 +1,10 @@
 /** Automations whose runs cannot be created. */
+
 import type { Factory } from '@runyard/contract/factories';
 import type { RunItem } from '@runyard/contract/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { at, on, testAutomations } from '../../../test/automations.ts';
+import { admitGuest } from '../../../test/people.ts';
 import { openTestService } from '../../../test/service.ts';
 import { testWebhooks } from '../../../test/webhooks.ts';
 import { countAtCommit, countNow } from '../automations/failures.ts';
@@ -129,7 +131,7 @@ describe('an automation whose runs cannot be created', () => {
 test('an editor who lost access to an environment starts nothing in it, and the delivery has the reason', async () => {
   const uid = await newEnvironment(service.otherKey);
   const guest = (await create([at()])).updated_by?.uid;
-  await service.request('PUT', `/agent/environments/${uid}/guests/${guest}`, { key: service.otherKey });
+  await admitGuest(service, uid, { uid: guest ?? '', key: service.key }, { key: service.otherKey });
   const webhook = await createWebhook();
   await create([on(webhook)], { config: { environment_id: uid } });
   await service.request('DELETE', `/agent/environments/${uid}/guests/${guest}`, { key: service.otherKey });

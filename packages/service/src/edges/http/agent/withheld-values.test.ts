@@ -4,7 +4,7 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { redacted } from '@runyard/contract/redaction/redactor';
 import { describe, expect, test } from 'vitest';
-import { newPerson, newTeam } from '../../../../test/people.ts';
+import { admitGuest, newPerson, newTeam } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 
 // No program listens there. The code host does not answer about the repository, so the agent tries the clone.
@@ -85,7 +85,7 @@ test('a guest of an environment gets neither its secrets nor those of the same n
   const { body: teams } = await service.request<{ teams: { uid: string; is_current: boolean }[] }>('GET', '/teams');
   const ours = teams.teams.find(({ is_current }) => is_current)?.uid ?? '';
   const guest = await newPerson(service, ours, 'member');
-  await service.request('PUT', `/agent/environments/${made.body.uid}/guests/${guest.uid}`, owner);
+  await admitGuest(service, made.body.uid, guest, owner);
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: made.body.uid } }, guest.key);
   const task = await taskOf((await service.claimRun(runId)).runToken);
   expect(task.environment?.uid).toBe(made.body.uid);

@@ -1,6 +1,6 @@
 import { AgentIdentity, ListAgentIdentitiesResponse } from '@runyard/contract/identities';
 import { describe, expect, test } from 'vitest';
-import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { admitGuest, newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
 
@@ -235,7 +235,7 @@ describe('on_behalf_of', () => {
     const { key } = (await keyOf(await create({ name: 'Deputy', on_behalf_of_enabled: true }))).body;
     const asked = { on_behalf_of: person.uid, config };
     await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', ...asked } });
-    await service.request('PUT', `/agent/environments/${body.uid}/guests/${person.uid}`, { key: service.otherKey });
+    await admitGuest(service, body.uid, person, { key: service.otherKey });
     expect(await runOf(asked, key)).toMatchObject({ agent_config: config });
     // The identity itself is no guest.
     await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', config } });

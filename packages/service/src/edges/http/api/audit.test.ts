@@ -57,7 +57,7 @@ test.each(changing.filter(([name]) => !unrecorded.includes(name)))('%s writes on
   const { path, options } = requestOf(name, route);
   if (name === 'resumeSchedule') await service.request('POST', `/agent/schedules/${own.scheduleId}/pause`);
   if (name === 'unshareEnvironment') await service.request('POST', path);
-  if (name === 'admitEnvironmentGuest' || name === 'addWorkerPoolConnector') await service.request('DELETE', path);
+  if (name === 'addWorkerPoolConnector') await service.request('DELETE', path);
   const asked = name === 'deleteRun' ? `/agent/runs/${await endedRun()}` : path;
   const key = name === 'acceptTeamInvitation' ? null : name === 'joinTeam' ? await outsider() : service.key;
   const answer = await service.request(route.method, asked, { ...options, key });

@@ -1,7 +1,11 @@
-import { ListEnvironmentGuestsResponse } from '@runyard/contract/environment-guests';
+import {
+  ListEnvironmentGuestsResponse,
+  ListOwnEnvironmentInvitationsResponse,
+} from '@runyard/contract/environment-guests';
 import { Environment, EnvironmentSharing, ListEnvironmentsResponse } from '@runyard/contract/environments';
 import { maxEnvironmentGuests, maxEnvironmentVisitors } from '@runyard/contract/limits';
 import { expect, test } from 'vitest';
+import { admitGuest } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
@@ -18,8 +22,13 @@ const create = async (config: object = {}) => {
   const { uid } = (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body;
   return { uid, path: `/agent/environments/${uid}` };
 };
-const admit = (path: string, uid = guestUid, key = service.key) =>
-  service.request('PUT', `${path}/guests/${uid}`, { key });
+const guestPerson = { uid: guestUid, key: guestKey };
+const admit = (uid: string) => admitGuest(service, uid, guestPerson);
+const invite = (path: string, body: object, key = service.key) =>
+  service.request<{ id: string }>('POST', `${path}/guest-invitations`, { key, body });
+const own = async (key: string) =>
+  ListOwnEnvironmentInvitationsResponse.parse((await service.request('GET', '/environment-invitations', { key })).body)
+    .invitations;
 const listed = async (key: string, query = '') => {
   const { body } = await service.request('GET', `/agent/environments${query}`, { key });
   return ListEnvironmentsResponse.parse(body).environments;
@@ -29,10 +38,10 @@ const resolve = (key: string) => service.request('POST', '/harness-support/resol
 test('a guest lists and reads the environment, and changes nothing', async () => {
   const { uid, path } = await create();
   await service.problem(404, 'GET', path, { key: guestKey });
-  const answers = [await admit(path), await admit(path)];
-  expect(answers[0]?.body).toEqual(answers[1]?.body);
-  const own = Environment.parse((await service.request('GET', path)).body);
-  expect((await service.request('GET', path, { key: guestKey })).body).toEqual(own);
+  await admit(uid);
+  await admit(uid);
+  const ours = Environment.parse((await service.request('GET', path)).body);
+  expect((await service.request('GET', path, { key: guestKey })).body).toEqual(ours);
   for (const query of ['', '?sort_by=name'])
     expect((await listed(guestKey, query)).map((each) => each.uid)).toContain(uid);
   const { guests } = ListEnvironmentGuestsResponse.parse((await service.request('GET', `${path}/guests`)).body);
@@ -47,7 +56,7 @@ test('a guest lists and reads the environment, and changes nothing', async () =>
 
 test('only the person is a guest: no other of the team, and no agent key', async () => {
   const { uid, path } = await create();
-  await admit(path);
+  await admit(uid);
   const teamId = service.otherTeamId;
   for (const key of [await service.newKey({ teamId }), await service.newKey({ teamId, kind: 'agent' })]) {
     await service.problem(404, 'GET', path, { key });
@@ -57,7 +66,7 @@ test('only the person is a guest: no other of the team, and no agent key', async
 
 test('a run of a guest is set up with the environment, and the owner and the guest hear nothing of the runs of each other', async () => {
   const { uid, path } = await create({ setup_commands: ['make'] });
-  await admit(path);
+  await admit(uid);
   const ofOwner = await service.newRun({ title: 'Of the owner', config: { environment_id: uid } });
   expect((await listed(guestKey)).find((each) => each.uid === uid)).not.toHaveProperty('last_task_created');
   const ofGuest = await service.newRun({ title: 'Of the guest', config: { environment_id: uid } }, guestKey);
@@ -71,7 +80,7 @@ test('a run of a guest is set up with the environment, and the owner and the gue
 
 test('a removed guest starts no run, and a waiting run fails with the reason', async () => {
   const { uid, path } = await create();
-  await admit(path);
+  await admit(uid);
   const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);
   const { runToken } = await service.claimRun(runId);
   expect((await service.request('DELETE', `${path}/guests/${guestUid}`)).body).toEqual({ success: true });
@@ -88,20 +97,91 @@ test('a removed guest starts no run, and a waiting run fails with the reason', a
   });
 });
 
-test('admits nobody to the environment of another team, no unknown person, and not more than the limit', async () => {
+test('an administrator makes nobody a guest: an invited person has nothing before accepting, and is shown by name only', async () => {
+  await db.query("UPDATE users SET email = 'Guest@Example.com', display_name = 'A guest' WHERE uid = $1", [guestUid]);
+  for (const body of [{ user_uid: guestUid }, { email: 'guest@example.com' }]) {
+    const { uid, path } = await create({ setup_commands: ['make'] });
+    const invited = await invite(path, body);
+    expect(invited.status, invited.text).toBe(201);
+    await service.problem(404, 'GET', path, { key: guestKey });
+    await service.problem(403, 'POST', '/agent/runs', {
+      key: guestKey,
+      body: { prompt: 'a', config: { environment_id: uid } },
+    });
+    const before = await service.request('GET', `${path}/guests`);
+    expect(before.text).not.toContain('A guest');
+    expect(ListEnvironmentGuestsResponse.parse(before.body)).toMatchObject({ guests: [], invitations: [body] });
+    const [waiting] = await own(guestKey);
+    expect(waiting).toMatchObject({ id: invited.body.id, environment_uid: uid, invited_by: 'Administrator' });
+    const others = await service.newKey({ teamId: service.otherTeamId });
+    expect(await own(others), 'another person').toEqual([]);
+    await service.problem(404, 'POST', `/environment-invitations/${invited.body.id}/accept`, { key: others });
+    expect(
+      (await service.request('POST', `/environment-invitations/${invited.body.id}/accept`, { key: guestKey })).status,
+    ).toBe(200);
+    await service.problem(404, 'POST', `/environment-invitations/${invited.body.id}/accept`, { key: guestKey });
+    expect((await service.request('GET', path, { key: guestKey })).status).toBe(200);
+    const after = await service.request('GET', `${path}/guests`);
+    expect(after.text.toLowerCase()).not.toContain('guest@example.com');
+    expect(ListEnvironmentGuestsResponse.parse(after.body)).toMatchObject({
+      guests: [{ user: { type: 'user', uid: guestUid, display_name: 'A guest' } }],
+      invitations: [],
+    });
+    expect((await service.request('DELETE', `/guest-environments/${uid}`, { key: guestKey })).status).toBe(200);
+    await service.problem(404, 'DELETE', `/guest-environments/${uid}`, { key: guestKey });
+    await service.problem(404, 'GET', path, { key: guestKey });
+  }
+});
+
+test('an invitation does not tell whether there is such a person', async () => {
+  const { path } = await create();
+  const shapes = [];
+  for (const body of [
+    { user_uid: guestUid },
+    { user_uid: 'A'.repeat(22) },
+    { email: 'nobody@example.com' },
+    { email: 'guest@example.com' },
+  ]) {
+    const { status, body: made } = await invite(path, body);
+    shapes.push([status, Object.keys(made).filter((name) => !(name in body))]);
+  }
+  expect(shapes).toEqual(Array.from({ length: 4 }, () => [201, ['id', 'created_at', 'expires_at']]));
+});
+
+test('an invitation that was declined, withdrawn or is over is no more', async () => {
+  const { path } = await create();
+  const make = async () => (await invite(path, { user_uid: guestUid })).body.id;
+  const accept = (id: string) =>
+    service.problem(404, 'POST', `/environment-invitations/${id}/accept`, { key: guestKey });
+  const declined = await make();
+  expect(
+    (await service.request('POST', `/environment-invitations/${declined}/decline`, { key: guestKey })).status,
+  ).toBe(200);
+  await accept(declined);
+  const withdrawn = await make();
+  expect((await service.request('DELETE', `${path}/guest-invitations/${withdrawn}`)).status).toBe(200);
+  await service.problem(404, 'DELETE', `${path}/guest-invitations/${withdrawn}`);
+  await accept(withdrawn);
+  const old = await make();
+  await db.query('UPDATE environment_invitations SET expires_at = now() WHERE id = $1', [old]);
+  await accept(old);
+  expect((await own(guestKey)).map(({ id }) => id)).not.toContain(old);
+});
+
+test('invites nobody to the environment of another team, and not more than the limit', async () => {
   const { uid, path } = await create();
-  await service.problem(404, 'PUT', `${path}/guests/${guestUid}`, { key: guestKey });
-  await service.problem(404, 'PUT', `${path}/guests/${'A'.repeat(22)}`);
-  await service.problem(404, 'PUT', `${path}/guests/x`);
+  await service.problem(404, 'POST', `${path}/guest-invitations`, { key: guestKey, body: { user_uid: guestUid } });
   const member = await service.newKey({ role: 'member' });
-  await service.problem(403, 'PUT', `${path}/guests/${guestUid}`, { key: member });
+  await service.problem(403, 'POST', `${path}/guest-invitations`, { key: member, body: { user_uid: guestUid } });
+  for (const body of [{}, { user_uid: 'x' }, { user_uid: guestUid, email: 'a@example.com' }])
+    await service.problem(400, 'POST', `${path}/guest-invitations`, { body });
   await db.query(
     `WITH people AS (INSERT INTO users (id, uid, display_name)
        SELECT gen_random_uuid(), lpad(n::text, 22, 'G'), 'P' FROM generate_series(1, $2::int) n RETURNING id)
      INSERT INTO environment_guests (environment_uid, user_id) SELECT $1, id FROM people`,
     [uid, maxEnvironmentGuests],
   );
-  await service.problem(409, 'PUT', `${path}/guests/${guestUid}`);
+  await service.problem(409, 'POST', `${path}/guest-invitations`, { body: { user_uid: guestUid } });
 });
 
 test('an environment that is shared by its link is open to people who have its uid, and listed after they opened it', async () => {
@@ -133,14 +213,14 @@ test('an environment that is shared by its link is open to people who have its u
 });
 
 test('the end of sharing by link leaves guests, and only administrators of the team share', async () => {
-  const { path } = await create();
+  const { uid, path } = await create();
   const member = await service.newKey({ role: 'member' });
   for (const method of ['POST', 'DELETE'] as const) {
     await service.problem(403, method, `${path}/share`, { key: member });
     await service.problem(404, method, `${path}/share`, { key: guestKey });
     await service.problem(404, method, '/agent/environments/x/share');
   }
-  await admit(path);
+  await admit(uid);
   await service.request('POST', `${path}/share`);
   await service.request('DELETE', `${path}/share`);
   expect((await service.request('GET', path, { key: guestKey })).status).toBe(200);

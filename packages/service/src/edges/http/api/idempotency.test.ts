@@ -49,6 +49,8 @@ const creatingNothing = [
   // An invitation can be used once.
   'acceptTeamInvitation',
   'joinTeam',
+  'acceptEnvironmentInvitation',
+  'declineEnvironmentInvitation',
   'pauseSchedule',
   'resumeSchedule',
   'testFilter',

@@ -92,6 +92,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     INVITATION_ID: own.invitationId,
     INVITATION_KEY: own.invitationKey,
     IDENTITY_UID: own.identityUid,
+    GUEST_INVITATION_ID: own.guestInvitationId,
     POOL_NAME: own.poolName,
     PRINCIPAL_UID: own.principalUid,
     FACTORY_UID: own.factoryUid,
@@ -174,6 +175,10 @@ const ending: readonly RouteName[] = [
   'deleteWebhook',
   'disableWebhook',
   'updateAutomation',
+  'withdrawEnvironmentInvitation',
+  'acceptEnvironmentInvitation',
+  'declineEnvironmentInvitation',
+  'leaveEnvironment',
   'deleteWorkerPool',
   'removeWorkerPoolConnector',
 ];

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../../test/access-table.ts';
 import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
+import { admitGuest } from '../../../../test/people.ts';
 import { replaceAccessTable, securityPage } from '../../../../test/security-page.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { signUrl } from '../../../platform/secrets/signed-urls.ts';
@@ -33,7 +34,9 @@ const keys: Readonly<Partial<Record<Credential, string>>> = {
 };
 
 const makeThings = async (credential: Credential, onlyFor?: Route) => {
-  const things = await makeOwnThings(service, credential === 'viewer' ? viewer : member, onlyFor);
+  const isPerson = ['operator', 'owner', 'administrator', 'member', 'viewer'].includes(credential);
+  const keyOwner = credential === 'viewer' ? viewer : member;
+  const things = await makeOwnThings(service, keyOwner, onlyFor, isPerson ? keys[credential] : undefined);
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
@@ -125,8 +128,7 @@ async function newGuest({ own }: Things): Promise<string> {
     'SELECT u.uid FROM users u JOIN api_keys k ON k.user_id = u.id WHERE k.last_four = $1 ORDER BY k.created_at DESC',
     [key.slice(-4)],
   );
-  const admitted = await service.request('PUT', `/agent/environments/${own.environmentUid}/guests/${people[0]?.uid}`);
-  expect(admitted.status, admitted.text).toBe(200);
+  await admitGuest(service, own.environmentUid, { uid: people[0]?.uid ?? '', key });
   return key;
 }
 
@@ -145,7 +147,9 @@ describe('a guest of an environment', () => {
       const given = { ...options, ...(options.body ? { body: { ...options.body, ...body } } : {}) };
       const { status } = await service.request(route.method, asked, { ...given, key: await guest });
       const isRefused = operator === true || !isAtLeast('member', role);
-      expect(status).toBe(name === 'getEnvironment' ? 200 : isRefused ? 403 : 404);
+      const isOfGuest = name === 'getEnvironment' || name === 'leaveEnvironment';
+      expect(status).toBe(isOfGuest ? 200 : isRefused ? 403 : 404);
+      if (name === 'leaveEnvironment') guest = undefined;
     },
   );
 });
