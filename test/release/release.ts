@@ -1,0 +1,66 @@
+/** Program: writes the files of a release into a new folder. Started by bin/release. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { readAdvisories } from './advisories.ts';
+import { type Sbom, toSbom } from './sbom.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { accept: { type: 'string', multiple: true, default: [] } },
+});
+const say = (message: string) => console.log(`release: ${message}`);
+
+function fail(message: string): never {
+  console.error(`release: ${message}`);
+  process.exit(1);
+}
+
+const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+/** Prints to standard output also when it fails: npm audit exits with 1 when it finds something. */
+const npm = (...words: string[]) =>
+  spawnSync('npm', words, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }).stdout ?? '';
+
+const [folder] = positionals;
+if (folder === undefined) fail('usage: bin/release FOLDER [--accept GHSA-ID]');
+if (git('status', '--porcelain') !== '') fail('the working tree has changes; a release is a commit');
+mkdirSync(folder, { recursive: true });
+if (readdirSync(folder).length > 0) fail(`the folder ${folder} is not empty`);
+
+const advisories = readAdvisories(npm('audit', '--package-lock-only', '--json'), values.accept);
+if (advisories.kind === 'unknown') say(`skipped: advisories of the lockfile (${advisories.reason})`);
+else if (advisories.found.length > 0)
+  fail(
+    `the lockfile has packages with advisories; update them, or name those that do not concern the program with --accept ID:\n${advisories.found.map(({ line }) => `  ${line}`).join('\n')}`,
+  );
+else say('no advisory is known about the packages of the lockfile');
+
+const manifest: { name: string; version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const base = `${manifest.name}-${manifest.version}`;
+const printed = npm('sbom', '--package-lock-only', '--sbom-format', 'cyclonedx');
+let ofNpm: Sbom;
+try {
+  ofNpm = JSON.parse(printed);
+} catch {
+  fail('npm sbom printed no document; it needs npm 10 or newer');
+}
+const lockfile = readFileSync(path.join(root, 'package-lock.json'), 'utf8');
+const committedAt = new Date(git('log', '-1', '--format=%cI')).toISOString();
+const sbom = toSbom(ofNpm, { name: manifest.name, lockfile, committedAt });
+writeFileSync(path.join(folder, `${base}.cdx.json`), `${JSON.stringify(sbom, null, 2)}\n`);
+git('archive', '--format=tar.gz', `--prefix=${base}/`, '-o', path.resolve(folder, `${base}.tar.gz`), 'HEAD');
+const sums = readdirSync(folder)
+  .sort()
+  .map(
+    (file) =>
+      `${createHash('sha256')
+        .update(readFileSync(path.join(folder, file)))
+        .digest('hex')}  ${file}\n`,
+  );
+writeFileSync(path.join(folder, 'SHA256SUMS'), sums.join(''));
+say(
+  `${base} of the commit ${git('rev-parse', 'HEAD')} is in ${folder}, with ${sbom.components.length} packages in its bill of materials`,
+);
