@@ -126,14 +126,14 @@ describe('a run that was accepted becomes FAILED with content_policy_violation',
     expect(await read(runId)).toMatchObject(failed);
   });
 
-  test('when it begins, if its environment got the setup command in between', async () => {
+  test('when it begins, if its environment has a setup command that the policy refuses by now', async () => {
     const { db } = service.deps;
     const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E' } },
     });
-    const { runToken, runId } = await service.startExecution({ config: { environment_id: made.body.uid } });
     const config = JSON.stringify({ name: 'E', setup_commands: ['xmrig'] });
     await db.query('UPDATE environments SET config = $2 WHERE uid = $1', [made.body.uid, config]);
+    const { runToken, runId } = await service.startExecution({ config: { environment_id: made.body.uid } });
     expect((await resolve(runToken)).status).toBe(401);
     expect(await read(runId)).toMatchObject(failed);
   });
