@@ -108,3 +108,26 @@ test("a run uses no personal credential of its executor during somebody else's t
   await take(colleague.key);
   expect(await actor()).toBe('');
 });
+
+test("a child that is started in somebody else's turn uses no personal credential either", async () => {
+  const runId = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, owner.key);
+  const { runToken } = await service.claimRun(runId);
+  const resolve = () => service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+  const child = async () => {
+    const started = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+      key: runToken,
+      body: { prompt: randomUUIDv7() },
+    });
+    expect(started.status, started.text).toBe(200);
+    const [row] = await db.query<{ is_personal: boolean }>(
+      `SELECT (rights->>'personal_credentials')::boolean AS is_personal FROM runs WHERE id = $1`,
+      [started.body.run_id],
+    );
+    return row?.is_personal;
+  };
+  await resolve();
+  expect(await child()).toBe(true);
+  await send(runId, colleague.key);
+  await resolve();
+  expect(await child()).toBe(false);
+});

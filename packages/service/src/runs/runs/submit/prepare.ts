@@ -142,7 +142,7 @@ const checkSubmission = (
   rerunOf?: string,
 ): Promise<RequestOutcome> =>
   checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, {
-    isChild: child !== undefined,
+    turn: child?.attempt,
     contents,
     rerunOf,
   });

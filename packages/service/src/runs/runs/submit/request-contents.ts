@@ -9,6 +9,8 @@ import {
   type RunContent,
   readContents,
 } from '../../../team/access/contents/content.ts';
+import type { Attempt } from '../../executions/run-tokens/attempt.ts';
+import { isOfTurnByOther } from '../../executions/run-tokens/turn-authors.ts';
 
 /** The parts of a request that lead to contents. */
 export interface ContentsOfRequest {
@@ -20,6 +22,8 @@ export interface ContentsOfRequest {
   /** The run that is repeated, unless the request replaces its prompt and its configuration. */
   readonly rerunOf?: string | undefined;
   readonly parentRunId?: string | undefined;
+  /** The execution whose agent sent the request. */
+  readonly turn?: Pick<Attempt, 'runId' | 'executionId'> | undefined;
   readonly conversationId?: string | undefined;
 }
 
@@ -42,6 +46,15 @@ const readWriters = defineStatement({
   row: { kind: text<RunActor['kind']>(), uid: text() },
 });
 
+/** The other authors of the turn in which an agent starts a run. */
+const readTurnAuthors = defineStatement({
+  name: 'read_other_authors_of_turn',
+  text: `
+    SELECT DISTINCT f.created_by_kind AS kind, f.created_by_uid AS uid FROM followups f, runs r, executions e
+    WHERE r.id = $1 AND e.id = $2 AND ${isOfTurnByOther('r', 'e')}`,
+  row: { kind: text<RunActor['kind']>(), uid: text() },
+});
+
 /** Contents that a repeated run reads again in their present revision. */
 const readAgain: readonly RunContent['kind'][] = ['environment', 'agent_identity'];
 
@@ -54,7 +67,10 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
   const above = parentRunId === undefined ? [] : await contentsOfRun(db, executor, parentRunId);
   const isConversation = conversationId !== undefined && isUuid(conversationId);
   const written = !isConversation ? [] : await writersOf(db, request.teamId, executor, conversationId);
-  return [...prompt, ...stored, ...repeated, ...above, ...written];
+  const { turn } = request;
+  const asked = turn ? await db.query(readTurnAuthors, [turn.runId, turn.executionId]) : [];
+  const ofTurn = asked.map((author): RunContent => ({ kind: 'conversation', author, accepted: false }));
+  return [...prompt, ...stored, ...repeated, ...above, ...written, ...ofTurn];
 }
 
 /**
