@@ -5,6 +5,7 @@ import { approvalPolicies, workerLossPolicies } from '@runyard/contract/choices'
 import { presetTypes } from '@runyard/contract/harness-presets/preset';
 import { type RunState, runStates } from '@runyard/contract/run-states';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addAcceptCommand } from './accept-command.ts';
 import {
   addAuditCommand,
   addIdentityCommands,
@@ -246,6 +247,7 @@ program
 program.commandsGroup('What runs use:');
 addCatalogueCommands(program);
 addSecretCommands(program);
+addAcceptCommand(program);
 addMcpCommands(program);
 addCodeHostCommands(program);
 

@@ -50,6 +50,8 @@ export async function run(context: Context, source: string | undefined, options:
       return;
     }
     if (!options.json) context.out(`${context.colours.bold('run')} ${created.run_id}\n`);
+    const { withheld = [] } = options.json ? {} : await client.getRun({ params: { runId: created.run_id } });
+    for (const { reason } of withheld) context.report(harmlessLine(reason, 1_000));
     // If Runyard was just started, its worker may not be connected yet.
     if (created.at_capacity && !isFresh)
       context.report('no worker has a free slot at the moment: the run waits for one');

@@ -79,6 +79,7 @@ ${missing}
 ${question}
 ${controls}
 <dl class="facts" id="facts"></dl>
+<section aria-labelledby="withheld-heading" id="withheld-section" hidden><h2 id="withheld-heading">Withheld from this run</h2><ul id="withheld" class="rows"></ul></section>
 <section aria-labelledby="children-heading" id="children-section" hidden><h2 id="children-heading">Runs that it started</h2><ul id="children" class="rows"></ul></section>
 <section aria-labelledby="artifacts-heading" id="artifacts-section" hidden><h2 id="artifacts-heading">Artifacts</h2><ul id="artifacts" class="rows"></ul></section>
 <div class="columns">

@@ -73,6 +73,9 @@ export function showRun(run) {
   if (by('prompt').dataset.run !== run.run_id) showMarkdown(by('prompt'), run.prompt);
   by('prompt').dataset.run = run.run_id;
   showFacts(run);
+  const withheld = (run.withheld ?? []).map(({ reason }) => element('li', { textContent: visible(reason) }));
+  by('withheld').replaceChildren(...withheld);
+  by('withheld-section').hidden = withheld.length === 0;
   showArtifacts(run.artifacts ?? []);
   by('artifacts-section').hidden = (run.artifacts ?? []).length === 0;
   by('parent').hidden = !run.parent_run_id;

@@ -1,0 +1,72 @@
+/** Acceptance of what others wrote and the own runs execute. */
+import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/acceptances';
+import { connect } from '../api.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Column } from '../live/columns.ts';
+import { isConfirmed } from '../live/confirm.ts';
+import { harmless, harmlessJson } from '../live/harmless.ts';
+import { printList } from '../live/list.ts';
+import { formatAgo } from '../live/times.ts';
+
+/** Lists what waits for the caller. */
+export async function listWaiting(context: Context, options: { readonly json?: true }): Promise<void> {
+  const found = await connect(context).listAcceptances({ query: {} });
+  const now = Date.now();
+  const columns: Column<WaitingContent>[] = [
+    { header: 'KIND', text: ({ kind }) => kind },
+    { header: 'UID', text: ({ uid }) => uid },
+    { header: 'REVISION', align: 'right', text: ({ revision }) => String(revision) },
+    { header: 'BY', text: ({ author }) => author?.display_name ?? author?.uid ?? 'not known' },
+    { header: 'WRITTEN', text: ({ written_at }) => formatAgo(written_at, now), raw: ({ written_at }) => written_at },
+    { header: 'NAME', flexible: true, text: ({ name }) => name ?? '' },
+  ];
+  printList(context, { columns, rows: found.waiting, json: found, none: 'nothing waits for your acceptance' }, options);
+}
+
+export interface AcceptOptions {
+  /** Does not ask. */
+  readonly yes?: true;
+  /** The revision to accept; absent: the present one. */
+  readonly revision?: number;
+}
+
+/** Shows the whole difference to the revision that the caller accepted before, asks, and accepts the present one. */
+export async function accept(context: Context, kind: ContentKind, uid: string, options: AcceptOptions): Promise<void> {
+  const client = connect(context);
+  const [waiting] = (await client.listAcceptances({ query: { kind, uid } })).waiting;
+  if (!waiting)
+    throw new Failure(`nothing of ${kind} ${uid} waits for you: you wrote or accepted it, or may not see it`);
+  const { revision } = waiting;
+  if (options.revision !== undefined && options.revision !== revision)
+    throw new Failure(`the present revision is ${revision}, not ${options.revision}; read the difference to it first`);
+  context.out(`${linesOf(waiting).map(shown).join('\n')}\n`);
+  if (!options.yes && !(await isConfirmed('Accept it for your runs? [y/N] ')))
+    throw new Failure('nothing was accepted');
+  await client.accept({ body: { kind, uid, revision } });
+  context.out(`revision ${revision} of ${kind} ${uid} is accepted\n`);
+}
+
+/** Returns the revision and its difference as lines. */
+export function linesOf({ kind, uid, revision, author, accepted_revision, difference = [] }: WaitingContent): string[] {
+  const who = author ? `${author.display_name ?? author.type} (${author.uid})` : 'an author who is not known';
+  const since =
+    accepted_revision === undefined ? 'You accepted none before' : `You accepted revision ${accepted_revision}`;
+  return [`Revision ${revision} of ${kind} ${uid}, by ${who}. ${since}:`, ...difference.flatMap(linesOfMember)];
+}
+
+const linesOfMember = ({ path, before, after }: ContentDifference): string[] => [
+  path,
+  ...textsOf(before).map((text) => `- ${text}`),
+  ...textsOf(after).map((text) => `+ ${text}`),
+];
+
+/** Returns a line as it is, or with escapes if it has characters that a terminal would not show: a person must see all of it. */
+const shown = (line: string): string => (harmless(line) === line ? line : harmlessJson(line).slice(1, -1));
+
+/** Returns a value as lines: each item of a list, and each line of a text. */
+function textsOf(value: unknown): string[] {
+  if (value === undefined || value === null) return [];
+  if (typeof value === 'string') return value.split('\n');
+  return Array.isArray(value) ? value.flatMap(textsOf) : [harmlessJson(value)];
+}
