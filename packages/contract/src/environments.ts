@@ -92,7 +92,7 @@ export const EnvironmentConfig = z
         'Folder in which the agent works, relative to the workspace, such as the name of a repository; absent: the workspace. Setup commands run in the workspace. If it does not exist after them, the run fails',
       ),
     secrets: SecretReferences.optional().describe(
-      'Secrets of the team that every run in the environment gets. A run may replace one by a secret of its own in the same variable',
+      'Secrets of the team for runs in the environment. Each run gets those that it has the right to; `withheld` of the run names the others. A run may replace one by a secret of its own in the same variable',
     ),
     limits: EnvironmentLimits.optional().describe(
       'Limits of its sandboxes below those of the worker; the timeline event `worker_container_ready` of a run has what holds',

@@ -103,7 +103,7 @@ export const RunAgentRequest = z
     metadata: RunMetadata.optional(),
     mode: RunMode.optional(),
     on_behalf_of: Text.optional().describe(
-      'UID of the person of the team to run for. For agent keys whose identity has on_behalf_of_enabled; others get 403',
+      'UID of the person of the team to run for. For agent keys whose identity has on_behalf_of_enabled; others get 403. The run uses what is personal only after the person has accepted the identity (`POST /acceptances`)',
     ),
   })
   .superRefine((run, context) => {

@@ -1,16 +1,23 @@
-/** Test support: the generated part of docs/security.md. */
+/** Test support: the generated parts of docs/security.md. */
 import path from 'node:path';
 import { renderAccessTable } from './access-table.ts';
+import { renderRightsTable } from './rights-table.ts';
 
 export const securityPage = path.resolve(import.meta.dirname, '../../../docs/security.md');
 
-const begin = '<!-- Written by packages/service/test/write-access-table.ts from the routes of the contract. -->';
+const writtenBy = '<!-- Written by packages/service/test/write-access-table.ts from';
+const tables = [
+  { begin: `${writtenBy} the routes of the contract. -->`, render: renderAccessTable },
+  { begin: `${writtenBy} the decision about rights. -->`, render: renderRightsTable },
+];
 const end = '<!-- End of the generated table. -->';
 
-/** Returns the page with the table as the routes declare it now. */
+/** Returns the page with the tables as the routes declare them, and as the code decides, now. */
 export function replaceAccessTable(page: string): string {
-  const [before, rest = ''] = page.split(begin);
-  const after = rest.split(end)[1];
-  if (after === undefined) throw new Error(`docs/security.md must have the lines "${begin}" and "${end}"`);
-  return `${before}${begin}\n\n${renderAccessTable()}\n\n${end}${after}`;
+  return tables.reduce((text, { begin, render }) => {
+    const [before, rest = ''] = text.split(begin);
+    const at = rest.indexOf(end);
+    if (at < 0) throw new Error(`docs/security.md must have the lines "${begin}" and "${end}"`);
+    return `${before}${begin}\n\n${render()}\n\n${rest.slice(at)}`;
+  }, page);
 }
