@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
-import { recordAction } from '../../team/access/audit/record.ts';
 import { serve, serveRepeatable } from '../../team/access/serve.ts';
 import { refusedByPolicy } from '../../team/content-policy/refused.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
@@ -88,13 +87,7 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
     serve(routes.interruptRun, async ({ params, principal }) => {
       const { runId } = params;
       if (!(await isVisibleRun(db, principal.teamId, runId))) return notFound('run');
-      const outcome = await db.transaction(async (tx) => {
-        const interrupted = await interruptRun(tx, runId);
-        if (interrupted === 'interrupted')
-          await recordAction(tx, principal, { action: 'run.interrupt', subject: { type: 'run', uid: runId } });
-        return interrupted;
-      });
-      switch (outcome) {
+      switch (await interruptRun(db, runId, principal)) {
         case 'interrupted':
           return {};
         case 'blocked':

@@ -1,6 +1,7 @@
 import type { RunState } from '@runyard/contract/states';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
+import { type Author, recordAction } from '../../../team/access/audit/record.ts';
 import { runChannel } from '../channels.ts';
 
 const interrupt = defineStatement({
@@ -23,10 +24,18 @@ const readAsking = defineStatement({
 /** `blocked` 400: the run waits for an answer; `asks` 400: the agent in the debug window does; `no_turn` 400: no turn is in progress. */
 export type InterruptOutcome = 'interrupted' | 'blocked' | 'asks' | 'no_turn';
 
-/** Asks the agent to end the turn in progress. The sandbox stays. */
-export async function interruptRun(db: Queryable, runId: string): Promise<InterruptOutcome> {
-  if ((await db.query(interrupt, [runId])).length === 1) return 'interrupted';
-  const [asking] = await db.query(readAsking, [runId]);
+/** Asks the agent to end the turn in progress, and records who asked. The sandbox stays. */
+export async function interruptRun(db: Database, runId: string, by: Author): Promise<InterruptOutcome> {
+  return await db.transaction(async (tx) => {
+    if ((await tx.query(interrupt, [runId])).length === 0) return await whyNot(tx, runId);
+    await recordAction(tx, by, { action: 'run.interrupt', subject: { type: 'run', uid: runId } });
+    return 'interrupted';
+  });
+}
+
+/** Returns why the run has no turn to interrupt. */
+async function whyNot(tx: Queryable, runId: string): Promise<Exclude<InterruptOutcome, 'interrupted'>> {
+  const [asking] = await tx.query(readAsking, [runId]);
   if (!asking) return 'no_turn';
   return asking.state === 'BLOCKED' ? 'blocked' : 'asks';
 }
