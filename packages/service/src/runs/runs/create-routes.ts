@@ -24,18 +24,19 @@ export function createRoutes(deps: CreateRouteDeps): readonly ServedRoute[] {
 
   return [
     serveRepeatable(routes.createRun, ({ principal, body, once, from }) =>
-      submit({ actor: principal, request: body, source: sourceOf(from), once }),
+      submit({ actor: principal, by: principal, request: body, source: sourceOf(from), once }),
     ),
 
     serveRepeatable(routes.createRunDeprecated, ({ principal, body, once, from, setHeader }) => {
       setHeader('deprecation', deprecatedSince);
       setHeader('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
-      return submit({ actor: principal, request: body, source: sourceOf(from), once });
+      return submit({ actor: principal, by: principal, request: body, source: sourceOf(from), once });
     }),
 
     serveRepeatable(routes.rerunRun, ({ principal, params, body, once, from }) =>
       submit({
         actor: principal,
+        by: principal,
         request: { rerunOf: params.runId, instead: body ?? {} },
         source: sourceOf(from),
         once,

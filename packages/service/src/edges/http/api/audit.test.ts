@@ -21,11 +21,8 @@ const list = async (query = '', key?: string, headers = {}) => {
 const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
   (await list('?limit=500')).entries.find(({ origin }) => origin.request_id === requestId);
 
-/** Routes that change something without an entry. Runs name their authors themselves. */
+/** Routes that change something without an entry. The runs of schedules and factories name their authors themselves. */
 const unrecorded: readonly RouteName[] = [
-  'createRun',
-  'createRunDeprecated',
-  'rerunRun',
   'runSchedule',
   'dispatchFactory',
   // The sign-in that uses the code has an entry.

@@ -1,6 +1,7 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { RunSourceType } from '@runyard/contract/states';
 import type { RunActor } from '../../../team/access/actor.ts';
+import type { Author } from '../../../team/access/audit/record.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
@@ -34,6 +35,8 @@ export interface NewRun {
   readonly workerHost?: string;
   readonly source: RunSourceType;
   readonly creator: RunActor;
+  /** The key and request that create it, for the audit log; absent: an event, a schedule or an agent does. */
+  readonly by?: Pick<Author, 'keyId' | 'from'>;
   readonly executor: RunActor;
   readonly mode?: string;
   readonly parentRunId?: string;

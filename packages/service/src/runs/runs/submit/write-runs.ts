@@ -5,6 +5,7 @@ import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempo
 import { batched } from '../../../platform/store/database/batched.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/creations.ts';
 import { toWithheldRight } from '../../../team/access/contents/items.ts';
 import { queueChannel } from '../../executions/channels.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
@@ -33,7 +34,8 @@ const defineInsert = (name: string, more: string) =>
         id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
         environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
         executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, answer_id uuid, answer_principal text, answer_hash text, answer jsonb)
+        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
+        ${creationEntryColumns})
     ), run AS (
       INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
         worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
@@ -46,6 +48,7 @@ const defineInsert = (name: string, more: string) =>
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
+    ), audit AS (${insertCreationEntries('input')}
     ), ${more}
     SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
     row: {},
@@ -94,6 +97,7 @@ const toRow = (run: NewRun) => ({
   contents: run.contents,
   rights: run.rights,
   creation: creationPayload(run),
+  ...creationEntryOf(run.by),
 });
 
 /** Returns the answer to the request for a run that was written. */
