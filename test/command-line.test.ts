@@ -25,7 +25,7 @@ test('sends a run with attachments and metadata to the service of RUNYARD_BASE_U
   const item = JSON.parse((await here.call(['runs', 'get', runId])).output);
   expect(item).toMatchObject({ title: 'Read it', state: 'SUCCEEDED', metadata: { ticket: 'A-1' } });
   expect((await here.call(['runs', '--limit', '5'])).output).toMatch(
-    new RegExp(`^${runId}\tSUCCEEDED\t[^\t]+Z\tPT[^\t]+\tRead it$`, 'm'),
+    new RegExp(`^${runId}\tSUCCEEDED\t[^\t]+Z\t[\\d.]+\tRead it$`, 'm'),
   );
   expect((await here.call(['logs', 'latest'])).output).toContain('│ attached words');
   const short = runId.slice(0, 28);
@@ -100,7 +100,7 @@ test('reruns a run, and downloads its artifacts without replacing files', async 
     title: 'Hello',
   });
   expect((await here.call(['artifacts', 'list', second])).output).toMatch(
-    /^hello\.txt\tFILE\t\d+\t[^\t]+Z\t[0-9a-f-]{36}$/m,
+    /^hello\.txt\tFILE\t\d+\t[^\t]+Z\t[0-9a-f-]{36}\t$/m,
   );
   expect(await here.call(['artifacts', 'get', second, 'hello.txt'])).toEqual({ code: 0, output: 'hello.txt\n' });
   expect(readFileSync(path.join(here.folder, 'hello.txt'), 'utf8')).toContain(`Hello from run ${second}`);

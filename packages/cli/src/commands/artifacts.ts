@@ -29,8 +29,8 @@ export async function listArtifacts(context: Context, run: string, options: { re
       raw: (item) => String(sizeOf(item) ?? ''),
     },
     { header: 'CREATED', text: ({ created_at }) => formatAgo(created_at, now), raw: ({ created_at }) => created_at },
-    { header: 'TITLE', text: (item) => titleOf(item) ?? '', flexible: true },
     { header: 'ARTIFACT', text: (item) => uidOf(item) ?? '' },
+    { header: 'TITLE', text: (item) => titleOf(item) ?? '', flexible: true },
   ];
   printList(context, { columns, rows: artifacts, json: { artifacts }, none: 'the run has no artifacts' }, options);
 }
