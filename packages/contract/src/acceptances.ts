@@ -33,17 +33,17 @@ export const RunContentItem = z
   .meta({ id: 'RunContent', description: 'A revision that a run executes' });
 
 /** Kinds of rights that a run can lack. */
-export const RunRightKind = z.enum(['secret', 'code_host_credentials']).meta({
+export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environment']).meta({
   id: 'RunRightKind',
   description:
-    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts',
+    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team, of which the executor is a guest; a run that lacks it is refused',
 });
 
 /** A right of its executor that a run does not have. */
 export const WithheldRight = z
   .object({
     right: RunRightKind,
-    name: z.string().optional().describe('Name of the secret'),
+    name: z.string().optional().describe('Name of the secret, UID of the environment'),
     content: RunContentItem.optional().describe(
       'Content whose author does not have the right; absent: the executor does not have it either',
     ),

@@ -43,6 +43,22 @@ export async function findNamedEnvironment(
     : { kind: 'own', isGuest: found.is_guest, config: found.config, revision: found.revision };
 }
 
+const readAdmitted = defineStatement({
+  name: 'read_people_admitted_to_environment',
+  text: `
+    SELECT p.uid FROM unnest($2::text[]) AS p (uid) WHERE $1 IN (${guestOf('p.uid')})`,
+  row: { uid: text() },
+});
+
+/** Returns those of the people whom an environment of another team admits. */
+export async function findAdmitted(
+  db: Queryable,
+  uid: string,
+  people: readonly string[],
+): Promise<ReadonlySet<string>> {
+  return new Set(people.length === 0 ? [] : (await db.query(readAdmitted, [uid, people])).map((row) => row.uid));
+}
+
 /** Reads the configurations of environments of the team, by uid. */
 export async function readEnvironmentConfigs(
   db: Queryable,

@@ -2,7 +2,9 @@
 import type { AgentTask } from '@runyard/contract/agent-protocol';
 import { afterEach, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { deleteRows } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
+import { acceptancesDomain } from '../../../team/acceptances/domain.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -68,4 +70,29 @@ test('of a content that changes often, a hundred revisions are kept, and those t
   const kept = await revisions(uid);
   expect(kept.map(({ revision }) => revision).slice(0, 3)).toEqual([1, 6, 7]);
   expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo needed']);
+});
+
+test('a revision goes 90 days after the next one, unless somebody has accepted it or a run executes it', async () => {
+  const uid = await environment({ name: 'E', setup_commands: ['echo 1'] });
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
+  for (const name of ['F', 'G', 'H']) {
+    await change(uid, { name });
+    const [present] = (await revisions(uid)).slice(-1);
+    const body = { kind: 'environment', uid, revision: present?.revision };
+    if (name === 'F') await service.request('POST', '/acceptances', { body });
+  }
+  const sweep = async () => {
+    for (const rule of acceptancesDomain({ db }).retention?.rows ?? []) await deleteRows(db, rule);
+    return (await revisions(uid)).map(({ revision }) => revision);
+  };
+  expect(await sweep()).toEqual([1, 2, 3, 4]);
+  await db.query(
+    `UPDATE content_revisions SET superseded_at = superseded_at - interval '91 days' WHERE superseded_at IS NOT NULL`,
+  );
+  expect(await sweep()).toEqual([1, 2, 4]);
+  await db.query(`UPDATE runs SET state = 'SUCCEEDED' WHERE id = $1`, [runId]);
+  expect(await sweep()).toEqual([2, 4]);
+  await service.request('DELETE', `/agent/environments/${uid}`);
+  await db.query(`UPDATE content_revisions SET superseded_at = now() - interval '91 days' WHERE uid = $1`, [uid]);
+  expect(await sweep()).toEqual([]);
 });

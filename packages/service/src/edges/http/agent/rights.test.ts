@@ -202,6 +202,20 @@ describe('agent identities', () => {
     await service.problem(403, 'POST', '/agent/runs', { key: agent.key, body });
   });
 
+  test('take a person into no environment of another team before the person accepts the identity', async () => {
+    const theirs = await environment(service.otherKey);
+    await db.query(
+      'INSERT INTO environment_guests (environment_uid, user_id) SELECT $1, id FROM users WHERE uid = $2',
+      [theirs, colleague.uid],
+    );
+    const agent = await newAgent({ on_behalf_of_enabled: true });
+    const body = { prompt: 'a', on_behalf_of: colleague.uid, config: { environment_id: theirs } };
+    const refused = await service.problem(403, 'POST', '/agent/runs', { key: agent.key, body });
+    expect(refused.detail).toContain(`accept agent_identity ${agent.uid}`);
+    await accept(colleague.key, 'agent_identity', agent.uid, 1);
+    expect((await service.request('POST', '/agent/runs', { key: agent.key, body })).status).toBe(200);
+  });
+
   test('have only the secrets of their list, also from an environment', async () => {
     const agent = await newAgent({ secrets: secrets('SHARED') });
     const bare = await newAgent();

@@ -4,6 +4,7 @@ import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
+import { cuttingAuthors, decideRight } from '../../../team/access/contents/decide.ts';
 import { describeWithheld } from '../../../team/access/contents/describe-withheld.ts';
 import {
   decidePersonalCredentials,
@@ -13,6 +14,7 @@ import {
 } from '../../../team/access/contents/run-rights.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 import { hasPersonalCredentials } from '../../../team/code-hosts/personal.ts';
+import { findAdmitted } from '../../../team/environments/named.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
 
 /** Outcome of the computation. `values`: those of the secrets of the run. */
@@ -25,13 +27,38 @@ export type RightsOutcome =
   /** 403: the author of a content lacks a right that the request names. */
   | { readonly kind: 'withheld'; readonly detail: string };
 
+interface RunOfRights {
+  readonly teamId: string;
+  readonly executor: RunActor;
+  readonly contents: readonly RunContent[];
+  /** The environment of another team that admits the executor; absent: the run has none. */
+  readonly guestOf?: string | undefined;
+}
+
+/** Decides whether the run may use the environment of another team. The authors of the environment itself may. */
+async function decideGuest(db: Queryable, { executor, contents, guestOf }: RunOfRights) {
+  const others = contents.filter(({ kind, uid }) => kind !== 'environment' || uid !== guestOf);
+  if (guestOf === undefined || others.every(({ accepted }) => accepted)) return undefined;
+  const people = cuttingAuthors(others).filter(({ kind }) => kind === 'user');
+  const admitted = await findAdmitted(db, guestOf, [executor.uid, ...people.map(({ uid }) => uid)]);
+  return decideRight(executor, others, ({ kind, uid }) => kind === 'user' && admitted.has(uid));
+}
+
 /** Computes what the run may use, before it is written. */
 export async function rightsOfRequest(
   { db, vault }: { readonly db: Queryable; readonly vault: Vault },
-  run: { readonly teamId: string; readonly executor: RunActor; readonly contents: readonly RunContent[] },
+  run: RunOfRights,
   names: SecretNames,
 ): Promise<RightsOutcome> {
   const { teamId, executor, contents } = run;
+  const guest = await decideGuest(db, run);
+  if (guest?.kind === 'withheld') {
+    const withheld = { right: 'environment' as const, name: run.guestOf ?? '', content: guest.content };
+    return {
+      kind: 'withheld',
+      detail: `config.environment_id: ${await describe(db, teamId, executor, withheld)}`,
+    };
+  }
   const found = await findUsableSecrets(db, vault, { teamId, actor: executor, contents }, names);
   if (found.kind === 'withheld')
     return { kind: 'withheld', detail: `config.secrets: ${await describe(db, teamId, executor, found.withheld)}` };

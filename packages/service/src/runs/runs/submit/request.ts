@@ -124,6 +124,8 @@ interface EnvironmentParts {
   readonly repositories: readonly Repository[];
   readonly secrets: readonly SecretReference[];
   readonly contents: readonly ContentRevision[];
+  /** Its UID, if another team owns it and admits the executor. */
+  readonly guestOf?: string;
 }
 
 /** Finds the environment that a request names as the executor of the run, and adds its faults. */
@@ -144,6 +146,7 @@ async function findEnvironment(
     // A guest gets no secrets by the names in an environment of another team.
     secrets: environment.isGuest ? [] : (environment.config.secrets ?? []),
     contents: [{ kind: 'environment', uid, revision: environment.revision }],
+    ...(environment.isGuest ? { guestOf: uid } : {}),
   };
 }
 
@@ -236,7 +239,11 @@ export async function checkRunRequest(
     conversationId: request.conversation_id,
   });
   const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets };
-  const granted = await rightsOfRequest({ db, vault }, { teamId, executor, contents }, names);
+  const granted = await rightsOfRequest(
+    { db, vault },
+    { teamId, executor, contents, guestOf: environment.guestOf },
+    names,
+  );
   if (granted.kind === 'forbidden' || granted.kind === 'withheld') return granted;
   if (granted.kind === 'invalid') faults.push(granted.fault);
   if (faults.length > 0 || !harness.ok || granted.kind !== 'ok') return { kind: 'invalid', faults };

@@ -35,7 +35,11 @@ function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string
 
 /** Returns why a right is withheld from a run, and how to change that. */
 export function describeWithheld({ right, name, content }: Withheld, executor: RunActor, nameOf: NameOf): string {
-  const what = right === 'secret' ? `The secret ${name}` : 'Personal credentials of code hosts';
+  const what = {
+    secret: `The secret ${name}`,
+    environment: `The environment ${name} of another team`,
+    code_host_credentials: 'Personal credentials of code hosts',
+  }[right];
   if (!content) {
     const how = 'An administrator can name the service account in its "agents", or the secret in the agent identity.';
     return `${what} is not given to this run, because its executor may not use it. ${how}`;
@@ -43,6 +47,6 @@ export function describeWithheld({ right, name, content }: Withheld, executor: R
   const by = content.author
     ? `was written by ${nameOf(content.author)} (${content.author.uid})`
     : 'has no known author';
-  const verb = right === 'secret' ? 'is' : 'are';
-  return `${what} ${verb} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${right === 'secret' ? 'it' : 'them'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
+  const isMany = right === 'code_host_credentials';
+  return `${what} ${isMany ? 'are' : 'is'} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${isMany ? 'them' : 'it'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
 }

@@ -17,7 +17,7 @@ export interface RightToSecret {
 /** A right that a run does not have. `content`: the one whose author lacks it; absent: the executor lacks it. */
 export interface Withheld {
   readonly right: (typeof RunRightKind)['options'][number];
-  /** Of the secret. */
+  /** Name of the secret, UID of the environment. */
   readonly name?: string;
   readonly content?: RunContent;
 }
