@@ -71,7 +71,7 @@ test('asks in a terminal, approves with y, and denies with any other text as the
   await asked.sees(/two[\s\S]*or say why: [\s\S]*$/);
   asked.type('not on Fridays\r');
   expect(await asked.exited).toBe(1);
-  expect(asked.output()).toContain('denied: not on Fridays');
+  expect(asked.output()).toContain('denied by Administrator: not on Fridays');
   expect(asked.output()).not.toContain('│ two-2');
 });
 
