@@ -63,15 +63,18 @@ const statusAt = async (place: number, key: string): Promise<number> => {
   return answer.status;
 };
 
-/** Opens a live stream and the connection of a worker at two processes. Each promise resolves when one of them has ended. */
-async function openConnections(key: string): Promise<Promise<number>[]> {
+/**
+ * Opens a live stream and the connection of a worker at two processes. Each promise resolves when one of them has ended. `pool`: a name
+ * that no other person's key has taken.
+ */
+async function openConnections(key: string, pool: string): Promise<Promise<number>[]> {
   const ends: Promise<number>[] = [];
   for (const place of [1, 2]) {
     const baseUrl = originOf(place);
     const reader = await followStream({ ...service, baseUrl }, '/agent/runs/events', undefined, key);
     ends.push(reader.ended.then(() => performance.now()));
-    const worker = await acceptedWorker(baseUrl, key, 'box');
-    worker.say(rawHello({ worker_id: 'box' }));
+    const worker = await acceptedWorker(baseUrl, key, pool);
+    worker.say(rawHello({ worker_id: pool }));
     await worker.roundTrip();
     const closedAt = () => worker.closedAt() ?? Promise.reject(new Error('the socket is open'));
     ends.push(vi.waitFor(closedAt, { timeout: 30_000, interval: 10 }));
@@ -88,7 +91,7 @@ async function refusedAfter(place: number, key: string, from: number): Promise<n
 test('a key expires in all processes at one time, whatever their clocks say', async () => {
   const key = await service.newKey({ expiresIn: '1 hour' });
   for (const place of [0, 1, 2]) expect(await statusAt(place, key)).toBe(200);
-  const ends = await openConnections(key);
+  const ends = await openConnections(key, 'box-of-expiring-key');
   const setAt = performance.now();
   await db.query(
     `WITH ending AS (UPDATE api_keys SET expires_at = clock_timestamp() + interval '2 seconds' WHERE last_four = $1)
@@ -109,7 +112,7 @@ test('a key that one process makes works in all, and ends in all when that proce
     body: { name: 'Short', kind: 'personal', expires_in: '1d' },
   });
   for (const place of [0, 1, 2]) expect(await statusAt(place, body.key)).toBe(200);
-  const ends = await openConnections(body.key);
+  const ends = await openConnections(body.key, 'box-of-deleted-key');
   const answer = service.request('DELETE', `${originOf(0)}/api/v1/keys/${body.uid}`).catch(() => null);
   await vi.waitUntil(async () => (await db.query('SELECT FROM api_keys WHERE id = $1', [body.uid])).length === 0, {
     timeout: 30_000,

@@ -29,7 +29,7 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
     const until = (run: RunItem) => run.status_message?.session_debug_until ?? '';
 
     test.each(runKinds)(
-      'runs follow-ups in the failed sandbox while the run stays FAILED, and tries again after the window ($kind)',
+      'runs follow-ups in the failed sandbox while the run stays FAILED, and a rerun uses the repaired environment ($kind)',
       async ({ config, say }) => {
         const { uid } = await system.call<{ uid: string }>(
           'POST',
@@ -60,15 +60,12 @@ export const describeDebugWindow = (system: System, models: FakeModels) =>
         });
         expect(await conversation(runId)).toContain('left-41');
 
-        // The environment is repaired; another change that leaves no time closes the window.
+        // The run keeps the revision of its environment. A rerun has the repaired one.
         await system.call('PUT', `/agent/environments/${uid}`, environment(0, 'true'));
-        await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo bye-$((1+2))') });
-        await system.until(runId, (run) => run.is_sandbox_running === false);
-        expect((await system.run(runId)).state).toBe('FAILED');
-        await system.call('POST', `/agent/runs/${runId}/followups`, { message: say('echo further-$((1+3))') });
-        const done = await system.until(runId, (run) => run.state === 'SUCCEEDED');
-        expect(done.session_id).not.toBe(failed.session_id);
-        expect(await conversation(runId)).toMatch(/seen-2.*task-42/s);
+        const again = await system.call<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, {});
+        const done = await system.untilEnded(again.run_id);
+        expect(done).toMatchObject({ state: 'SUCCEEDED' });
+        expect(await conversation(again.run_id)).toContain('task-42');
       },
       60_000,
     );
