@@ -68,7 +68,8 @@ export const workerSettings = {
   RUNYARD_SANDBOX_CPUS: {
     read: whole(0, 1024),
     default: '0',
-    description: 'Processors that one sandbox may use, if cgroups are writable. 0: all of the machine.',
+    description:
+      'Processors that one sandbox may use; with bubblewrap and gvisor only if cgroups are writable. 0: all of the machine.',
     usedBy: ['worker'],
   },
   RUNYARD_WARM_SANDBOXES: {

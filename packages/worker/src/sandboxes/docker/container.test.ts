@@ -47,8 +47,9 @@ test('asks for a container without rights, network and engine, with limits, unde
   expect(mounts.some(({ Target }) => Target.includes('docker.sock'))).toBe(false);
 });
 
-test('limits processors only where the run has a shape, and names a runtime only where one is set', () => {
+test('limits processors only where the worker or the shape of the run does, and names a runtime only where one is set', () => {
   expect(request().HostConfig).not.toHaveProperty('NanoCpus');
+  expect(request({ limits: { ...view.limits, cpus: 2 } }).HostConfig).toMatchObject({ NanoCpus: 2e9 });
   expect(request({ vcpus: 1.5, runtime: 'runsc' }).HostConfig).toMatchObject({ NanoCpus: 1.5e9, Runtime: 'runsc' });
 });
 

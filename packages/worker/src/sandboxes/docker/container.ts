@@ -51,6 +51,8 @@ export function containerRequest(view: ContainerView): object {
   // A volume would be on the machine's disk, without a limit, and contain files of the image. Nothing can be written to this mount.
   const emptyFolder = (target: string) => ({ Type: 'tmpfs', Target: target, ReadOnly: true });
   const memoryBytes = limits.memoryMb * megabyte;
+  // The limit of the worker is lowered to the shape of the run already.
+  const cpus = limits.cpus > 0 ? limits.cpus : (view.vcpus ?? 0);
   const limit = (Name: string, value: number) => ({ Name, Soft: value, Hard: value });
   return {
     Image: image.id,
@@ -72,7 +74,7 @@ export function containerRequest(view: ContainerView): object {
     StopSignal: 'SIGTERM',
     HostConfig: {
       ...(view.runtime === undefined ? {} : { Runtime: view.runtime }),
-      ...(view.vcpus === undefined ? {} : { NanoCpus: Math.round(view.vcpus * 1e9) }),
+      ...(cpus > 0 ? { NanoCpus: Math.round(cpus * 1e9) } : {}),
       Init: true,
       AutoRemove: false,
       RestartPolicy: { Name: 'no' },

@@ -144,7 +144,9 @@ function agent(ground: PodGround, { image, limits, vcpus, args, env }: PodOrder)
   const { requests, limits: most } = ground.template.resources;
   const memory = mebibytes(limits.memoryMb);
   const disk = mebibytes(limits.diskMb + ownDiskMb);
-  const cpu = vcpus === undefined ? {} : { cpu: String(vcpus) };
+  // The limit of the worker is lowered to the shape of the run already.
+  const cpus = limits.cpus > 0 ? limits.cpus : (vcpus ?? 0);
+  const cpu = cpus > 0 ? { cpu: String(cpus) } : {};
   const variables = {
     ...Object.fromEntries(withoutEffect.map((name) => [name, ''])),
     ...env,
