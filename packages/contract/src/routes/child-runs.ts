@@ -84,7 +84,7 @@ export const childRunRoutes = {
     answer: { status: 200, description: 'Accepted', schema: RunMessageResponse },
     errors: {
       400: 'A wrong type, or a message to oneself',
-      403: 'The content policy refuses the message',
+      403: 'The content policy refuses the message, or the sandbox of the run holds a secret that the author of a text which the caller follows may not use',
       404: 'No such run in the tree of the caller',
       409: 'The run has ended, or it waits for a person; the caller is not at work; or the Idempotency-Key was used with another body',
       429: 'More than 60 messages in a minute',

@@ -26,6 +26,10 @@ function refusalOf(outcome: Unsent): Refusal {
       return refuse('conflict', {
         detail: 'The run waits for the answer of a person. Send the message when it continues.',
       });
+    case 'lacks_right':
+      return refuse('not_authorized', {
+        detail: `The sandbox of the run holds the secret ${outcome.secret}, which the author of a text that your run follows may not use.`,
+      });
     case 'too_many':
       return refuse('conflict', {
         detail: `This run has sent ${maxMessagesOfRun} messages, which is all that a run may send.`,

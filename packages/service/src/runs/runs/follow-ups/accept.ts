@@ -52,7 +52,14 @@ export type FollowupOutcome =
   | { readonly kind: 'refused'; readonly path: 'decision' | 'request_id'; readonly reason: string };
 
 /** A person, a service account, or the agent of another run of the tree, whose id is the uid. */
-type FollowupAuthor = (RunActor & { readonly displayName?: string }) | { readonly kind: 'run'; readonly uid: string };
+type FollowupAuthor =
+  | (RunActor & { readonly displayName?: string })
+  | {
+      readonly kind: 'run';
+      readonly uid: string;
+      /** Those whose texts the agent may follow, besides the executor of the run that gets the follow-up. */
+      readonly authors: readonly (RunActor | null)[];
+    };
 
 /** A follow-up whose files are in the blob store. */
 export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
@@ -86,8 +93,12 @@ export async function acceptFollowup(tx: Queryable, runId: string, followup: Fol
  * Returns whether the author may answer what the run asks, also in words. A person decides, or an agent whose decisions the person who
  * configured the run wants.
  */
-const mayAnswer = (from: FollowupAuthor, approvalsFrom: readonly string[]): boolean =>
-  from.kind !== 'service_account' || approvalsFrom.includes(from.uid);
+function mayAnswer(from: FollowupAuthor, approvalsFrom: readonly string[]): boolean {
+  const authors = from.kind === 'run' ? from.authors : [from];
+  return authors.every(
+    (author) => author !== null && (author.kind !== 'service_account' || approvalsFrom.includes(author.uid)),
+  );
+}
 
 const hasMessage = ({ message }: Followup): boolean => (message ?? '').trim() !== '';
 const hasFiles = ({ attachments }: Followup): boolean => (attachments?.length ?? 0) > 0;
@@ -182,8 +193,8 @@ async function apply(
 const insertRow = defineStatement({
   name: 'insert_followup',
   text: `
-    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9)`,
+    INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10)`,
   row: {},
 });
 
@@ -206,6 +217,7 @@ async function insertFollowup(
     decision ?? null,
     question ? JSON.stringify(question) : null,
     kind === 'debug',
+    from.kind === 'run' && from.authors.length > 0,
   ]);
   await insertAttachments(tx, { runId, followupId: id, attachments: attachments ?? [] });
   return id;

@@ -142,7 +142,7 @@ const checkSubmission = (
   rerunOf?: string,
 ): Promise<RequestOutcome> =>
   checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, {
-    turn: child?.attempt,
+    isChild: child !== undefined,
     contents,
     rerunOf,
   });

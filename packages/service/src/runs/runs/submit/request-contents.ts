@@ -1,6 +1,6 @@
 /** Finds the contents that the run of a request executes, with their authors. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, json, text } from '../../../platform/store/database/statement.ts';
+import { defineStatement, json, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import {
@@ -8,9 +8,9 @@ import {
   isSameActor,
   type RunContent,
   readContents,
+  storedRevisionOf,
 } from '../../../team/access/contents/content.ts';
-import type { Attempt } from '../../executions/run-tokens/attempt.ts';
-import { isOfTurnByOther } from '../../executions/run-tokens/turn-authors.ts';
+import { readSteeringAuthors } from '../tree/steering.ts';
 
 /** The parts of a request that lead to contents. */
 export interface ContentsOfRequest {
@@ -22,8 +22,6 @@ export interface ContentsOfRequest {
   /** The run that is repeated, unless the request replaces its prompt and its configuration. */
   readonly rerunOf?: string | undefined;
   readonly parentRunId?: string | undefined;
-  /** The execution whose agent sent the request. */
-  readonly turn?: Pick<Attempt, 'runId' | 'executionId'> | undefined;
   readonly conversationId?: string | undefined;
 }
 
@@ -35,24 +33,10 @@ const readSource = defineStatement({
   row: { contents: json<RunContent[]>(), creator: json<RunActor>(), executor: json<RunActor>() },
 });
 
-/** The authors of what a conversation has: of its prompts, and of the follow-ups that did not come from a run. */
-const readWriters = defineStatement({
-  name: 'read_writers_of_conversation',
-  text: `
-    SELECT creator_kind AS kind, creator_uid AS uid FROM runs WHERE conversation_id = $1 AND team_id = $2
-    UNION
-    SELECT f.created_by_kind, f.created_by_uid FROM followups f JOIN runs r ON r.id = f.run_id
-    WHERE r.conversation_id = $1 AND r.team_id = $2 AND f.created_by_kind <> 'run'`,
-  row: { kind: text<RunActor['kind']>(), uid: text() },
-});
-
-/** The other authors of the turn in which an agent starts a run. */
-const readTurnAuthors = defineStatement({
-  name: 'read_other_authors_of_turn',
-  text: `
-    SELECT DISTINCT f.created_by_kind AS kind, f.created_by_uid AS uid FROM followups f, runs r, executions e
-    WHERE r.id = $1 AND e.id = $2 AND ${isOfTurnByOther('r', 'e')}`,
-  row: { kind: text<RunActor['kind']>(), uid: text() },
+const readConversation = defineStatement({
+  name: 'read_runs_of_conversation',
+  text: 'SELECT id FROM runs WHERE conversation_id = $1 AND team_id = $2',
+  row: { id: uuid },
 });
 
 /** Contents that a repeated run reads again in their present revision. */
@@ -64,13 +48,10 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
   const stored = await readContents(db, executor, request.revisions);
   const prompt = promptOf(creator, executor, stored);
   const repeated = rerunOf === undefined ? [] : await contentsOfRun(db, executor, rerunOf, readAgain);
-  const above = parentRunId === undefined ? [] : await contentsOfRun(db, executor, parentRunId);
+  const above = parentRunId === undefined ? [] : await contentsAbove(db, executor, parentRunId);
   const isConversation = conversationId !== undefined && isUuid(conversationId);
   const written = !isConversation ? [] : await writersOf(db, request.teamId, executor, conversationId);
-  const { turn } = request;
-  const asked = turn ? await db.query(readTurnAuthors, [turn.runId, turn.executionId]) : [];
-  const ofTurn = asked.map((author): RunContent => ({ kind: 'conversation', author, accepted: false }));
-  return [...prompt, ...stored, ...repeated, ...above, ...written, ...ofTurn];
+  return [...prompt, ...stored, ...repeated, ...above, ...written];
 }
 
 /**
@@ -91,13 +72,14 @@ async function contentsOfRun(
   without: readonly RunContent['kind'][] = [],
 ): Promise<RunContent[]> {
   const [run] = await db.query(readSource, [runId]);
-  if (!run) return [];
+  // It was deleted after its request was read.
+  if (!run) return [{ kind: 'run', uid: runId, author: null, accepted: false }];
   const { creator } = run;
   const made: RunContent = { kind: 'run', uid: runId, author: creator, accepted: isSameActor(creator, executor) };
   const own = run.contents.filter(({ kind }) => !without.includes(kind));
   // The prompt of another creator is among the contents of a run with the same executor.
   if (isSameActor(run.executor, executor)) return own;
-  const accepted = await readContents(db, executor, own.flatMap(revisionOf));
+  const accepted = await readContents(db, executor, own.flatMap(storedRevisionOf));
   const contents = own.map((content): RunContent => {
     const found = accepted.find(({ kind, uid }) => kind === content.kind && uid === content.uid);
     return { ...content, accepted: found?.accepted ?? isSameActor(content.author, executor) };
@@ -105,10 +87,17 @@ async function contentsOfRun(
   return [...(made.accepted ? [] : [made]), ...contents];
 }
 
-const revisionOf = ({ kind, uid, revision }: RunContent): ContentRevision[] =>
-  uid === undefined || revision === undefined || kind === 'prompt' || kind === 'run' || kind === 'conversation'
-    ? []
-    : [{ kind, uid, revision }];
+/** Returns what the run above was made from, and a content for each further author whose text its agent may follow when it writes to this one. */
+async function contentsAbove(db: Queryable, executor: RunActor, runId: string): Promise<RunContent[]> {
+  const contents = await contentsOfRun(db, executor, runId);
+  const authors = await readSteeringAuthors(db, [runId], executor);
+  const isNamed = (author: RunActor | null) =>
+    contents.some(
+      (each) => !each.accepted && (author === null ? each.author === null : isSameActor(each.author, author)),
+    );
+  const more = authors.filter((author) => !isNamed(author));
+  return [...contents, ...more.map((author): RunContent => ({ kind: 'run', uid: runId, author, accepted: false }))];
+}
 
 async function writersOf(
   db: Queryable,
@@ -116,8 +105,11 @@ async function writersOf(
   executor: RunActor,
   conversationId: string,
 ): Promise<RunContent[]> {
-  const writers = await db.query(readWriters, [conversationId, teamId]);
-  return writers
-    .filter((writer) => !isSameActor(writer, executor))
-    .map((author) => ({ kind: 'conversation', uid: conversationId, author, accepted: false }));
+  const runs = await db.query(readConversation, [conversationId, teamId]);
+  const authors = await readSteeringAuthors(
+    db,
+    runs.map(({ id }) => id),
+    executor,
+  );
+  return authors.map((author) => ({ kind: 'conversation', uid: conversationId, author, accepted: false }));
 }

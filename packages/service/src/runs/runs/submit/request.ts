@@ -26,7 +26,6 @@ import type { Models } from '../../../team/models/models.ts';
 import { readRecentModelChoices } from '../../../team/models/team-models.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { faultsOfReferences } from '../../../team/stored-secrets/find-usable.ts';
-import type { Attempt } from '../../executions/run-tokens/attempt.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
@@ -173,8 +172,8 @@ async function definitionsOf(
 
 /** Where a request comes from. */
 export interface RequestSource {
-  /** The execution whose agent sent it. */
-  readonly turn?: Pick<Attempt, 'runId' | 'executionId'> | undefined;
+  /** The agent of a run sent it. */
+  readonly isChild?: boolean;
   /** Stored contents that it was made from, such as a schedule. */
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that it repeats. */
@@ -187,13 +186,13 @@ export async function checkRunRequest(
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
-  { turn, contents: madeFrom = [], rerunOf }: RequestSource = {},
+  { isChild = false, contents: madeFrom = [], rerunOf }: RequestSource = {},
 ): Promise<RequestOutcome> {
   const { db, models, vault } = deps;
   const { teamId } = principal;
   const faults: Fault[] = [];
   // A child has the configuration of its parent. Of the identity it has only what the parent has.
-  const runAs = turn ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
+  const runAs = isChild ? runAsParent(principal, request) : await resolveRunAs(db, principal, request);
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
   const { executor } = runAs;
@@ -235,7 +234,6 @@ export async function checkRunRequest(
     ],
     rerunOf,
     parentRunId: lineage.parentRunId,
-    turn,
     conversationId: request.conversation_id,
   });
   const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets };

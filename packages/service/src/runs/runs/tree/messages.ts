@@ -5,26 +5,39 @@ import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/limits
 import { isTerminal } from '@runyard/contract/run-states';
 import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, integer, text, uuid, uuids } from '../../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  text,
+  uuid,
+  uuids,
+} from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';
+import { findLackingRight } from '../follow-ups/lacking-right.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';
 import { messageEnvelope } from './envelope.ts';
+import { readSteeringAuthors } from './steering.ts';
 
 /**
  * Outcome of a message. `itself` 400: it is for its own sender; `not_found` 404: the tree has no such run; `too_often` 429:
  * the sender sent as many in a minute as it may, or as many wait for the recipient; `too_many` 409: the sender sent as many
- * as it may; `ended` and `asks_a_person` 409: the recipient takes no messages of this sender; `refused` 409, as for a child.
+ * as it may; `ended` and `asks_a_person` 409: the recipient takes no messages of this sender; `refused` 409, as for a child; `lacks_right`
+ * 403: the recipient's sandbox holds a secret that somebody whose text the sender follows may not use.
  */
 export type MessageOutcome =
   | { readonly kind: 'sent'; readonly delivery: 'joined' | 'resumed' | 'continued' }
   | { readonly kind: 'itself' | 'not_found' | 'too_often' | 'too_many' }
   | { readonly kind: 'ended' | 'asks_a_person'; readonly state: RunState }
-  | { readonly kind: 'refused'; readonly reason: ChildRefusal };
+  | { readonly kind: 'refused'; readonly reason: ChildRefusal }
+  | { readonly kind: 'lacks_right'; readonly secret: string };
 
 /** Needs no lock: the place of a run in its tree never changes. */
 const readPlaces = defineStatement({
@@ -51,9 +64,9 @@ const lockTree = defineStatement({
 const readTarget = defineStatement({
   name: 'read_target_of_message',
   text: `
-    SELECT r.state, e.phase, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks
+    SELECT r.state, e.phase, jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor, r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL AS asks
     FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = $1 FOR UPDATE OF e`,
-  row: { state: text<RunState>(), phase: text<Phase>(), asks: boolean },
+  row: { state: text<RunState>(), phase: text<Phase>(), executor: json<RunActor>(), asks: boolean },
 });
 
 const countSent = defineStatement({
@@ -63,6 +76,9 @@ const countSent = defineStatement({
     WHERE created_by_kind = 'run' AND created_by_uid = $1`,
   row: { sent: integer, recent: integer },
 });
+
+/** Has the rights of an author who is not known: none. */
+const nobody: RunActor = { kind: 'user', uid: '' };
 
 const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
 
@@ -108,12 +124,17 @@ export async function sendMessage(
     const full = await refuseChild(tx, sender, { ...childLimits, maxLive: limits.maxLive });
     if (full) return { kind: 'refused', reason: full };
   }
+  const authors = await readSteeringAuthors(tx, [from.id], target.executor);
+  for (const author of authors) {
+    const secret = await findLackingRight(tx, session.teamId, to.id, author ?? nobody);
+    if (secret !== null) return { kind: 'lacks_right', secret };
+  }
   const text = messageEnvelope(
     { runId: from.id, title: from.title, relation: relationOf(from, to) },
     withoutSecrets(deps, session, message.message),
     randomBytes(6).toString('hex'),
   );
-  const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id } });
+  const delivery = await acceptFollowup(tx, to.id, { message: text, from: { kind: 'run', uid: from.id, authors } });
   switch (delivery.kind) {
     case 'joined':
     case 'resumed':
@@ -123,6 +144,8 @@ export async function sendMessage(
       return { kind: 'sent', delivery: 'resumed' };
     case 'full':
       return { kind: 'too_often' };
+    case 'may_not_answer':
+      return { kind: 'asks_a_person', state: target.state };
     default:
       return { kind: 'not_found' };
   }

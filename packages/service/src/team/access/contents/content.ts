@@ -24,6 +24,12 @@ export interface RunContent {
   readonly accepted: boolean;
 }
 
+/** Returns the stored revision of a content; empty: it is a prompt, a run or a conversation. */
+export const storedRevisionOf = ({ kind, uid, revision }: RunContent): ContentRevision[] =>
+  uid === undefined || revision === undefined || kind === 'prompt' || kind === 'run' || kind === 'conversation'
+    ? []
+    : [{ kind, uid, revision }];
+
 export const isSameActor = (a: RunActor | null, b: RunActor): boolean => a?.kind === b.kind && a.uid === b.uid;
 
 const readRevisions = defineStatement({
