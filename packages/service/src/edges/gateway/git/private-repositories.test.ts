@@ -31,10 +31,11 @@ const store = async (body: object, key = service.key) => {
   return answer.body.id;
 };
 
-/** Starts a run, by the owner of a key, in an environment with these repositories; returns its token. */
-async function startRun(repositories: readonly string[], key = service.key) {
+/** Starts a run, by the owner of a key, in an environment of the author with these repositories; returns its token. */
+async function startRun(repositories: readonly string[], key = service.key, author = key) {
   const github_repos = repositories.map((name) => ({ owner: name.split('/')[0], repo: name.split('/')[1] }));
   const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    key: author,
     body: { config: { name: 'E', github_repos } },
   });
   const config = { environment_id: environment.body.uid };
@@ -76,20 +77,21 @@ describe('a token', () => {
     expect(service.logged.join()).not.toContain(token);
   });
 
-  test('of a person is used for the runs of that person only, before that of the team', async () => {
+  test('of a person is used for the runs of that person only, in what the person wrote, before that of the team', async () => {
     await start({ accepts: () => true });
     await host.commit('acme', 'site', { a: '1' });
     const [one, other] = [await service.newKey({ role: 'member' }), await service.newKey({ role: 'member' })];
     const agent = await service.newKey({ kind: 'agent' });
     await store({ kind: 'token', token: 'of-one' }, one);
     await store({ scope: 'team', kind: 'token', token: 'of-team', owner: 'acme' });
-    for (const [key, token] of [
-      [one, 'of-one'],
-      [other, 'of-team'],
-      [agent, 'of-team'],
+    for (const [key, token, author] of [
+      [one, 'of-one', one],
+      [one, 'of-team', other],
+      [other, 'of-team', other],
+      [agent, 'of-team', agent],
     ] as const) {
       const before = host.requests.length;
-      const { runToken } = await startRun(['acme/site'], key);
+      const { runToken } = await startRun(['acme/site'], key, author);
       expect((await git(runToken, 'ls-remote', urlOf('acme/site'))).code).toBe(0);
       const used = host.requests.slice(before).map(({ headers }) => headers.authorization);
       expect(new Set(used)).toEqual(new Set([`Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`]));
