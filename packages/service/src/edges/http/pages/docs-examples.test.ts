@@ -155,7 +155,7 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   },
 };
 
-/** They delete things that other commands read, so each has things of its own. */
+/** They delete or change things that other commands read, or read the first revision of one, so each has things of its own. */
 const ending: readonly RouteName[] = [
   'cancelRun',
   'updateEventSubscription',
@@ -167,6 +167,7 @@ const ending: readonly RouteName[] = [
   'deleteSchedule',
   'removeTeamMember',
   'deleteTeamInvitation',
+  'accept',
   'acceptTeamInvitation',
   'deleteAgentIdentity',
   'deleteAutomation',
