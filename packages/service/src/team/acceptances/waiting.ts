@@ -1,8 +1,16 @@
 /** Contents whose present revision a person has neither written nor accepted. */
-import type { ContentKind, WaitingContent } from '@runyard/contract/acceptances';
+import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/acceptances';
 import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, integer, json, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
+import {
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  type RowOf,
+  text,
+  timestamp,
+} from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
 import { readProfiles } from '../access/profiles.ts';
 import { guestOf } from '../environments/may-use.ts';
@@ -34,11 +42,10 @@ const hasMore = (teamId: string, person: string): string => `(c.author_kind IS D
 const readWaiting = defineStatement({
   name: 'read_contents_that_wait_for_acceptance',
   text: `
-    SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid, c.content, c.created_at, e.revision AS earlier_revision,
-      e.content AS earlier
+    SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid, c.content->>'name' AS name, c.created_at, e.revision AS earlier_revision
     FROM content_revisions c
     LEFT JOIN LATERAL (
-      SELECT o.revision, o.content FROM content_revisions o
+      SELECT o.revision FROM content_revisions o
       WHERE o.kind = c.kind AND o.uid = c.uid AND o.revision < c.revision AND ${isAccepted('o', '$2')}
       ORDER BY o.revision DESC LIMIT 1
     ) e ON true
@@ -52,12 +59,37 @@ const readWaiting = defineStatement({
     revision: integer,
     author_kind: nullable(text<RunActor['kind']>()),
     author_uid: nullable(text()),
-    content: json<Record<string, unknown>>(),
+    name: nullable(text()),
     created_at: timestamp,
     earlier_revision: nullable(integer),
-    earlier: nullable(json<Record<string, unknown>>()),
   },
 });
+
+/** $4: the earlier revision, or NULL. */
+const readTwo = defineStatement({
+  name: 'read_contents_of_two_revisions',
+  text: `
+    SELECT c.content, e.content AS earlier FROM content_revisions c
+    LEFT JOIN content_revisions e ON e.kind = c.kind AND e.uid = c.uid AND e.revision = $4
+    WHERE c.kind = $1 AND c.uid = $2 AND c.revision = $3`,
+  row: { content: json<Record<string, unknown>>(), earlier: nullable(json<Record<string, unknown>>()) },
+});
+
+/** Returns the difference of a revision to an earlier one; undefined: retention has deleted one of them. */
+async function readDifference(
+  db: Queryable,
+  {
+    kind,
+    uid,
+    revision,
+    earlier_revision,
+  }: Pick<RowOf<typeof readWaiting>, 'kind' | 'uid' | 'revision' | 'earlier_revision'>,
+): Promise<ContentDifference[] | undefined> {
+  const [found] = await db.query(readTwo, [kind, uid, revision, earlier_revision]);
+  if (!found || (found.earlier === null && earlier_revision !== null)) return undefined;
+  const { owner: _, ...content } = found.content;
+  return differencesOf(found.earlier === null ? undefined : { ...found.earlier, owner: undefined }, content);
+}
 
 /** Returns the contents that wait for a person of the team. */
 export async function listWaiting(
@@ -74,22 +106,24 @@ export async function listWaiting(
     rows.flatMap((row) => authorOf(row) ?? []),
   );
   let left = uid === undefined ? maxDifferenceLength : Number.POSITIVE_INFINITY;
-  return rows.map((row): WaitingContent => {
+  const waiting: WaitingContent[] = [];
+  for (const row of rows) {
     const author = authorOf(row);
-    const { owner: _, ...content } = row.content;
-    const difference = differencesOf(row.earlier === null ? undefined : { ...row.earlier, owner: undefined }, content);
-    left -= JSON.stringify(difference).length;
-    return {
+    // One after the other: a definition has up to 8 MB.
+    const difference = left < 0 ? undefined : await readDifference(db, row);
+    left -= difference ? JSON.stringify(difference).length : 0;
+    waiting.push({
       kind: row.kind,
       uid: row.uid,
-      ...(typeof content.name === 'string' ? { name: content.name } : {}),
+      ...(row.name === null ? {} : { name: row.name }),
       revision: row.revision,
       ...(author ? { author: withoutAddress(profileOf(author)) } : {}),
       written_at: row.created_at,
       ...(row.earlier_revision === null ? {} : { accepted_revision: row.earlier_revision }),
-      ...(left < 0 ? {} : { difference }),
-    };
-  });
+      ...(left < 0 || !difference ? {} : { difference }),
+    });
+  }
+  return waiting;
 }
 
 /** The author may be a person of another team, whose address is not shown. */

@@ -4,7 +4,9 @@ import { afterEach, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { deleteRows } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import { acceptancesDomain } from '../../../team/acceptances/domain.ts';
+import { listWaiting } from '../../../team/acceptances/waiting.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
@@ -65,11 +67,48 @@ test('of a content that changes often, a hundred revisions are kept, and those t
   const uid = await environment({ name: 'E', setup_commands: ['echo needed'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
   await db.query(
-    `DO $$ BEGIN FOR n IN 1..105 LOOP UPDATE environments SET config = jsonb_build_object('name', n::text) WHERE uid = '${uid}'; END LOOP; END $$`,
+    `DO $$ BEGIN FOR n IN 1..125 LOOP UPDATE environments SET config = jsonb_build_object('name', n::text) WHERE uid = '${uid}'; END LOOP; END $$`,
   );
   const kept = await revisions(uid);
-  expect(kept.map(({ revision }) => revision).slice(0, 3)).toEqual([1, 6, 7]);
+  expect(kept.map(({ revision }) => revision).slice(0, 3)).toEqual([1, 21, 22]);
   expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo needed']);
+});
+
+test('of a large content, few earlier revisions are kept', async () => {
+  const uid = await environment({ name: 'E' });
+  await db.query('ALTER TABLE content_revisions ALTER COLUMN content SET STORAGE EXTERNAL');
+  await db.query(
+    `DO $$ BEGIN FOR n IN 1..9 LOOP UPDATE environments SET config = jsonb_build_object('name', n || repeat('x', 2000000))
+      WHERE uid = '${uid}'; END LOOP; END $$`,
+  );
+  expect((await revisions(uid)).map(({ revision }) => revision)).toEqual([5, 6, 7, 8, 9, 10]);
+});
+
+test('a list of what waits reads no more contents than it shows', async () => {
+  for (const letter of ['a', 'b', 'c', 'd'])
+    await environment({ name: 'Large', description: letter.repeat(700_000) }, colleague.key);
+  const [row] = await db.query<{ team: string }>(
+    `UPDATE content_revisions SET author_uid = 'gone' WHERE content->>'name' = 'Large' RETURNING team_id AS team`,
+  );
+  let length = 0;
+  const query: Queryable['query'] = async (...parameters: Parameters<typeof db.query>) => {
+    const rows = await db.query(...parameters);
+    length += JSON.stringify(rows).length;
+    return rows;
+  };
+  const reader = { teamId: row?.team ?? '', creator: { kind: 'user' as const, uid: 'new' } };
+  const waiting = (await listWaiting({ query } as Queryable, reader, { kind: 'environment' })).slice(0, 4);
+  expect(waiting.map(({ difference }) => difference !== undefined)).toEqual([true, false, false, false]);
+  expect(length).toBeLessThan(1_600_000);
+});
+
+test('contents that are deleted together have no present revision', async () => {
+  const uids = [await environment({ name: 'E' }), await environment({ name: 'F' })];
+  await db.query('DELETE FROM environments WHERE uid = ANY($1)', [uids]);
+  const ended = await db.query('SELECT FROM content_revisions WHERE uid = ANY($1) AND superseded_at IS NOT NULL', [
+    uids,
+  ]);
+  expect(ended).toHaveLength(2);
 });
 
 test('a revision goes 90 days after the next one, unless somebody has accepted it or a run executes it', async () => {
