@@ -225,17 +225,22 @@ describe('on_behalf_of', () => {
     await service.problem(401, 'POST', '/agent/runs', { key, body });
   });
 
-  test('reaches the environments that admit the person as a guest', async () => {
+  test('reaches the environments that admit the person as a guest, after the person has accepted the identity', async () => {
     const person = await newPerson(service, team, 'member');
     const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },
     });
     const config = { environment_id: body.uid };
-    const { key } = (await keyOf(await create({ name: 'Deputy', on_behalf_of_enabled: true }))).body;
+    const identity = await create({ name: 'Deputy', on_behalf_of_enabled: true });
+    const { key } = (await keyOf(identity)).body;
     const asked = { on_behalf_of: person.uid, config };
     await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', ...asked } });
     await admitGuest(service, body.uid, person, { key: service.otherKey });
+    const { detail } = await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', ...asked } });
+    expect(detail).toContain(`bin/runyard accept agent_identity ${identity.uid}`);
+    const acceptance = { kind: 'agent_identity', uid: identity.uid, revision: 1 };
+    await service.request('POST', '/acceptances', { key: person.key, body: acceptance });
     expect(await runOf(asked, key)).toMatchObject({ agent_config: config });
     // The identity itself is no guest.
     await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', config } });

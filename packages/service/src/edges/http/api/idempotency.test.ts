@@ -51,6 +51,8 @@ const creatingNothing = [
   'joinTeam',
   'acceptEnvironmentInvitation',
   'declineEnvironmentInvitation',
+  // A revision can be accepted once.
+  'accept',
   'pauseSchedule',
   'resumeSchedule',
   'testFilter',

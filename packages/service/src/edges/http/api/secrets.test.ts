@@ -122,9 +122,12 @@ it('gives environments only secrets of the team that their editor may use', asyn
   const made = await service.request<{ uid: string }>('POST', '/agent/environments', create(member, 'TOKEN'));
   expect(made.status, made.text).toBe(201);
   const path = `/agent/environments/${made.body.uid}`;
-  await service.problem(403, 'PUT', path, { key: agentKey, body: config('TOKEN', 'HIDDEN') });
   expect((await service.request('PUT', path, { key: member, body: config('HIDDEN') })).status).toBe(200);
-  expect((await service.request('PUT', path, { key: agentKey, body: config('HIDDEN') })).status).toBe(200);
+  const ofAgent = await service.request<{ uid: string }>('POST', '/agent/environments', create(agentKey, 'TOKEN'));
+  expect(ofAgent.status, ofAgent.text).toBe(201);
+  const hidden = { key: agentKey, body: config('TOKEN', 'HIDDEN') };
+  const refused = await service.problem(403, 'PUT', `/agent/environments/${ofAgent.body.uid}`, hidden);
+  expect(refused.detail).toContain('HIDDEN');
 });
 
 it('refuses one secret more than a person may have', async () => {
