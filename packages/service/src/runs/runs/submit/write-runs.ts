@@ -48,7 +48,6 @@ const defineInsert = (name: string, more: string) =>
     ), execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
-    ), audit AS (${insertCreationEntries('input')}
     ), ${more}
     SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
     row: {},
@@ -60,8 +59,13 @@ const defineInsert = (name: string, more: string) =>
  */
 export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
 
+/** A common table expression that writes the entries of the audit log. Only creates by key have them. */
+const insertEntries = `audit AS (${insertCreationEntries('input')}
+    )`;
+
 const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
-const insertWithAnswers = defineInsert('insert_runs_and_answers', recordFirstAnswers('input'));
+const insertSingle = defineInsert('insert_run_and_files', `${insertFiles}, ${insertEntries}`);
+const insertWithAnswers = defineInsert('insert_runs_and_answers', `${insertEntries}, ${recordFirstAnswers('input')}`);
 
 /** Returns the payload of the first timeline event; undefined: nothing is withheld from the run. */
 const creationPayload = ({ rights: { withheld } }: NewRun) =>
@@ -144,7 +148,7 @@ export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<Wr
     const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
     if (reason) return { kind: 'child_refused', reason };
   }
-  await tx.query(insertWithFiles, rowsOf([run]));
+  await tx.query(insertSingle, rowsOf([run]));
   return { kind: 'written', response: responseOf(prepared) };
 }
 
