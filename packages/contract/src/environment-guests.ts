@@ -41,7 +41,8 @@ export const InviteEnvironmentGuestRequest = z
   .object({
     user_uid: Uid22.optional().describe('UID of a person; not together with email'),
     email: NonBlank.max(320).optional().meta({
-      description: 'Address that the person gave when joining a team; it was not verified. Not together with user_uid',
+      description:
+        'Address that the person gave when joining a team. It was not verified, so the person also needs the id of the invitation: send it to the address. Not together with user_uid',
     }),
   })
   .refine(({ user_uid, email }) => (user_uid === undefined) !== (email === undefined), {

@@ -58,7 +58,9 @@ export async function inviteGuest(context: Context, uid: string, person: string,
   const body = person.includes('@') ? { email: person } : { user_uid: person };
   const made = await connect(context).inviteEnvironmentGuest({ params: { uid }, body });
   context.out(options.json ? `${harmlessJson(made)}\n` : `${made.id}\n`);
-  context.report('the person sees the environment after: bin/runyard environments invitations accept ID');
+  const send =
+    body.email === undefined ? '' : `; send the id to ${harmlessLine(body.email)}: no list shows it to the person`;
+  context.report(`the person sees the environment after: bin/runyard environments invitations accept ID${send}`);
 }
 
 /** Withdraws an invitation. */

@@ -61,6 +61,8 @@ export const environmentGuestRoutes = {
     path: '/environment-invitations',
     tag: 'environments',
     summary: 'List your invitations to environments of other teams',
+    description:
+      'Those by UID. An invitation by address is accepted by its id, which the inviting team sends to the address.',
     allow: { user: 'viewer' },
     answer: { status: 200, description: 'Newest first', schema: ListOwnEnvironmentInvitationsResponse },
   },
