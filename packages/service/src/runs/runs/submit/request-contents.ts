@@ -34,7 +34,7 @@ const readSource = defineStatement({
 });
 
 const readConversation = defineStatement({
-  name: 'read_runs_of_conversation',
+  name: 'read_runs_to_continue',
   text: 'SELECT id FROM runs WHERE conversation_id = $1 AND team_id = $2',
   row: { id: uuid },
 });
