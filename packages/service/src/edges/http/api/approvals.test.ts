@@ -367,13 +367,16 @@ describe('an agent key', () => {
     expect(stream.text).toContain(`"answered_by":${stored}`);
   });
 
-  test('lets no agent answer a run that it starts for a person', async () => {
-    const body = { prompt: 'a', on_behalf_of: 'somebody', config: { approvals_from: ['x'] } };
+  test.each([
+    ['approvals_from', ['x']],
+    ['followups_from', 'team'],
+  ])('lets no agent decide about %s of a run that it starts for a person', async (member, value) => {
+    const body = { prompt: 'a', on_behalf_of: 'somebody', config: { [member]: value } };
     const refused = await service.problem(403, 'POST', '/agent/runs', {
       key: await service.newKey({ kind: 'agent' }),
       body,
     });
-    expect(refused.detail).toContain('config.approvals_from');
+    expect(refused.detail).toContain(`config.${member}`);
   });
 
   test('of a child run is only one that its parent names', async () => {

@@ -100,10 +100,11 @@ export async function resolveRunAs(
     return notUsable('agent_identity_uid', 'agent identity', 'GET /agent/identities');
   }
   if (person !== undefined) {
-    if (config.approvals_from !== undefined)
+    const member = (['approvals_from', 'followups_from'] as const).find((name) => config[name] !== undefined);
+    if (member !== undefined)
       return {
         kind: 'forbidden',
-        detail: 'config.approvals_from: agent keys cannot let other agent keys decide for a person; leave it out.',
+        detail: `config.${member}: an agent key cannot decide whose answers and follow-ups the run of a person takes; leave it out.`,
       };
     if (!isAgent || !identity?.on_behalf_of_enabled) {
       const detail =
