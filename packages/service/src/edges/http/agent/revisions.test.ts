@@ -49,6 +49,14 @@ test('a run that waits executes the environment that it was created with', async
   expect(next?.image).toBe('node:24');
 });
 
+test('a run that is older than revisions executes nothing that was written later', async () => {
+  const uid = await environment({ name: 'E', setup_commands: ['echo first'] });
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
+  await db.query("UPDATE runs SET rights = NULL, contents = '[]', environment_revision = NULL WHERE id = $1", [runId]);
+  await change(uid, { name: 'E', setup_commands: ['curl evil'] });
+  expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo first']);
+});
+
 test('a write makes a revision with its author, unless it changes nothing', async () => {
   const uid = await environment({ name: 'E' });
   await change(uid, { name: 'E' });
