@@ -20,6 +20,9 @@ export interface ScheduleRows {
   readonly everySeconds?: number;
 }
 
+/** Rows of one statement: each writes a revision too, and a statement may take 30 s at most. */
+const perStatement = 10_000;
+
 export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'request'>) {
   const { db } = deps;
   return {
@@ -45,17 +48,18 @@ export function testSchedules({ deps, request }: Pick<TestService, 'deps' | 'req
     /** Inserts schedules that are or will be due, edited by the team's first person. */
     insert: async ({ teamId, count, dueSeconds = 1, spreadSeconds = 0, everySeconds = 86_400 }: ScheduleRows) => {
       const rows = Array.from({ length: count }, (_, n) => ({ id: randomUUIDv7(), n }));
-      await db.query(
-        `INSERT INTO schedules (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, overlap, enabled, next_run_at,
-           creator_kind, creator_uid, editor_kind, editor_uid)
-         SELECT i.id, $2, 'S ' || i.n, '@every ' || $5::int || 's', 'UTC', due.at - $5::int * interval '1 second', 'Do it.', 'allow', true, due.at,
-           'user', u.uid, 'user', u.uid
-         FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, n integer),
-           LATERAL (SELECT date_trunc('milliseconds', now()) - $3::float8 * interval '1 second'
-             + i.n * ($4::float8 / ${count}) * interval '1 second' AS at) due,
-           (SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $2 ORDER BY u.number LIMIT 1) u`,
-        [JSON.stringify(rows), teamId, dueSeconds, spreadSeconds, everySeconds],
-      );
+      for (let from = 0; from < count; from += perStatement)
+        await db.query(
+          `INSERT INTO schedules (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, overlap, enabled, next_run_at,
+             creator_kind, creator_uid, editor_kind, editor_uid)
+           SELECT i.id, $2, 'S ' || i.n, '@every ' || $5::int || 's', 'UTC', due.at - $5::int * interval '1 second', 'Do it.', 'allow', true, due.at,
+             'user', u.uid, 'user', u.uid
+           FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, n integer),
+             LATERAL (SELECT date_trunc('milliseconds', now()) - $3::float8 * interval '1 second'
+               + i.n * ($4::float8 / ${count}) * interval '1 second' AS at) due,
+             (SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $2 ORDER BY u.number LIMIT 1) u`,
+          [JSON.stringify(rows.slice(from, from + perStatement)), teamId, dueSeconds, spreadSeconds, everySeconds],
+        );
       return rows.map(({ id }) => id);
     },
   };

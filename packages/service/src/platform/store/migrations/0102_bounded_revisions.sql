@@ -19,6 +19,9 @@ BEGIN
     WHERE c.kind = kind_of AND c.uid = uid_of AND c.revision = last.revision AND c.superseded_at IS NULL;
   INSERT INTO content_revisions (kind, uid, revision, team_id, author_kind, author_uid, content)
     VALUES (kind_of, uid_of, number, team, author_kind_of, author_uid_of, content_of);
+  IF number <= 6 THEN
+    RETURN number;
+  END IF;
   -- A look at the revisions in need reads all runs in progress, so some more than a hundred may gather between two of them.
   SELECT count(*), sum(pg_column_size(c.content)) INTO earlier, bytes FROM content_revisions c
     WHERE c.kind = kind_of AND c.uid = uid_of AND c.revision < number;
