@@ -29,6 +29,7 @@ export async function dispatchFactory(
   const ticket = [ticket_ref, ticket_url].filter((part) => part !== undefined).join(' ');
   return await submitRun(deps, {
     actor,
+    by: actor,
     source,
     once,
     contents: [{ kind: 'definition', uid: factoryUid, revision: foreman.revision }],

@@ -21,10 +21,8 @@ const list = async (query = '', key?: string, headers = {}) => {
 const entryOf = async (requestId: string): Promise<AuditEntry | undefined> =>
   (await list('?limit=500')).entries.find(({ origin }) => origin.request_id === requestId);
 
-/** Routes that change something without an entry. The runs of schedules and factories name their authors themselves. */
+/** Routes that change something without an entry. */
 const unrecorded: readonly RouteName[] = [
-  'runSchedule',
-  'dispatchFactory',
   // The sign-in that uses the code has an entry.
   'createSignInCode',
   // A test of its own: it needs the key of a session.
@@ -142,6 +140,18 @@ describe('GET /audit-log', () => {
     expect((await list(`?subject_uid=${newest?.subject.uid}`)).entries).toEqual([newest]);
     expect((await list(`?until=${newest?.occurred_at}&actor=${person.uid}`)).entries).not.toContainEqual(newest);
     expect((await list(`?since=${newest?.occurred_at}&actor=${person.uid}`)).entries).toEqual([newest]);
+  });
+
+  test('has the runs that keys created: directly, of a factory, and of a schedule that was started by hand', async () => {
+    const post = async <T>(path: string, body: object) => (await service.request<T>('POST', path, { body })).body;
+    const { uid } = await post<{ uid: string }>('/factory', { name: 'Audited' });
+    const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
+    const { id } = await post<{ id: string }>('/agent/schedules', schedule);
+    const ids: string[] = [];
+    for (const path of ['/agent/runs', `/factory/${uid}/runs`, `/agent/schedules/${id}/run`])
+      ids.unshift((await post<{ run_id: string }>(path, { prompt: 'a' })).run_id);
+    const { entries } = await list('?action=run.create&limit=3');
+    expect(entries.map(({ subject }) => subject.uid)).toEqual(ids);
   });
 
   test('shows each team its own entries, to administrators', async () => {

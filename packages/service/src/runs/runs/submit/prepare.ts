@@ -4,6 +4,7 @@ import type { RunSourceType } from '@runyard/contract/states';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import type { Author } from '../../../team/access/audit/record.ts';
 import type { ContentRevision } from '../../../team/access/contents/content.ts';
 import type { ContentPolicy, PolicyVerdict } from '../../../team/content-policy/content-policy.ts';
 import type { Models } from '../../../team/models/models.ts';
@@ -37,6 +38,8 @@ export interface RunSubmission {
   readonly actor: { readonly teamId: string; readonly creator: RunActor };
   readonly request: RunAgentRequest | RerunOf;
   readonly source: RunSourceType;
+  /** The owner of the key that asks, for the audit log; absent: no key does. */
+  readonly by?: Author;
   /** The schedule that creates the run. */
   readonly schedule?: ScheduleOfRun;
   /** Limits for a run that an agent starts below its own. */
@@ -87,7 +90,7 @@ export async function prepareRun(
   tx?: Queryable,
 ): Promise<PreparedRun | PrepareRefusal> {
   const { blobs, executionDeps } = deps;
-  const { actor, schedule, child } = submission;
+  const { actor, by, schedule, child } = submission;
   const wanted = await resolveRequest(tx ?? executionDeps.db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
   const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted.rerunOf);
@@ -106,6 +109,7 @@ export async function prepareRun(
     ...checked.run,
     attachments,
     ...(child ? { childLimits: child } : {}),
+    ...(by ? { by } : {}),
     ...(schedule ? { schedule } : {}),
   };
   return { kind: 'prepared', run, atCapacity: team.at_capacity ?? false };

@@ -1,6 +1,5 @@
 import type { RunAgentResponse } from '@runyard/contract/run-request';
 import { findReplay, isClientAttempt, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
-import type { Author } from '../../../team/access/audit/record.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { ChildRefusal } from '../tree/admit-child.ts';
 import {
@@ -29,16 +28,12 @@ export type SubmitOutcome = SingleOutcome | PrepareRefusal;
 export type SubmitRefusal = Exclude<SubmitOutcome, { kind: 'submitted' }>;
 
 /** A submission whose sender may repeat it: the run is created once for `once`. */
-export type SingleSubmission = RunSubmission & {
-  readonly once?: RepeatableRequest | undefined;
-  /** The owner of the key that asks; absent: no key does. */
-  readonly by?: Author;
-};
+export type SingleSubmission = RunSubmission & { readonly once?: RepeatableRequest | undefined };
 
 /** Creates a single run for a request of a caller that has no transaction: prepares and writes it. */
 export async function submitRun(
   deps: SubmitDeps,
-  { once: request, by, ...submission }: SingleSubmission,
+  { once: request, ...submission }: SingleSubmission,
 ): Promise<SubmitOutcome> {
   if (request) {
     // A repeated request gets the first answer, even if its environment was deleted meanwhile.
@@ -48,8 +43,7 @@ export async function submitRun(
   }
   const prepared = await prepareRun(deps, submission);
   if (prepared.kind !== 'prepared') return prepared;
-  const run = by ? { ...prepared.run, by } : prepared.run;
-  const outcome = await writeSingle(deps.executionDeps, { ...prepared, run }, request);
+  const outcome = await writeSingle(deps.executionDeps, prepared, request);
   // Not after an error: the run may have been committed then, and needs its files.
   if (outcome.kind !== 'submitted' || outcome.response.run_id !== prepared.run.id) await discardRun(deps, prepared);
   return outcome;

@@ -25,6 +25,7 @@ export async function startByHand(
   if (!schedule) return { kind: 'failed', failure: { kind: 'not_found' } };
   const submission = {
     actor: starter,
+    by: starter,
     request: requestOf(schedule),
     source: 'SCHEDULED_AGENT',
     schedule: scheduleOfRun(schedule),
