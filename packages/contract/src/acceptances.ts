@@ -4,13 +4,16 @@ import { NonBlank, Timestamp } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 
 /** Kinds of stored content that have revisions. */
-export const ContentKind = z.enum(['environment', 'agent_identity', 'schedule', 'automation', 'definition']).meta({
-  id: 'ContentKind',
-  description: '`definition`: defaults, agents and skills of a factory; its uid is that of the factory',
-});
+export const ContentKind = z
+  .enum(['environment', 'agent_identity', 'schedule', 'automation', 'definition', 'mcp_server'])
+  .meta({
+    id: 'ContentKind',
+    description:
+      '`definition`: defaults, agents and skills of a factory; its uid is that of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced',
+  });
 export type ContentKind = z.infer<typeof ContentKind>;
 
-const uid = z.string().describe('UID of the environment, agent identity, schedule, automation or factory');
+const uid = z.string().describe('UID of the environment, agent identity, schedule, automation, factory or MCP server');
 const revision = z.int().min(1).describe('Number of the revision: 1, 2, … of the content');
 
 /** Kinds of content of a run. */

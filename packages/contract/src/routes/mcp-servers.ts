@@ -52,7 +52,8 @@ export const mcpServerRoutes = {
     path: `${path}/{serverId}`,
     tag: 'mcp_servers',
     summary: 'Change an MCP server',
-    description: 'Runs that are at work use the new address and headers from their next request on.',
+    description:
+      'Runs that are at work use the new address and headers from their next request on. A command is content: runs that were created before do not execute a new one, and become FAILED `resource_not_found` when a sandbox begins.',
     allow: writes,
     params: server,
     body: UpdateMcpServerRequest,

@@ -2,7 +2,15 @@
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { bytes, defineStatement, json, nullable, text, uuid } from '../../platform/store/database/statement.ts';
+import {
+  bytes,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  text,
+  uuid,
+} from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { openValues, type ServerValues } from './sealed-values.ts';
 
@@ -10,7 +18,7 @@ const readStored = defineStatement({
   name: 'read_mcp_servers_to_use',
   text: `
     SELECT id, CASE WHEN team_id = $1 THEN command END AS command, CASE WHEN team_id = $1 THEN args END AS args,
-      CASE WHEN team_id = $1 THEN url END AS url, CASE WHEN team_id = $1 THEN sealed_values END AS sealed_values
+      CASE WHEN team_id = $1 THEN url END AS url, CASE WHEN team_id = $1 THEN sealed_values END AS sealed_values, revision
     FROM mcp_servers WHERE id = ANY($2)`,
   row: {
     id: uuid,
@@ -19,6 +27,8 @@ const readStored = defineStatement({
     url: nullable(text()),
     /** NULL: the server belongs to another team. */
     sealed_values: nullable(bytes),
+    /** Of the command. */
+    revision: integer,
   },
 });
 
@@ -29,6 +39,8 @@ export type RunMcpServer =
       readonly command: string;
       readonly args: readonly string[];
       readonly env: ServerValues;
+      /** The stored server whose present revision it is; absent: the configuration describes it. */
+      readonly stored?: { readonly id: string; readonly revision: number };
     }
   | { readonly kind: 'url'; readonly url: string; readonly headers: ServerValues }
   /** It was deleted, or is not in this team. */
@@ -71,7 +83,13 @@ export async function readServersOfRun(
     if (values === null) return { kind: 'sealed', id };
     return row.command === null
       ? { kind: 'url', url: row.url ?? '', headers: values }
-      : { kind: 'command', command: row.command, args: row.args ?? [], env: values };
+      : {
+          kind: 'command',
+          command: row.command,
+          args: row.args ?? [],
+          env: values,
+          stored: { id: row.id, revision: row.revision },
+        };
   };
   return new Map(Object.entries(servers).map(([name, server]) => [name, of(server)]));
 }

@@ -53,8 +53,8 @@ const lockOne = defineStatement({
 const insert = defineStatement({
   name: 'insert_mcp_server',
   text: `
-    INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${columns}`,
+    INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values, editor_kind, editor_uid)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
   row,
 });
 
@@ -63,6 +63,7 @@ const update = defineStatement({
   name: 'update_mcp_server',
   text: `
     UPDATE mcp_servers SET name = $2, command = $3, args = $4, url = $5, value_names = coalesce($6, value_names),
+      values_number = values_number + CASE WHEN $6::text[] IS NULL THEN 0 ELSE 1 END, editor_kind = $9, editor_uid = $10,
       vault_key_id = CASE WHEN $6::text[] IS NULL THEN vault_key_id ELSE $7 END,
       sealed_values = CASE WHEN $6::text[] IS NULL THEN sealed_values ELSE $8 END, updated_at = clock_timestamp()
     WHERE id = $1 RETURNING ${columns}`,
@@ -129,6 +130,8 @@ export async function createMcpServer(
     Object.keys(values),
     vault.keyId,
     sealValues(vault, id, values),
+    by.creator.kind,
+    by.creator.uid,
   ]);
   if (!made) throw new Error('the MCP server was not inserted');
   await recordChange(tx, by, { action: 'mcp_server.create', subject: subjectOf(made), after: stateOf(made) });
@@ -164,6 +167,8 @@ export async function updateMcpServer(
       values ? Object.keys(values) : null,
       vault.keyId,
       values ? sealValues(vault, id, values) : Buffer.alloc(0),
+      by.creator.kind,
+      by.creator.uid,
     ]);
     if (!made) return null;
     const after = values ? { ...stateOf(made), values: 'replaced' } : stateOf(made);

@@ -2,6 +2,7 @@ import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
 import { gatewayPathOfServer } from '../../../team/mcp/gateway-path.ts';
 import { type RunMcpServer, readServersOfRun } from '../../../team/mcp/of-run.ts';
 import type { ServerValues } from '../../../team/mcp/sealed-values.ts';
@@ -23,12 +24,15 @@ export async function mcpServersOfTask(
   deps: { readonly db: Queryable; readonly vault: Vault },
   teamId: string,
   { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
+  contents: readonly RunContent[],
 ): Promise<TaskServers> {
   const servers: TaskMcpServer[] = [];
   const values: RunSecret[] = [];
   for (const [name, server] of await readServersOfRun(deps, teamId, described)) {
     if (server.kind === 'gone' || server.kind === 'sealed') return problemOf(name, server);
     if (server.kind === 'command') {
+      if (server.stored && server.stored.revision !== revisionOf(contents, server.stored.id))
+        return changedProblem(name, server.stored.id);
       servers.push({ name, command: server.command, args: [...server.args], env: { ...server.env } });
       values.push(...Object.values(server.env).map((value) => ({ name, kind: 'configured' as const, value })));
     } else {
@@ -37,6 +41,16 @@ export async function mcpServersOfTask(
     }
   }
   return { kind: 'servers', servers, config, values };
+}
+
+/** Returns the revision of a stored server that the run executes. Runs that are older than these revisions have the first one. */
+const revisionOf = (contents: readonly RunContent[], id: string): number =>
+  contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
+
+/** The values of earlier revisions are not kept, so the run cannot execute its own, and nobody has decided about its rights with another one. */
+function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
+  const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;
+  return { kind: 'mcp_server_gone', message };
 }
 
 /** Returns the values of headers, and for values with a scheme, such as `Bearer`, also the part after it. */

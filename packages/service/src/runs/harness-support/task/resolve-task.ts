@@ -117,7 +117,7 @@ export async function resolveTask(
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
-  const mcp = await mcpServersOfTask(deps, session.teamId, row.config);
+  const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents);
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
   const user = { teamId: session.teamId, actor: session.codeHostActor };

@@ -22,6 +22,7 @@ import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-a
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
+import { storedId } from '../../../team/mcp/of-run.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { readRecentModelChoices } from '../../../team/models/team-models.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
@@ -170,6 +171,12 @@ async function definitionsOf(
   return await readPresentRevisions(db, teamId, 'definition', [...named]);
 }
 
+/** Returns the revisions of the stored MCP servers with a command that a configuration names. */
+const serversOf = (db: Queryable, teamId: string, { mcp_servers = {} }: AmbientAgentConfig) =>
+  readPresentRevisions(db, teamId, 'mcp_server', [
+    ...new Set(Object.values(mcp_servers).flatMap((server) => storedId(server)?.toLowerCase() ?? [])),
+  ]);
+
 /** Where a request comes from. */
 export interface RequestSource {
   /** The agent of a run sent it. */
@@ -231,6 +238,7 @@ export async function checkRunRequest(
       ...runAs.contents,
       ...environment.contents,
       ...(await definitionsOf(db, teamId, config, madeFrom)),
+      ...(await serversOf(db, teamId, config)),
     ],
     rerunOf,
     parentRunId: lineage.parentRunId,

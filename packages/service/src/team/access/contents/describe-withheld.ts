@@ -12,6 +12,7 @@ const nameOfKind: Readonly<Record<Kind, string>> = {
   schedule: 'schedule',
   automation: 'automation',
   definition: 'definition of the factory',
+  mcp_server: 'MCP server',
   prompt: 'prompt of the request',
   run: 'request of the run',
   conversation: 'conversation of the run',
