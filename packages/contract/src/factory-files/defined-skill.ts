@@ -1,4 +1,4 @@
-/** Names of the skills that the definition of a factory contains, in `team/skills/` and `agents/<name>/skills/`. */
+/** Names of the skills that the definition of a factory contains, in `skills/` and `agents/<name>/skills/`. */
 
 const path = '(?:agents/[^/]+/)?skills/[^/]+/SKILL\\.md';
 const pathPattern = new RegExp(`^${path}$`);

@@ -54,7 +54,7 @@ export type DefinedWebhook = Omit<z.output<typeof WebhookFile>, 'authMode' | 'en
 
 export type DefinedRunner = z.output<typeof RunnerFile> & { readonly name: string };
 
-/** A file of a skill; `path` begins with `team/skills/` or `agents/<name>/skills/`. */
+/** A file of a skill; `path` begins with `skills/` or `agents/<name>/skills/`. */
 export interface SkillFile {
   readonly path: string;
   readonly text: string;
