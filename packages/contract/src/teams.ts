@@ -110,10 +110,10 @@ export const JoinTeamRequest = z
   .object({ key: InvitationKey })
   .meta({ id: 'JoinTeamRequest', description: 'An invitation that the person of the key accepts' });
 
-/** What becomes of things of a person who is removed. */
+/** Whether the things that a removed person made stay. */
 export const StayOrGo = z
   .enum(['keep', 'delete'])
-  .meta({ id: 'StayOrGo', description: 'What becomes of things that a person made, when the person is removed' });
+  .meta({ id: 'StayOrGo', description: 'Whether the things that a removed person made stay' });
 
 export const RemoveTeamMemberResponse = DeleteResponse.extend({
   agent_keys: z.array(ApiKey).describe('Agent keys that the person made, also those that are deleted now'),

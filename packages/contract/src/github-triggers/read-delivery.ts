@@ -32,7 +32,7 @@ const pullRequestEvents: Readonly<Record<string, GithubEvent>> = {
 };
 
 /**
- * What every payload of an event has. The signature does not cover the header that names the event, so that a recorded payload of another
+ * Members that every payload of an event has. The signature does not cover the header that names the event, so that a recorded payload of another
  * event could come under its name.
  */
 const subjects: Readonly<Record<string, string>> = {

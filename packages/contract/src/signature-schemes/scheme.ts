@@ -38,7 +38,7 @@ export interface SignatureScheme {
   readonly jsonMembers?: readonly string[];
   /** Requests with which the provider checks the URL. They start nothing. */
   readonly handshake?: Handshake;
-  /** What a person can do when a delivery is too large. */
+  /** Advice to a person when a delivery is too large. */
   readonly ifTooLarge?: string;
 }
 

@@ -6,7 +6,7 @@ import { serve } from '../access/serve.ts';
 import { accept } from './accept.ts';
 import { listWaiting } from './waiting.ts';
 
-/** What waits for acceptance, and the acceptance. */
+/** Contents that wait for acceptance, and the acceptance. */
 export const acceptanceRoutes = ({ db }: { readonly db: Database }): readonly ServedRoute[] => [
   serve(routes.listAcceptances, async ({ principal, query }) => ({ waiting: await listWaiting(db, principal, query) })),
 

@@ -2,7 +2,7 @@ import type { Domain } from '../../platform/domain.ts';
 import { type EnvironmentRouteDeps, environmentRoutes } from './environment-routes.ts';
 import { guestRoutes } from './guest-routes.ts';
 
-/** What a sandbox holds before the agent begins. */
+/** Things that a sandbox holds before the agent begins. */
 export const environmentsDomain = (
   deps: Omit<EnvironmentRouteDeps, 'checkSecrets'> & Parameters<typeof guestRoutes>[0],
   checkSecrets: EnvironmentRouteDeps['checkSecrets'],

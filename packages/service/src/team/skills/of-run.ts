@@ -97,9 +97,9 @@ const maxBlobBytes = 2 * maxSkillBytes;
 export interface RunWithSkills {
   readonly runId: string;
   readonly teamId: string;
-  /** Whose credentials of code hosts it uses. */
+  /** Owner of the code hosts' credentials that it uses. */
   readonly codeHostActor: RunActor;
-  /** What it executes: the revisions of the definitions whose skills it has. */
+  /** Contents that it executes: the revisions of the definitions whose skills it has. */
   readonly contents: readonly RunContent[];
   /** By `skillsOfRun`. */
   readonly specs: readonly string[];

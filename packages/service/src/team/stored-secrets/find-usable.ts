@@ -25,7 +25,7 @@ export interface SecretUser {
   readonly teamId: string;
   /** The person or service account that the run works for. */
   readonly actor: RunActor;
-  /** What the run executes. Absent: nothing that others wrote. */
+  /** Contents that the run executes. Absent: nothing that others wrote. */
   readonly contents?: readonly RunContent[];
 }
 

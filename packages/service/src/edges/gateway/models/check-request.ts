@@ -18,7 +18,7 @@ export type CheckedRequest =
       readonly plainBody?: readonly Buffer[];
       /** Members and tools that were removed, because the gateway does not know them. */
       readonly removed: readonly string[];
-      /** What the provider may do for this request outside of the sandbox. */
+      /** Tools of the provider that this request may use outside of the sandbox. */
       readonly tools: ReadonlySet<ProviderTool>;
       /** Number of answers that it asks for. */
       readonly answers: number;

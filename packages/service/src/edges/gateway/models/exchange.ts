@@ -27,7 +27,7 @@ export interface Exchange {
   readonly body: SentBody;
   /** Estimate from the text of the request. */
   readonly promptTokens: number;
-  /** What the provider may do for it outside of the sandbox. */
+  /** Tools of the provider that this request may use outside of the sandbox. */
   readonly tools: ReadonlySet<ProviderTool>;
   /** True: another model can take the request, so a failure of the provider is returned instead of answered. */
   readonly mayMove?: boolean;

@@ -52,7 +52,7 @@ export interface RoutedRequest {
   readonly body: SentBody;
   /** Estimate from the text of the request. */
   readonly promptTokens: number;
-  /** What the provider may do for it outside of the sandbox. */
+  /** Tools of the provider that this request may use outside of the sandbox. */
   readonly tools: ReadonlySet<ProviderTool>;
   readonly ownHeaders: Readonly<Record<string, string>>;
 }

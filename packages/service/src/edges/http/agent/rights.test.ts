@@ -1,4 +1,4 @@
-/** Whose rights a run has: those of its executor, cut down to those of the authors of what it executes. */
+/** A run has the rights of its executor, cut down to those of the authors of what it executes. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { WaitingContent } from '@runyard/contract/acceptances';
 import type { AgentTask } from '@runyard/contract/agent-protocol';

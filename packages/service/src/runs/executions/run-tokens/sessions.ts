@@ -25,7 +25,7 @@ export interface RunSession extends Attempt {
   readonly ancestorIds: readonly string[];
   readonly creator: RunActor;
   readonly executor: RunActor;
-  /** Whose credentials of code hosts the run uses now: its executor's, or only those of the team. */
+  /** Owner of the code hosts' credentials that the run uses now: its executor, or only the team. */
   readonly codeHostActor: RunActor;
   readonly conversationId: string;
   readonly modelId: string;

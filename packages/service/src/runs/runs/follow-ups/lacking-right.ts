@@ -45,7 +45,7 @@ export async function findLackingRight(
   const [run] = await db.query(readRun, [runId, teamId]);
   if (!run || isSameActor(author, run.executor) || isOpenToTeam(run.config, run.contents)) return null;
   if (run.rights) return (await findLacking(db, { teamId, actor: author }, run.rights.secrets))[0]?.name ?? null;
-  // Whose secrets an older run has is not recorded.
+  // An older run has no record of the owners of its secrets.
   const [granted] = await readGrantedNames(db, run.id);
   return granted ?? (run.names_secrets ? (run.config.secrets?.[0]?.name ?? null) : null);
 }

@@ -10,7 +10,7 @@ export interface RunModels {
   /** The model that it was created with, then the fallbacks. */
   readonly otherIds: readonly string[];
   readonly choices: ModelChoices;
-  /** What the environment allows the provider to do outside of the sandbox. */
+  /** Tools of the provider that the environment allows outside of the sandbox. */
   readonly providerTools: readonly ProviderTool[];
 }
 

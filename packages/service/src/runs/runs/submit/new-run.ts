@@ -48,9 +48,9 @@ export interface NewRun {
   readonly metadata: Readonly<Record<string, string>>;
   /** Conversation to continue; absent: a new one. */
   readonly conversationId?: string;
-  /** What it executes. */
+  /** Contents that it executes. */
   readonly contents: readonly RunContent[];
-  /** What it may use. */
+  /** Its rights. */
   readonly rights: RunRights;
   readonly attachments: readonly StoredAttachment[];
 }

@@ -4,8 +4,6 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Repository } from '@runyard/contract/environments';
 import { parseDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
-import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
-import { createRedactor } from '@runyard/contract/redaction/redactor';
 import type { RunAgentRequest } from '@runyard/contract/run-request';
 import { runnerOf } from '@runyard/contract/runner';
 import type { SecretReference } from '@runyard/contract/secrets';
@@ -37,6 +35,7 @@ import { checkModels } from './request-models.ts';
 import { rightsOfRequest } from './request-rights.ts';
 import { checkSkills } from './request-skills.ts';
 import { titleOf } from './request-title.ts';
+import { withoutValues } from './without-values.ts';
 
 /** A checked request: the run to create, and its decoded files. */
 export interface DecodedRunRequest {
@@ -287,24 +286,4 @@ export async function checkRunRequest(
   };
   const { values } = granted;
   return { kind: 'ok', ...withoutValues(values, run, attachments), values };
-}
-
-/**
- * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste
- * its value.
- */
-function withoutValues(
-  values: readonly string[],
-  run: NewRun,
-  files: readonly DecodedAttachment[],
-): { readonly run: NewRun; readonly files: readonly DecodedAttachment[] } {
-  if (values.length === 0) return { run, files };
-  const redactor = createRedactor(values);
-  const mask = createByteMask(values);
-  const { title, prompt, config, name, metadata } = run;
-  const told = { title, prompt, config, ...(name === undefined ? {} : { name }), metadata };
-  return {
-    run: { ...run, ...(redactor.value(told) as typeof told) },
-    files: files.map((file) => ({ ...file, fileName: redactor.whole(file.fileName), bytes: mask.whole(file.bytes) })),
-  };
 }

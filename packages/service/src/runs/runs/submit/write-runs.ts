@@ -134,7 +134,7 @@ export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[])
   return prepared.map(responseOf);
 }
 
-/** What became of one prepared run in the transaction. */
+/** Outcome of one prepared run in the transaction. */
 export type WriteOutcome =
   | { readonly kind: 'written'; readonly response: RunAgentResponse }
   /** No run can be created below its parent. */

@@ -1,4 +1,4 @@
-/** What the service hands to runs, by revision and author. */
+/** Contents that the service hands to runs, by revision and author. */
 import type { ContentKind, RunContentKind } from '@runyard/contract/acceptances';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text } from '../../../platform/store/database/statement.ts';

@@ -22,7 +22,7 @@ export interface Withheld {
   readonly content?: RunContent;
 }
 
-/** What a run may use, as `runs.rights` has it. It only shrinks while the run lives. */
+/** The rights of a run, as `runs.rights` has them. They only shrink while the run lives. */
 export interface RunRights {
   readonly secrets: readonly RightToSecret[];
   /** False: the gateway uses no personal credential of the executor. */

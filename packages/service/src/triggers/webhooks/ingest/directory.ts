@@ -30,7 +30,7 @@ export interface KnownWebhook {
   readonly name: string;
   readonly authMode: WebhookAuthMode;
   readonly scheme: SignatureSchemeName | null;
-  /** What the scheme says; null: it has none. */
+  /** The scheme's own value; null: it has none. */
   readonly sender: SignatureScheme | null;
   readonly rules: WebhookRules;
   readonly deliveryIdHeader: string | null;

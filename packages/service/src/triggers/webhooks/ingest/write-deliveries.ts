@@ -23,7 +23,7 @@ export interface CheckedDelivery {
   readonly sameBytes?: SignedBytes;
   /** True: the provider only checks the URL. */
   readonly startsNothing?: true;
-  /** What a person has to do; for the log. */
+  /** Advice to a person, for the log. */
   readonly reason?: string;
 }
 

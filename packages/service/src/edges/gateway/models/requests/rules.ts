@@ -1,7 +1,7 @@
 import type { ProviderTool } from '@runyard/contract/provider-tools';
 
 /**
- * What the gateway does with a part of a request: `passes` it, removes it because it is `unknown`, lets it pass only with a provider tool
+ * The treatment of a part of a request by the gateway: `passes` it, removes it because it is `unknown`, lets it pass only with a provider tool
  * of the environment, or refuses it for the reason in `never`.
  */
 export type Verdict = 'passes' | 'unknown' | { readonly needs: ProviderTool } | { readonly never: string };
