@@ -38,18 +38,22 @@ const hasMore = (teamId: string, person: string): string => `(c.author_kind IS D
   OR EXISTS (SELECT FROM stored_secrets s WHERE s.team_id = ${teamId} AND s.owner_uid = ${person})
   OR EXISTS (SELECT FROM code_host_credentials h JOIN users u ON u.id = h.user_id WHERE h.team_id = ${teamId} AND u.uid = ${person}))`;
 
-/** $3, $4: kind and uid, or NULL. A content that is asked for is shown even if its acceptance would change nothing. */
+/** Two indexed reads, because one with OR reads the contents of all teams. $3, $4: kind and uid, or NULL. A content that is asked for is shown even if its acceptance would change nothing. */
 const readWaiting = defineStatement({
   name: 'read_contents_that_wait_for_acceptance',
   text: `
     SELECT c.kind, c.uid, c.revision, c.author_kind, c.author_uid, c.content->>'name' AS name, c.created_at, e.revision AS earlier_revision
-    FROM content_revisions c
+    FROM (
+      SELECT * FROM content_revisions WHERE team_id = $1 AND superseded_at IS NULL
+      UNION ALL SELECT v.* FROM (SELECT DISTINCT environment_uid FROM (${guestOf('$2')}) g) g
+      JOIN content_revisions v ON v.kind = 'environment' AND v.uid = g.environment_uid AND v.team_id <> $1 AND v.superseded_at IS NULL
+    ) c
     LEFT JOIN LATERAL (
       SELECT o.revision FROM content_revisions o
       WHERE o.kind = c.kind AND o.uid = c.uid AND o.revision < c.revision AND ${isAccepted('o', '$2')}
       ORDER BY o.revision DESC LIMIT 1
     ) e ON true
-    WHERE c.superseded_at IS NULL AND ${isVisible('$1', '$2')} AND NOT coalesce(${isAccepted('c', '$2')}, false)
+    WHERE ${isVisible('$1', '$2')} AND NOT coalesce(${isAccepted('c', '$2')}, false)
       AND ($3::text IS NULL OR c.kind = $3) AND ($4::text IS NULL OR c.uid = $4)
       AND ($4 IS NOT NULL OR ${hasMore('$1', '$2')})
     ORDER BY c.created_at DESC, c.kind, c.uid LIMIT ${maxWaitingContents}`,
