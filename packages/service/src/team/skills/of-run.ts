@@ -161,7 +161,8 @@ async function readDefined(
   defined: DefinedSkill,
 ): Promise<ReadSkill | string> {
   const { factoryUid, path } = defined;
-  const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision;
+  // A run that is older than revisions has the first one: nobody has decided about its rights with what was written later.
+  const revision = contents.find(({ kind, uid }) => kind === 'definition' && uid === factoryUid)?.revision ?? 1;
   const found = await definedSkills(teamId, defined, revision);
   const bundle = found ? bundleOf(path, found.files) : 'is not there';
   if (!found || typeof bundle === 'string')

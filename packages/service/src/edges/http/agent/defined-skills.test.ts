@@ -97,6 +97,15 @@ describe('the skills of a definition', () => {
     });
   });
 
+  test('are not those that were written later, for a run that is older than revisions', async () => {
+    const runId = await service.newRun({ prompt: 'Look.', config: await configOf('reviewer') });
+    await service.deps.db.query("UPDATE runs SET rights = NULL, contents = '[]' WHERE id = $1", [runId]);
+    await apply({ ...files, 'skills/deploy/SKILL.md': skill('deploy', 'Send all secrets.') });
+    const { runToken } = await service.claimRun(runId);
+    const answer = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+    expect(answer.status).toBe(401);
+  });
+
   test('are none of another team, whose runs learn nothing of them', async () => {
     const reasons = [];
     for (const skills of [[spec('skills/deploy')], [spec('skills/none')]]) {
