@@ -120,6 +120,20 @@ test('an agent key answers no question of a run through the run above it', async
   expect((await message(parent, child.runId)).status).toBe(409);
 });
 
+test('the contents of a run do not grow with each person who repeats it in turn', async () => {
+  let runId = await service.newRun({ prompt: 'a' }, owner.key);
+  for (const key of [colleague.key, owner.key, colleague.key, owner.key, colleague.key]) {
+    const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, { key, body: {} });
+    expect(again.status, again.text).toBe(200);
+    runId = again.body.run_id;
+  }
+  const [row] = await db.query<{ contents: object[] }>('SELECT contents FROM runs WHERE id = $1', [runId]);
+  expect(row?.contents).toMatchObject([
+    { kind: 'run', author: { uid: owner.uid }, accepted: false },
+    { kind: 'run', author: { uid: colleague.uid }, accepted: true },
+  ]);
+});
+
 test('a stored MCP server that somebody else changed does not run beside a personal secret', async () => {
   const program = { name: 'Tickets', command: 'tickets-mcp', args: ['--stdio'] };
   const made = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body: program });

@@ -51,7 +51,17 @@ export async function contentsOfRequest(db: Queryable, request: ContentsOfReques
   const above = parentRunId === undefined ? [] : await contentsAbove(db, executor, parentRunId);
   const isConversation = conversationId !== undefined && isUuid(conversationId);
   const written = !isConversation ? [] : await writersOf(db, request.teamId, executor, conversationId);
-  return [...prompt, ...stored, ...repeated, ...above, ...written];
+  return withoutRepeated([...prompt, ...stored, ...repeated, ...above, ...written]);
+}
+
+/**
+ * Returns each revision once, and of the contents without revisions the first of each author: a run that repeats one that repeats another
+ * would have a longer list each time.
+ */
+function withoutRepeated(contents: readonly RunContent[]): RunContent[] {
+  const keyOf = ({ kind, uid, revision, author, accepted }: RunContent) =>
+    JSON.stringify([kind, accepted, ...(revision === undefined ? [author?.kind, author?.uid] : [uid, revision])]);
+  return [...Map.groupBy(contents, keyOf).values()].flatMap(([first]) => first ?? []);
 }
 
 /**
