@@ -131,7 +131,7 @@ describe.skipIf(noBrowser)(`deciding on a run's page${noBrowser ? ` (skipped: ${
     await open(execution.runId);
     await page.getByText('failed, exit code 1').waitFor();
     await browser().picture('run-bidi');
-    expect(await page.locator('#artifacts a').textContent()).toBe('report[U+202E]fdp.exe');
+    expect(await page.locator('#artifacts a').textContent()).toBe('reportfdp.exe');
     expect(await page.locator('.act code').textContent()).toBe('[U+202E]deteleted');
     await expect.poll(() => page.locator('#children a').textContent()).toBe('[U+202E]Helper');
   });

@@ -51,7 +51,8 @@ export const InviteEnvironmentGuestRequest = z
   .meta({
     id: 'InviteEnvironmentGuestRequest',
     description: 'A person to invite',
-    oneOf: [{ required: ['user_uid'] }, { required: ['email'] }],
+    // Inside of allOf, because generators of clients make no class of a schema that is a union.
+    allOf: [{ oneOf: [{ required: ['user_uid'] }, { required: ['email'] }] }],
   });
 export type InviteEnvironmentGuestRequest = z.infer<typeof InviteEnvironmentGuestRequest>;
 
