@@ -5,7 +5,15 @@ import { wholeNumber } from './whole-number.ts';
 const loadAccept = () => import('./commands/accept.ts');
 
 /** The kinds of contents, as the contract has them: loading its schemas would delay every command. */
-const kinds = ['environment', 'agent_identity', 'schedule', 'automation', 'definition', 'mcp_server'] as const;
+const kinds = [
+  'environment',
+  'agent_identity',
+  'schedule',
+  'automation',
+  'definition',
+  'mcp_server',
+  'worker_pool',
+] as const;
 
 export function addAcceptCommand(program: Command): void {
   program

@@ -5,15 +5,17 @@ import { UserProfile } from './profiles.ts';
 
 /** Kinds of stored content that have revisions. */
 export const ContentKind = z
-  .enum(['environment', 'agent_identity', 'schedule', 'automation', 'definition', 'mcp_server'])
+  .enum(['environment', 'agent_identity', 'schedule', 'automation', 'definition', 'mcp_server', 'worker_pool'])
   .meta({
     id: 'ContentKind',
     description:
-      '`definition`: defaults, agents and skills of a factory; its uid is that of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced',
+      '`definition`: defaults, agents and skills of a factory; its uid is that of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid is its name, `@` and an id of the team',
   });
 export type ContentKind = z.infer<typeof ContentKind>;
 
-const uid = z.string().describe('UID of the environment, agent identity, schedule, automation, factory or MCP server');
+const uid = z
+  .string()
+  .describe('UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool');
 const revision = z.int().min(1).describe('Number of the revision: 1, 2, … of the content');
 
 /** Kinds of content of a run. */
@@ -100,7 +102,9 @@ export type ListAcceptancesResponse = z.infer<typeof ListAcceptancesResponse>;
 export const AcceptRequest = z
   .object({
     kind: ContentKind,
-    uid: NonBlank.max(100).describe('UID of the environment, agent identity, schedule, automation or factory'),
+    uid: NonBlank.max(100).describe(
+      'UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool',
+    ),
     revision: revision.describe('Number of the revision that the caller has read; it must be the present one'),
   })
   .meta({ id: 'AcceptRequest', description: 'A revision that the caller has read and accepts' });

@@ -175,7 +175,8 @@ const open = (vault: Vault, { id, sealed_value }: SecretRow): string => vault.op
 
 /**
  * Returns the present values of secrets that a run has the right to, or the first one that it may not have any more: since the run was
- * created, the secret may have been deleted, or its executor or an author may have left the team.
+ * created, the secret may have been deleted, or its executor or an author may have left the team. Those that only the owner of the run's
+ * worker pool may not use are withheld: the pool may have got its owner since then.
  */
 export async function readRights(
   db: Queryable,
@@ -189,16 +190,22 @@ export async function readRights(
     rights.map(({ id }) => id),
   );
   const secrets: UsableSecret[] = [];
+  const withheld: Withheld[] = [];
   for (const right of rights) {
     const { id, name } = right;
     const unusable = { name, path: 'config.secrets' };
     const found = rows.find((each) => each.id === id);
     if (!found) return { kind: 'unknown', ...unusable };
-    if (decide(found).kind !== 'held') return { kind: 'forbidden', ...unusable };
+    const decision = decide(found);
+    if (decision.kind === 'withheld' && decision.content.kind === 'worker_pool') {
+      withheld.push({ right: 'secret', name, content: decision.content });
+      continue;
+    }
+    if (decision.kind !== 'held') return { kind: 'forbidden', ...unusable };
     if (!vault.keyIds.includes(found.vault_key_id)) return { kind: 'unreadable', ...unusable };
     secrets.push({ ...right, value: open(vault, found) });
   }
-  return { kind: 'ok', secrets, withheld: [] };
+  return { kind: 'ok', secrets, withheld };
 }
 
 /** A secret of the team that can be decrypted. */

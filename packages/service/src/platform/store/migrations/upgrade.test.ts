@@ -49,7 +49,16 @@ test('gives budgets, owners and secrets to an installation with data at 0026, on
     await migrateDatabase(db, { upTo: 26 });
     await db.onOwnConnection((client) => client.query(before));
     const later = (await readMigrations()).filter(({ version }) => version > 26);
-    for (const { version, name } of later) expect(await migrateDatabase(db, { upTo: version })).toEqual([name]);
+    for (const { version, name } of later) {
+      expect(await migrateDatabase(db, { upTo: version })).toEqual([name]);
+      if (name.includes('worker_pools'))
+        await db.query(`INSERT INTO worker_pools VALUES ($1, 'rack', 'user', 'A', '2026-01-02')`, [ids.team]);
+    }
+    expect(
+      await db.query(
+        `SELECT uid, revision, author_kind, author_uid, created_at = '2026-01-02' AS is_old FROM content_revisions WHERE kind = 'worker_pool'`,
+      ),
+    ).toEqual([{ uid: `rack@${ids.team}`, revision: 1, author_kind: 'user', author_uid: 'A', is_old: true }]);
 
     expect(
       await db.query('SELECT u.uid, m.role FROM team_members m JOIN users u ON u.id = m.user_id ORDER BY 1'),

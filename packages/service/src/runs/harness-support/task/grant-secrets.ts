@@ -2,6 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent-protocol';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { explainWithheld } from '../../../team/access/contents/explain-withheld.ts';
 import {
   describeUnusable,
   findUsableSecrets,
@@ -58,7 +59,17 @@ export async function grantSecrets(
   const usable = row.rights
     ? await readRights(db, vault, user, row.rights.secrets)
     : await findUsableSecrets(db, vault, user, namesOf(row));
-  if (usable.kind === 'withheld') throw new Error('a run without contents withholds nothing');
+  // The owner of the pool that has the execution may not use them. Those that only the environment names are left out.
+  const named = new Set((row.config.secrets ?? []).map(({ name }) => name));
+  const lost =
+    usable.kind === 'withheld'
+      ? usable.withheld
+      : usable.kind === 'ok' && usable.withheld.find(({ name }) => named.has(name ?? ''));
+  if (lost) {
+    const reason = await explainWithheld(db, teamId, user.actor, lost);
+    return { kind: 'refused', message: `config.secrets: ${reason} Then run it again with: bin/runyard rerun ${runId}` };
+  }
+  if (usable.kind === 'withheld') throw new Error('what is withheld was refused');
   if (usable.kind !== 'ok') return { kind: 'refused', message: `${usable.path}: ${describeUnusable(usable)}.` };
   const { secrets } = usable;
   const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));

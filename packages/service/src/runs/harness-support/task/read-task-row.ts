@@ -18,6 +18,7 @@ import {
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
@@ -29,7 +30,7 @@ const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, r.contents, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, own.resumes, own.loss_message,
+    SELECT r.title, r.prompt, r.mode, r.config, r.contents, ${unexpectedPool('r', 'own')} AS pool, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
@@ -55,6 +56,8 @@ const readTask = defineStatement({
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
     contents: json<RunContent[]>(),
+    /** The pool that has the execution, if the run was created without it, and its owner is not the executor. */
+    pool: nullable(json<RunContent>()),
     /** NULL: the run is older than rights. */
     rights: nullable(json<RunRights>()),
     harness: text(),
@@ -107,5 +110,6 @@ export async function readTaskRow(
   if (row === undefined) return undefined;
   if (row.phase === null) throw new AttemptOver('superseded');
   if (row.phase === 'stopping') throw new AttemptOver('stopping');
-  return { ...row, environment_config: withRunner(row.config, row.environment_config) };
+  const contents = row.pool ? [...row.contents, row.pool] : row.contents;
+  return { ...row, contents, environment_config: withRunner(row.config, row.environment_config) };
 }

@@ -40,7 +40,7 @@ const readConversation = defineStatement({
 });
 
 /** Contents that a repeated run reads again in their present revision. */
-const readAgain: readonly RunContent['kind'][] = ['environment', 'agent_identity', 'mcp_server'];
+const readAgain: readonly RunContent['kind'][] = ['environment', 'agent_identity', 'mcp_server', 'worker_pool'];
 
 /** Returns the contents of a run to create. */
 export async function contentsOfRequest(db: Queryable, request: ContentsOfRequest): Promise<RunContent[]> {

@@ -5,14 +5,12 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import { cuttingAuthors, decideRight } from '../../../team/access/contents/decide.ts';
-import { describeWithheld } from '../../../team/access/contents/describe-withheld.ts';
+import { explainWithheld } from '../../../team/access/contents/explain-withheld.ts';
 import {
   decidePersonalCredentials,
   type ExplainedWithheld,
   type RunRights,
-  type Withheld,
 } from '../../../team/access/contents/run-rights.ts';
-import { readProfiles } from '../../../team/access/profiles.ts';
 import { hasPersonalCredentials } from '../../../team/code-hosts/personal.ts';
 import { findAdmitted } from '../../../team/environments/named.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
@@ -56,12 +54,15 @@ export async function rightsOfRequest(
     const withheld = { right: 'environment' as const, name: run.guestOf ?? '', content: guest.content };
     return {
       kind: 'withheld',
-      detail: `config.environment_id: ${await describe(db, teamId, executor, withheld)}`,
+      detail: `config.environment_id: ${await explainWithheld(db, teamId, executor, withheld)}`,
     };
   }
   const found = await findUsableSecrets(db, vault, { teamId, actor: executor, contents }, names);
   if (found.kind === 'withheld')
-    return { kind: 'withheld', detail: `config.secrets: ${await describe(db, teamId, executor, found.withheld)}` };
+    return {
+      kind: 'withheld',
+      detail: `config.secrets: ${await explainWithheld(db, teamId, executor, found.withheld)}`,
+    };
   if (found.kind === 'forbidden') return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(found)}.` };
   if (found.kind !== 'ok') return { kind: 'invalid', fault: { path: found.path, message: describeUnusable(found) } };
   const personal = decidePersonalCredentials(executor, contents);
@@ -71,7 +72,7 @@ export async function rightsOfRequest(
       : [];
   const withheld: ExplainedWithheld[] = [];
   for (const each of [...found.withheld, ...loses])
-    withheld.push({ ...each, reason: await describe(db, teamId, executor, each) });
+    withheld.push({ ...each, reason: await explainWithheld(db, teamId, executor, each) });
   return {
     kind: 'ok',
     rights: {
@@ -81,10 +82,4 @@ export async function rightsOfRequest(
     },
     values: found.secrets.map(({ value }) => value),
   };
-}
-
-async function describe(db: Queryable, teamId: string, executor: RunActor, withheld: Withheld): Promise<string> {
-  const author = withheld.content?.author;
-  const profileOf = await readProfiles(db, teamId, author ? [author] : []);
-  return describeWithheld(withheld, executor, (actor) => profileOf(actor).display_name ?? actor.kind);
 }

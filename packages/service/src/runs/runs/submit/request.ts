@@ -18,6 +18,7 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import { type ContentRevision, readPresentRevisions } from '../../../team/access/contents/content.ts';
 import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-as.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
+import { uidOfPool } from '../../../team/access/worker-pools/pool-content.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
 import { storedId } from '../../../team/mcp/of-run.ts';
@@ -176,6 +177,12 @@ const serversOf = (db: Queryable, teamId: string, { mcp_servers = {} }: AmbientA
     ...new Set(Object.values(mcp_servers).flatMap((server) => storedId(server)?.toLowerCase() ?? [])),
   ]);
 
+/** Returns the revision of the pool of self-hosted workers that a configuration names; empty: none, or nobody has connected under its name. */
+async function poolOf(db: Queryable, teamId: string, config: AmbientAgentConfig): Promise<readonly ContentRevision[]> {
+  const name = workerHostOf(config);
+  return name === undefined ? [] : await readPresentRevisions(db, teamId, 'worker_pool', [uidOfPool(teamId, name)]);
+}
+
 /** Where a request comes from. */
 export interface RequestSource {
   /** The agent of a run sent it. */
@@ -238,6 +245,7 @@ export async function checkRunRequest(
       ...environment.contents,
       ...(await definitionsOf(db, teamId, config, madeFrom)),
       ...(await serversOf(db, teamId, config)),
+      ...(await poolOf(db, teamId, config)),
     ],
     rerunOf,
     parentRunId: lineage.parentRunId,

@@ -1,6 +1,7 @@
 import type { RunContentItem } from '@runyard/contract/acceptances';
 import type { z } from 'zod';
 import type { RunActor } from '../actor.ts';
+import { nameOfPool } from '../worker-pools/pool-content.ts';
 import type { RunContent } from './content.ts';
 import type { Withheld } from './run-rights.ts';
 
@@ -13,6 +14,7 @@ const nameOfKind: Readonly<Record<Kind, string>> = {
   automation: 'automation',
   definition: 'definition of the factory',
   mcp_server: 'MCP server',
+  worker_pool: 'worker pool',
   prompt: 'prompt of the request',
   run: 'request of the run',
   conversation: 'conversation of the run',
@@ -21,11 +23,20 @@ const nameOfKind: Readonly<Record<Kind, string>> = {
 /** Returns the name of a principal for people. */
 export type NameOf = (actor: RunActor) => string;
 
+/** Returns the name of the content, with its revision if it has any. */
 const subjectOf = ({ kind, uid, revision }: RunContent): string =>
-  [revision === undefined ? 'the' : `revision ${revision} of the`, nameOfKind[kind], uid ?? ''].join(' ').trim();
+  [
+    revision === undefined ? 'the' : `revision ${revision} of the`,
+    nameOfKind[kind],
+    kind === 'worker_pool' ? nameOfPool(uid ?? '') : (uid ?? ''),
+  ]
+    .join(' ')
+    .trim();
 
 /** Returns how the executor accepts the content, as a sentence. */
 function adviceOf({ kind, uid, author }: RunContent, executor: RunActor): string {
+  if (executor.kind !== 'user' && kind === 'worker_pool')
+    return 'Name a pool of an owner who may use it, or have an administrator name its owner in the "agents" of the secret.';
   if (executor.kind !== 'user') return 'Have a person of the team who may use it save this content.';
   if (kind === 'prompt' && author?.kind === 'service_account')
     return `Read what the agent identity is and accept it with: bin/runyard accept agent_identity ${author.uid}`;
@@ -45,9 +56,8 @@ export function describeWithheld({ right, name, content }: Withheld, executor: R
     const how = 'An administrator can name the service account in its "agents", or the secret in the agent identity.';
     return `${what} is not given to this run, because its executor may not use it. ${how}`;
   }
-  const by = content.author
-    ? `was written by ${nameOf(content.author)} (${content.author.uid})`
-    : 'has no known author';
+  const verb = content.kind === 'worker_pool' ? 'belongs to' : 'was written by';
+  const by = content.author ? `${verb} ${nameOf(content.author)} (${content.author.uid})` : 'has no known author';
   const isMany = right === 'code_host_credentials';
   return `${what} ${isMany ? 'are' : 'is'} withheld from this run: ${subjectOf(content)} ${by}, who may not use ${isMany ? 'them' : 'it'}, and the executor has not accepted this content. ${adviceOf(content, executor)}`;
 }
