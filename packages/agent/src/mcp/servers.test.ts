@@ -73,7 +73,7 @@ describe('a server that does not start', () => {
       'cannot look up a name',
       'none',
       20_000,
-      printing('getaddrinfo EAI_AGAIN registry.npmjs.org'),
+      printing('getaddrinfo EAI_AGAIN registry.example.com'),
       /The sandbox has no network/,
     ],
     [
