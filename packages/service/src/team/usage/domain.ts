@@ -1,7 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { usageRoutes } from './routes.ts';
 
-/** What teams may spend on models, and what they used. */
+/** Budgets of teams for models, and their use. */
 export const usageDomain = (deps: Parameters<typeof usageRoutes>[0]): Domain => ({
   name: 'usage',
   routes: () => usageRoutes(deps),

@@ -41,7 +41,7 @@ export interface ModelUsage extends RunTokenHolder {
   readonly durationMs: number;
 }
 
-/** What a request used. */
+/** Tokens, tool calls and status of one request. */
 export interface Used {
   readonly tokens: TokenCounts;
   readonly tools: ToolCalls;

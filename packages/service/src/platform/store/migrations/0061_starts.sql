@@ -1,5 +1,5 @@
 -- The starts of schedules and automations in one table: one row for each time of a schedule, each start by hand, and each delivery that
--- an automation matches. Before, a fire of an automation had a row in each of two tables.
+-- an automation matches. It replaces schedule_fires and automation_starts.
 CREATE TABLE starts (
   id uuid PRIMARY KEY DEFAULT new_uuid_v7(),
   -- The schedule whose time it is, or that was started by hand. NULL: a delivery, or the schedule of the automation was deleted.
@@ -17,7 +17,7 @@ CREATE TABLE starts (
   outcome text NOT NULL CHECK (outcome IN ('started', 'skipped', 'waiting', 'failed')),
   run_id uuid CHECK ((outcome = 'started') = (run_id IS NOT NULL)),
   reason text,
-  -- Who started it by hand.
+  -- The person or agent key that started it by hand.
   starter_kind text CHECK (starter_kind IN ('user', 'service_account')),
   starter_uid text,
   -- True until the runs that the policy cancel_previous cancels for this one have ended.

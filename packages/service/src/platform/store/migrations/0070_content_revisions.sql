@@ -36,7 +36,7 @@ CREATE INDEX acceptances_revision ON acceptances (kind, uid, revision);
 ALTER TABLE runs ADD COLUMN environment_revision integer;
 -- The contents that the run executes: [{kind, uid?, revision?, name?, author: {kind, uid} | null, accepted}].
 ALTER TABLE runs ADD COLUMN contents jsonb NOT NULL DEFAULT '[]';
--- What the run may use, as runs/runs/submit/new-run.ts describes it; NULL: the run is older than rights.
+-- The rights of the run, in the form of RunRights in team/access/contents/run-rights.ts; NULL: the run is older than rights.
 ALTER TABLE runs ADD COLUMN rights jsonb;
 
 -- The revision of the row's content. A trigger sets it.
