@@ -1,15 +1,31 @@
-/** The published Python client of the interface works against this service by changing its base URL and its key. */
+/** The published Python clients of the interface work against this service by changing their base URL and their key. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openCuttingProxy } from './fakes/cutting-proxy.ts';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { describeSystem } from './support/describe-system.ts';
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
 const folder = path.join(import.meta.dirname, 'python-client');
-const source = readFileSync(path.join(folder, 'scenarios.py'), 'utf8');
-const names = [...source.matchAll(/^@scenario\("(.+)"\)$/gm)].map(([, name = '']) => name);
+/** The names that the program gives to its parts with this decorator. */
+const namesIn = (program: string, decorator: string): string[] => {
+  const source = readFileSync(path.join(folder, program), 'utf8');
+  return [...source.matchAll(new RegExp(`^@${decorator}\\("(.+)"\\)$`, 'gm'))].map(([, name = '']) => name);
+};
+
+/** What a case of a method found; `not_yet`: why it is known to fail. */
+interface Outcome {
+  readonly case: string;
+  readonly error: string | null;
+  readonly not_yet: string | null;
+}
+
+/** Methods and parameters without a case, and cases of no method. */
+interface Compared {
+  readonly uncovered: string[];
+  readonly unknown: string[];
+}
 
 let installing: Promise<PythonPackages> | undefined;
 let codeHost: FakeGitHost | undefined;
@@ -26,51 +42,90 @@ const besideInstalling = async () => {
   return { env: { RUNYARD_CODE_HOST_URL: codeHost.template } };
 };
 
-describeSystem('the published Python client', besideInstalling, (system) => {
+describeSystem('the published Python clients', besideInstalling, (system) => {
   let missing: string | undefined;
-  const outcomes = new Map<string, string | null>();
-
   beforeAll(async () => {
-    const client = await installing;
-    if (client?.kind === 'missing') missing = client.reason;
-    if (client?.kind !== 'ready') return;
-    const env = { OZ_API_BASE_URL: `${system.baseUrl()}/api/v1`, WARP_API_KEY: system.key };
-    const lines = (await client.start([path.join(folder, 'scenarios.py')], { env })).trim().split('\n');
-    for (const { scenario, error } of lines.map((line) => JSON.parse(line))) outcomes.set(scenario, error);
+    const packages = await installing;
+    if (packages?.kind === 'missing') missing = packages.reason;
   }, 300_000);
   afterAll(async () => {
-    const client = await installing;
-    if (client?.kind === 'ready') await client.remove();
+    const packages = await installing;
+    if (packages?.kind === 'ready') await packages.remove();
   });
 
-  test.for(names)('%s', (name, { skip }) => {
-    if (missing !== undefined) skip(missing);
-    const error = outcomes.get(name);
-    expect(error ?? '').toBe('');
-    expect(error, 'the scenario was driven').toBeNull();
+  /** Runs a program, which prints JSON lines. */
+  const linesOf = async <T>(program: string, ...args: string[]): Promise<T[]> => {
+    const packages = await installing;
+    if (packages?.kind !== 'ready') return [];
+    const url = `${system.baseUrl()}/api/v1`;
+    const env = { OZ_API_BASE_URL: url, WARP_BASE_URL: url, WARP_API_KEY: system.key };
+    const output = await packages.start([path.join(folder, program), ...args], { env });
+    return output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  };
+
+  describe('oz-agent-sdk', () => {
+    const outcomes = new Map<string, string | null>();
+    beforeAll(async () => {
+      const lines = await linesOf<{ scenario: string; error: string | null }>('scenarios.py');
+      for (const { scenario, error } of lines) outcomes.set(scenario, error);
+    }, 300_000);
+
+    test.for(namesIn('scenarios.py', 'scenario'))('%s', (name, { skip }) => {
+      if (missing !== undefined) skip(missing);
+      const error = outcomes.get(name);
+      expect(error ?? '').toBe('');
+      expect(error, 'the scenario was driven').toBeNull();
+    });
+
+    test('creates one run for each call, although the first answer is lost and it repeats the request', async ({
+      skip,
+    }) => {
+      const packages = await installing;
+      if (packages?.kind !== 'ready') return skip(missing);
+      const proxy = await openCuttingProxy(system.baseUrl());
+      try {
+        proxy.loseAnswers(1);
+        const env = { OZ_API_BASE_URL: `${proxy.url}/api/v1`, WARP_API_KEY: system.key };
+        const prompt = '```sh\necho from a repeat\n```';
+        const output = await packages.start([path.join(folder, 'repeats.py'), prompt, '2'], { env });
+        const { runs } = await system.call<{ runs: { run_id: string; prompt: string }[] }>(
+          'GET',
+          '/agent/runs?limit=500',
+        );
+        const created = runs.filter((run) => run.prompt === prompt).map((run) => run.run_id);
+        expect(proxy.lost()).toBe(1);
+        expect(output.trim().split('\n').sort()).toEqual(created.sort());
+        expect(created).toHaveLength(2);
+      } finally {
+        await proxy.close();
+      }
+    });
   });
 
-  test('creates one run for each call, although the first answer is lost and it repeats the request', async ({
-    skip,
-  }) => {
-    const client = await installing;
-    if (client?.kind !== 'ready') return skip(missing);
-    const proxy = await openCuttingProxy(system.baseUrl());
-    try {
-      proxy.loseAnswers(1);
-      const env = { OZ_API_BASE_URL: `${proxy.url}/api/v1`, WARP_API_KEY: system.key };
-      const prompt = '```sh\necho from a repeat\n```';
-      const output = await client.start([path.join(folder, 'repeats.py'), prompt, '2'], { env });
-      const { runs } = await system.call<{ runs: { run_id: string; prompt: string }[] }>(
-        'GET',
-        '/agent/runs?limit=500',
-      );
-      const created = runs.filter((run) => run.prompt === prompt).map((run) => run.run_id);
-      expect(proxy.lost()).toBe(1);
-      expect(output.trim().split('\n').sort()).toEqual(created.sort());
-      expect(created).toHaveLength(2);
-    } finally {
-      await proxy.close();
-    }
+  describe('warp-platform-sdk', () => {
+    const outcomes = new Map<string, Outcome>();
+    let compared: Compared | undefined;
+    beforeAll(async () => {
+      for (const line of await linesOf<Outcome | Compared>('method_cases.py')) {
+        if ('case' in line) outcomes.set(line.case, line);
+        else compared = line;
+      }
+    }, 300_000);
+
+    test.for(namesIn('method_cases.py', 'case'))('answers %s as its types say', (name, { skip }) => {
+      if (missing !== undefined) skip(missing);
+      const outcome = outcomes.get(name);
+      if (outcome?.error && outcome.not_yet) skip(outcome.not_yet);
+      expect(outcome?.error ?? '').toBe('');
+      expect(outcome, 'the case was driven').toBeDefined();
+    });
+
+    test('every method of the client has a case, which passes every parameter', ({ skip }) => {
+      if (missing !== undefined) skip(missing);
+      expect(compared).toEqual({ uncovered: [], unknown: [] });
+    });
   });
 });
