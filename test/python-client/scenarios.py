@@ -150,7 +150,8 @@ def _() -> None:
     first = agent.run(prompt=sh("echo one"), config={"idle_timeout_minutes": 5}).run_id
     conversation_id = run_until(first).conversation_id
     assert conversation_id
-    assert agent.runs.submit_followup(first, message=sh("echo two"), mode="normal") == {}
+    answer = agent.runs.submit_followup(first, message=sh("echo two"), mode="normal")
+    assert answer["outcome"] == "live_session", answer
     until("the second turn", lambda: len(outputs_of(first)) == 2)
     assert run_until(first).state == "SUCCEEDED"
     asks = agent.run(prompt=sh("echo approved"), extra_body={"config": {"approval_policy": "ask"}}).run_id

@@ -70,7 +70,10 @@ export const describePrivateRepositories = (system: System, host: FakeGitHost) =
       ]);
       expect(pullRequests.pulls).toMatchObject([{ head: 'change', base: 'main', title: 'change' }]);
       expect(run.artifacts).toMatchObject([
-        { artifact_type: 'PULL_REQUEST', data: { url: pullRequests.pulls[0]?.url, branch: 'change' } },
+        {
+          artifact_type: 'PULL_REQUEST',
+          data: { url: pullRequests.pulls[0]?.url, branch: 'change', status: 'unknown' },
+        },
       ]);
       expect(conversation).not.toContain(token);
       expect(await system.logs()).not.toContain(token);

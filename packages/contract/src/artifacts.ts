@@ -17,6 +17,9 @@ const PullRequestData = z
   .object({
     url: z.string().describe('Page of the pull request'),
     branch: z.string().describe('Branch that it asks to merge'),
+    status: z
+      .literal('unknown')
+      .describe('State of the pull request. `unknown`: the service does not follow it on the code host'),
   })
   .meta({ id: 'PullRequestData', description: 'A pull request' });
 const ScreenshotData = z

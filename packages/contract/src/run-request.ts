@@ -190,3 +190,20 @@ export const RunFollowupRequest = z
   })
   .meta({ id: 'RunFollowupRequest', description: 'What to say to a run, or how to answer it' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;
+
+/** How a follow-up reaches the agent. */
+export const FollowupRouting = z.enum(['live_session', 'queued_prompt', 'handoff_execution', 'queue_pending']).meta({
+  id: 'FollowupRouting',
+  description:
+    '`live_session`: the sandbox of the run has it, as its next turn or as the answer to a question. `queued_prompt`: the run has not begun; it joins the first prompt. `handoff_execution`: a new execution of the run begins with it. `queue_pending`: it waits until the sandbox is ready or the next execution begins',
+});
+export type FollowupRouting = z.infer<typeof FollowupRouting>;
+
+/** Answer to a follow-up. */
+export const RunFollowupResponse = z
+  .object({
+    followup_id: Uuid.nullable().describe('Id of the follow-up, as in the timeline'),
+    outcome: FollowupRouting,
+  })
+  .meta({ id: 'RunFollowupResponse', description: 'The follow-up was accepted' });
+export type RunFollowupResponse = z.infer<typeof RunFollowupResponse>;

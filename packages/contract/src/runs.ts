@@ -18,6 +18,10 @@ export const RunStatusMessage = z
       description:
         'Until then the sandbox of a failed setup stays for follow-ups; while one is worked on, the latest end of that',
     }),
+    debug_agent_active: z
+      .boolean()
+      .optional()
+      .describe('True: in the sandbox of the failed setup, the agent works on a follow-up. Absent: there is none'),
     ...ErrorDetail.shape,
   })
   .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
@@ -36,6 +40,17 @@ export const InferenceCostBreakdown = z
   })
   .meta({ id: 'InferenceCostBreakdown', description: 'What the requests to models cost, by kind of token' });
 
+/** The tokens that one model used for a run. */
+export const ModelTokenUsage = z
+  .object({
+    model_id: z.string().describe('Model that answered'),
+    total_tokens: z.int().describe('Tokens that it read and wrote'),
+    usage_type: z
+      .literal('warp')
+      .describe("Whose access was used. `warp`, the public service's word: that of the service"),
+  })
+  .meta({ id: 'ModelTokenUsage', description: 'The tokens that one model used for a run' });
+
 /** The cost of a run. Credits: 1 credit = 1 US cent. */
 export const RequestUsage = z
   .object({
@@ -47,6 +62,10 @@ export const RequestUsage = z
     platform_cost_usd: z.number().optional().describe('US dollars for the platform'),
     total_tokens: z.int().optional().describe('Tokens read and written'),
     inference_cost_breakdown_usd: InferenceCostBreakdown.optional(),
+    model_token_usage: z
+      .array(ModelTokenUsage)
+      .optional()
+      .describe('Models that answered, most tokens first. In an outage they may differ from the requested model'),
   })
   .meta({ id: 'RequestUsage', description: 'What a run used and cost. 1 credit = 1 US cent' });
 export type RequestUsage = z.infer<typeof RequestUsage>;
@@ -90,6 +109,7 @@ export const RunItem = z
     created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
+    finished_at: Timestamp.optional().describe('When the run last ended; absent: it has not ended, or was continued'),
     status_message: RunStatusMessage.optional().meta({
       description:
         'Why the run is in its state. Before it has begun, what it waits for; after an interrupt, until when its agent waits for a message',
@@ -113,7 +133,16 @@ export const RunItem = z
     agent_skill: AgentSkill.optional(),
     conversation_id: Uuid.optional().describe('Conversation of the run'),
     parent_run_id: Uuid.optional().describe('Run that started this one'),
+    root_run_id: Uuid.describe('Run at the top of the tree: run_id itself if no run started this one'),
+    factory_uid: z
+      .string()
+      .optional()
+      .describe('Factory whose agent executes the run; absent: no agent of a factory does'),
     is_sandbox_running: z.boolean().optional().describe('True: the sandbox exists, at work or waiting for a follow-up'),
+    debug_agent_available: z
+      .boolean()
+      .optional()
+      .describe('Of FAILED runs. True: the sandbox of the failed setup still takes follow-ups'),
     is_run_type_cancellable: z.boolean().optional().describe('False: `POST …/cancel` answers 422'),
     artifacts: z.array(ArtifactItem).optional().describe('What the run produced'),
     metadata: z.record(z.string(), z.string()).optional().describe('Key/value pairs of the run; they do not change'),

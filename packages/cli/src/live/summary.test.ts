@@ -5,6 +5,7 @@ import { renderSummary } from './summary.ts';
 
 const run: RunItem = {
   run_id: 'r',
+  root_run_id: 'r',
   task_id: 'r',
   title: 't',
   state: 'SUCCEEDED',

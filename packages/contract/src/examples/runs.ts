@@ -14,6 +14,8 @@ const run = {
   created_at: created,
   updated_at: ended,
   started_at: started,
+  finished_at: ended,
+  root_run_id: runId,
   source: 'API',
   creator: exampleCreator,
   executor: exampleCreator,
@@ -75,7 +77,10 @@ export const runExamples = {
   rerunRun: { body: { title: 'Hello again' }, answer: created200 },
   deleteRun: { answer: { success: true } },
   cancelRun: { answer: runId },
-  sendFollowup: { body: { message: 'Again.\n\n```sh\necho again\n```' }, answer: {} },
+  sendFollowup: {
+    body: { message: 'Again.\n\n```sh\necho again\n```' },
+    answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session' },
+  },
   interruptRun: { answer: {} },
   getRunTimeline: {
     answer: { events: [timelineEvent, { ...timelineEvent, event_type: 'agent_started', occurred_at: started }] },

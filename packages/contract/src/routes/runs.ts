@@ -7,7 +7,13 @@ import { maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
-import { RerunRequest, RunAgentRequest, RunAgentResponse, RunFollowupRequest } from '../run-request.ts';
+import {
+  RerunRequest,
+  RunAgentRequest,
+  RunAgentResponse,
+  RunFollowupRequest,
+  RunFollowupResponse,
+} from '../run-request.ts';
 import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 
@@ -139,7 +145,11 @@ export const runRoutes = {
     body: RunFollowupRequest,
     bodyLimitBytes: maxRequestBodyBytes,
     once: 'sendFollowup',
-    answer: { status: 200, description: 'Accepted; read the run to see what became of it', schema: EmptyResponse },
+    answer: {
+      status: 200,
+      description: 'Accepted; read the run to see what became of it',
+      schema: RunFollowupResponse,
+    },
     errors: {
       400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
       403: 'The content policy refuses the message, the run asks something that an agent key may not answer (`config.approvals_from`), or its sandbox holds a secret that the caller may not use: rerun the run',

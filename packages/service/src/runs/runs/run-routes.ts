@@ -81,7 +81,7 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
 
     serveRepeatable(routes.sendFollowup, async ({ params, principal, body, once }) => {
       const outcome = await sendFollowup(deps, { actor: principal, runId: params.runId, request: body, once });
-      return outcome.kind === 'sent' ? {} : refusedFollowup(outcome);
+      return outcome.kind === 'sent' ? outcome.answer : refusedFollowup(outcome);
     }),
 
     serve(routes.interruptRun, async ({ params, principal }) => {

@@ -35,12 +35,16 @@ const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => 
 
 it('sums up tokens and costs of each run, in credits and in dollars', async () => {
   const [first, second, idle] = [await service.newRun(), await service.newRun(), await service.newRun()];
-  await recordUsage(database.db, usage(first));
+  await recordUsage(database.db, usage(first, { modelId: 'a-small-model', inputTokens: 1, cacheReadTokens: 0 }));
   await recordUsage(database.db, usage(first));
   await recordUsage(database.db, usage(second));
   const sums = await usageOfRuns(database.db, [first, second, idle]);
   expect(sums.get(first)).toEqual({
-    total_tokens: 354,
+    total_tokens: 215,
+    model_token_usage: [
+      { model_id: 'anthropic/claude-opus-5-5', total_tokens: 177, usage_type: 'warp' },
+      { model_id: 'a-small-model', total_tokens: 38, usage_type: 'warp' },
+    ],
     inference_cost: 0.2086,
     inference_cost_usd: 0.002086,
     inference_cost_breakdown_usd: {
@@ -66,7 +70,10 @@ it('leaves the cost out where the price of one request is not known', async () =
   const run = await service.newRun();
   await recordUsage(database.db, usage(run));
   await recordUsage(database.db, usage(run, { costUsd: null, breakdown: null }));
-  expect((await usageOfRuns(database.db, [run])).get(run)).toEqual({ total_tokens: 354 });
+  expect((await usageOfRuns(database.db, [run])).get(run)).toEqual({
+    total_tokens: 354,
+    model_token_usage: [{ model_id: 'anthropic/claude-opus-5-5', total_tokens: 354, usage_type: 'warp' }],
+  });
 });
 
 it('counts a request without tokens as free where the price of its model is not known', async () => {

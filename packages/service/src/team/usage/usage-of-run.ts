@@ -1,38 +1,39 @@
+import type { RequestUsage } from '@runyard/contract/runs';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, numeric, uuid } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, json, numeric, uuid } from '../../platform/store/database/statement.ts';
 
-/**
- * The requests to models in `request_usage` of a RunItem. `inference_cost` is in credits, which are US cents. Costs are absent where
- * the cost of one request is not known.
- */
-export interface RunUsage {
-  readonly total_tokens: number;
-  readonly inference_cost?: number;
-  readonly inference_cost_usd?: number;
-  readonly inference_cost_breakdown_usd?: {
-    readonly input_cost_usd: number;
-    readonly output_cost_usd: number;
-    readonly input_cache_read_cost_usd: number;
-    readonly input_cache_write_cost_usd: number;
-    readonly provider_tools_cost_usd?: number;
-  };
-}
+type ModelUsage = NonNullable<RequestUsage['model_token_usage']>;
+
+/** The requests to models in `request_usage` of a RunItem. Costs are absent where the cost of one request is not known. */
+export type RunUsage = Pick<
+  RequestUsage,
+  'total_tokens' | 'model_token_usage' | 'inference_cost' | 'inference_cost_usd' | 'inference_cost_breakdown_usd'
+>;
 
 /** Sums up the requests of each run. A request that used no tokens costs nothing, so it does not make the cost of its run unknown. */
 const sumRequests = defineStatement({
   name: 'sum_model_requests_of_runs',
   text: `SELECT run_id,
-      sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) AS tokens,
-      bool_or(input_cost_usd IS NULL AND input_tokens + output_tokens + cache_read_tokens + cache_write_tokens > 0) AS unknown,
-      coalesce(sum(input_cost_usd), 0) AS input,
-      coalesce(sum(output_cost_usd), 0) AS output,
-      coalesce(sum(cache_read_cost_usd), 0) AS cache_read,
-      coalesce(sum(cache_write_cost_usd), 0) AS cache_write,
-      coalesce(sum(tools_cost_usd), 0) AS tools
-    FROM model_requests WHERE run_id = ANY($1::uuid[]) GROUP BY run_id`,
+      sum(tokens) AS tokens,
+      jsonb_agg(jsonb_build_object('model_id', model_id, 'total_tokens', tokens, 'usage_type', 'warp') ORDER BY tokens DESC, model_id) AS models,
+      bool_or(unknown) AS unknown,
+      coalesce(sum(input), 0) AS input,
+      coalesce(sum(output), 0) AS output,
+      coalesce(sum(cache_read), 0) AS cache_read,
+      coalesce(sum(cache_write), 0) AS cache_write,
+      coalesce(sum(tools), 0) AS tools
+    FROM (
+      SELECT run_id, model_id,
+        sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) AS tokens,
+        bool_or(input_cost_usd IS NULL AND input_tokens + output_tokens + cache_read_tokens + cache_write_tokens > 0) AS unknown,
+        sum(input_cost_usd) AS input, sum(output_cost_usd) AS output,
+        sum(cache_read_cost_usd) AS cache_read, sum(cache_write_cost_usd) AS cache_write, sum(tools_cost_usd) AS tools
+      FROM model_requests WHERE run_id = ANY($1::uuid[]) GROUP BY run_id, model_id
+    ) of_model GROUP BY run_id`,
   row: {
     run_id: uuid,
     tokens: numeric,
+    models: json<ModelUsage>(),
     unknown: boolean,
     input: numeric,
     output: numeric,
@@ -50,9 +51,9 @@ export async function usageOfRuns(database: Queryable, runIds: readonly string[]
   const usage = new Map<string, RunUsage>();
   if (runIds.length === 0) return usage;
   for (const row of await database.query(sumRequests, [runIds])) {
-    const total_tokens = Number(row.tokens);
+    const tokens = { total_tokens: Number(row.tokens), model_token_usage: row.models };
     if (row.unknown) {
-      usage.set(row.run_id, { total_tokens });
+      usage.set(row.run_id, tokens);
       continue;
     }
     const parts = {
@@ -64,7 +65,7 @@ export async function usageOfRuns(database: Queryable, runIds: readonly string[]
     };
     const usd = rounded(Object.values(parts).reduce((sum, part) => sum + part, 0));
     usage.set(row.run_id, {
-      total_tokens,
+      ...tokens,
       inference_cost: rounded(usd * 100),
       inference_cost_usd: usd,
       inference_cost_breakdown_usd: parts,

@@ -14,7 +14,7 @@ interface Item {
   state: string;
   updated_at: string;
   is_sandbox_running: boolean;
-  status_message?: { message: string; error_code?: string; session_debug_until?: string };
+  status_message?: { message: string; error_code?: string; session_debug_until?: string; debug_agent_active?: boolean };
   blocked_on?: BlockedOn;
 }
 const read = async (runId: string) => (await service.request<Item>('GET', `/agent/runs/${runId}`)).body;
@@ -55,7 +55,8 @@ test('keeps the sandbox for the time of the environment, 10 minutes by default',
   const short = await failedRun(3);
   expect(short.next).toBe('wait');
   const item = await read(short.runId);
-  expect(item).toMatchObject({ ...failedItem, is_sandbox_running: true });
+  expect(item).toMatchObject({ ...failedItem, is_sandbox_running: true, debug_agent_available: true });
+  expect(item.status_message?.debug_agent_active).toBe(false);
   expect(minutesLeft(item)).toBeGreaterThan(2);
   expect(minutesLeft(item)).toBeLessThan(3.1);
   expect(minutesLeft(await read((await failedRun()).runId))).toBeGreaterThan(9);
@@ -79,7 +80,8 @@ test('delivers a follow-up, which changes only the end of the window', async () 
   await send(runToken, 1, { type: 'follow_up_taken', follow_up_id: item?.id });
   await send(runToken, 2, { type: 'turn_started', step_id: 's1', prompt: 'what is there?' });
   const during = await read(runId);
-  expect(during).toMatchObject(failedItem);
+  expect(during).toMatchObject({ ...failedItem, debug_agent_available: true });
+  expect(during.status_message?.debug_agent_active).toBe(true);
   await say(runId, 'and now?');
   expect(await finish(runToken, 2)).toBe('wait');
   expect(await phaseOf(executionId), 'a further one waits').toBe('running');
@@ -128,7 +130,11 @@ test('continues after the window with the prompt and the debug conversation as t
   expect(await inbox(runToken)).toEqual([{ type: 'leave' }]);
   expect((await read(runId)).status_message).not.toHaveProperty('session_debug_until');
   await endSandbox(service.deps.executionDeps, executionId, { kind: 'exited', message: 'The agent ended.' });
-  expect(await read(runId)).toMatchObject({ ...failedItem, is_sandbox_running: false });
+  expect(await read(runId)).toMatchObject({
+    ...failedItem,
+    is_sandbox_running: false,
+    debug_agent_available: false,
+  });
   await say(runId, 'It is repaired.');
   expect((await read(runId)).state).toBe('QUEUED');
   const next = await service.claimRun(runId);

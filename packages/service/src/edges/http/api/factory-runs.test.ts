@@ -33,6 +33,7 @@ test('a dispatch starts a run with the configuration of the foreman, its ticket 
     title: 'Fix',
     prompt: 'Fix it.\n\nTicket: BILL-12 https://tickets.example.com/12',
     agent_config: { model_id: 'runbook', base_prompt: 'Be careful.' },
+    factory_uid: factory.uid,
     metadata: { factory_uid: factory.uid, ticket_ref: 'BILL-12', ticket_url: 'https://tickets.example.com/12' },
   });
   const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?factory_uid=${factory.uid}`);

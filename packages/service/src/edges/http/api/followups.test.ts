@@ -29,14 +29,16 @@ const finish = async (token: string, turn: number) => {
 const inboxOf = async (token: string, after = 0) =>
   (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
 
-test('answers 200 with an empty object, and sends message and mode to the agent in order until they are confirmed', async () => {
+test('answers 200 with the id of the follow-up, and sends message and mode to the agent in order until they are confirmed', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
+  const answers = [];
   for (const body of [{ message: 'one', mode: 'plan' }, { message: 'two' }]) {
-    const answer = await service.request('POST', path(runId), { body });
-    expect([answer.status, answer.body]).toEqual([200, {}]);
+    const { status, body: answer } = await service.request('POST', path(runId), { body });
+    answers.push([status, answer]);
   }
   const items = await inboxOf(runToken);
+  expect(answers).toEqual(items.map(({ id }) => [200, { followup_id: id, outcome: 'live_session' }]));
   expect(items).toMatchObject([
     { type: 'follow_up', message: 'one', mode: 'plan' },
     { type: 'follow_up', message: 'two' },
@@ -46,6 +48,21 @@ test('answers 200 with an empty object, and sends message and mode to the agent 
   const taken = { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: items[0]?.id };
   await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
   expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
+});
+
+test('tells the sender how each follow-up reaches the agent', async () => {
+  const outcomeFor = async (runId: string) =>
+    (await service.request<{ outcome: string }>('POST', path(runId), { body: { message: 'a' } })).body.outcome;
+  expect(await outcomeFor(await service.newRun())).toBe('queued_prompt');
+  const { runId, runToken, executionId } = await service.startExecution();
+  expect(await outcomeFor(runId)).toBe('queue_pending');
+  await start(runToken);
+  expect(await outcomeFor(runId)).toBe('live_session');
+  await service.deps.db.query('DELETE FROM followups WHERE run_id = $1 AND execution_id IS NULL', [runId]);
+  expect(await finish(runToken, 1)).toBe('wait');
+  await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [executionId]);
+  expect(await outcomeFor(runId)).toBe('handoff_execution');
+  expect(await outcomeFor(runId)).toBe('queue_pending');
 });
 
 test('delivers many follow-ups in order, page by page', async () => {
@@ -143,9 +160,10 @@ test('answers 401 without a key, 403 for another team’s header, 404 for anothe
 test('sends a message once for the same Idempotency-Key, and answers 409 with another message', async () => {
   const runId = await service.newRun();
   const headers = { 'idempotency-key': 'k1' };
-  const send = () => service.request('POST', path(runId), { body: { message: 'a' }, headers });
+  const send = () => service.request<{ followup_id: string }>('POST', path(runId), { body: { message: 'a' }, headers });
   const answers = await Promise.all([send(), send(), send()]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(new Set(answers.map(({ body }) => body.followup_id)).size).toBe(1);
   expect(await waiting(runId)).toHaveLength(1);
   await service.problem(409, 'POST', path(runId), { body: { message: 'b' }, headers });
 });

@@ -55,14 +55,41 @@ describe('GET /agent/runs/{id}', () => {
       conversation_id: execution.conversationId,
       is_sandbox_running: true,
       is_run_type_cancellable: true,
-      artifacts: [{ artifact_type: 'PULL_REQUEST', data: { url: 'https://example.com/pr/1', branch: 'fix' } }],
+      artifacts: [
+        { artifact_type: 'PULL_REQUEST', data: { url: 'https://example.com/pr/1', branch: 'fix', status: 'unknown' } },
+      ],
+      root_run_id: execution.runId,
       metadata: { a: 'b' },
       scope: { type: 'Team' },
       execution_location: 'REMOTE',
-      request_usage: { total_tokens: 15, inference_cost: 0.3, inference_cost_usd: 0.003 },
+      request_usage: {
+        total_tokens: 15,
+        model_token_usage: [{ model_id: 'm', total_tokens: 15, usage_type: 'warp' }],
+        inference_cost: 0.3,
+        inference_cost_usd: 0.003,
+      },
     });
+    expect(run).not.toHaveProperty('finished_at');
+    expect(run).not.toHaveProperty('factory_uid');
     expect(run.run_time).toMatch(/^PT[\d.]+S$/);
     expect(run.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  });
+
+  test('shows the run at the top of the tree, and the time of its latest end until it is continued', async () => {
+    const root = await service.newRun({ metadata: { factory_uid: 'of-no-factory' } });
+    const child = await service.newRun({ parent_run_id: root });
+    const grandchild = await service.newRun({ parent_run_id: child });
+    const read = async (id: string) => RunItem.parse((await service.request('GET', `/agent/runs/${id}`)).body);
+    expect(await read(grandchild)).toMatchObject({ root_run_id: root, parent_run_id: child });
+    expect(await read(grandchild)).not.toHaveProperty('factory_uid');
+    await service.request('POST', `/agent/runs/${grandchild}/cancel`);
+    const ended = await read(grandchild);
+    expect(Date.parse(ended.finished_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
+    await service.request('POST', `/agent/runs/${grandchild}/followups`, { body: { message: 'Go on.' } });
+    expect(await read(grandchild)).not.toHaveProperty('finished_at');
+    // What it started stays when a run is deleted.
+    await service.deps.db.query('DELETE FROM runs WHERE id = $1', [root]);
+    expect(await read(grandchild)).toMatchObject({ root_run_id: root });
   });
 
   test('shows the service account of an agent key as creator', async () => {

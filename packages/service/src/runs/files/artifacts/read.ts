@@ -77,6 +77,7 @@ export async function readArtifactItems(
 function toItem({ id, type, data, createdAt, sizeBytes }: StoredArtifact): ArtifactItem {
   const uid = type === 'PLAN' || type === 'FILE' || type === 'SCREENSHOT' ? { artifact_uid: id } : {};
   const size = type === 'FILE' && sizeBytes !== null ? { size_bytes: sizeBytes } : {};
+  const status = type === 'PULL_REQUEST' ? { status: 'unknown' } : {};
   // The data was checked for its type when it was reported.
-  return { artifact_type: type, created_at: createdAt, data: { ...data, ...uid, ...size } } as ArtifactItem;
+  return { artifact_type: type, created_at: createdAt, data: { ...data, ...uid, ...size, ...status } } as ArtifactItem;
 }

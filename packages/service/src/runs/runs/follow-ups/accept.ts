@@ -1,7 +1,7 @@
 /** Takes a follow-up for a run: reads the run under its locks, decides (`decide.ts`), applies the decision. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFollowups } from '@runyard/contract/limits';
-import type { RunFollowupRequest } from '@runyard/contract/run-request';
+import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
@@ -24,9 +24,10 @@ import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
 import { decideFollowup, type FollowupDecision, type FollowupSituation } from './decide.ts';
 
-/** The id of a follow-up that was taken, and of the request that it answers; absent: it answers none. */
+/** A follow-up that was taken, and the id of the request that it answers; absent: it answers none. */
 interface Accepted {
   readonly id: string;
+  readonly routing: FollowupRouting;
   readonly answers?: string;
 }
 
@@ -170,7 +171,8 @@ async function apply(
   decision: Acceptance,
 ): Promise<FollowupOutcome> {
   const id = await insertFollowup(tx, target.runId, followup, decision);
-  const accepted = { id, ...(decision.question ? { answers: decision.question.request_id } : {}) };
+  const { routing } = decision;
+  const accepted = { id, routing, ...(decision.question ? { answers: decision.question.request_id } : {}) };
   const event = { ...target, payload: timelinePayload(id, followup, decision) };
   switch (decision.kind) {
     case 'continue':

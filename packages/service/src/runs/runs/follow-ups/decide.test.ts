@@ -112,7 +112,7 @@ test.each([
   'begins a new execution after a conversation (%s) and a start (%s) with the prompt of the run: %s',
   (hasConversation, hasStarted, withPrompt) => {
     const decision = decideFollowup(situation('ERROR', 'ended', { hasConversation, hasStarted }), words);
-    expect(decision).toEqual({ kind: 'continue', withPrompt, question: null });
+    expect(decision).toMatchObject({ kind: 'continue', withPrompt, question: null });
   },
 );
 
@@ -121,4 +121,21 @@ test.each([
   ['running', false],
 ] as const)('wakes an agent that is %s in the sandbox of a failed setup: %s', (phase, wakes) => {
   expect(decideFollowup(situation('FAILED', phase), words)).toMatchObject({ kind: 'debug', wakes });
+});
+
+test.each([
+  ['queued_prompt', 'QUEUED', 'queued', false],
+  ['queued_prompt', 'PENDING', 'assigned', false],
+  ['queue_pending', 'CLAIMED', 'claimed', false],
+  ['queue_pending', 'QUEUED', 'queued', true],
+  ['live_session', 'INPROGRESS', 'running', true],
+  ['queue_pending', 'INPROGRESS', 'stopping', true],
+  ['live_session', 'BLOCKED', 'idle', true],
+  ['live_session', 'SUCCEEDED', 'idle', true],
+  ['handoff_execution', 'SUCCEEDED', 'stopping', true],
+  ['live_session', 'FAILED', 'running', false],
+  ['handoff_execution', 'CANCELLED', 'ended', false],
+] as const)('tells the sender %s when the run is %s, its execution %s, and it started before: %s', (...row) => {
+  const [routing, state, phase, hasStarted] = row;
+  expect(decideFollowup(situation(state, phase, { hasStarted }), words)).toMatchObject({ routing });
 });

@@ -1,7 +1,7 @@
 /** Decides how a follow-up takes effect, from the facts about its run. Reads and writes nothing: `accept.ts` does both. */
 
 import { maxWaitingFollowups } from '@runyard/contract/limits';
-import type { RunFollowupRequest } from '@runyard/contract/run-request';
+import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/run-request';
 import type { RunState } from '@runyard/contract/states';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
@@ -42,9 +42,9 @@ type FollowupWay =
   /** A new execution begins with it, and with the run's own prompt where `withPrompt` is true. */
   | { readonly kind: 'continue'; readonly withPrompt: boolean };
 
-/** An accepted follow-up has the question that it answers; null: nothing was asked. */
+/** An accepted follow-up has the question that it answers (null: nothing was asked), and its routing for the sender. */
 export type FollowupDecision =
-  | (FollowupWay & { readonly question: OpenRequest | null })
+  | (FollowupWay & { readonly question: OpenRequest | null; readonly routing: FollowupRouting })
   /** 400: the run does not ask the question that the follow-up answers. */
   | { readonly kind: 'refuse'; readonly path: 'decision' | 'request_id'; readonly reason: string }
   /** 400: the follow-up is empty, and there is no conversation to continue. */
@@ -63,7 +63,7 @@ export function decideFollowup(situation: FollowupSituation, content: FollowupCo
   if (isEmpty && !canBeEmpty) return { kind: 'refuse_empty' };
   // A new execution takes all waiting follow-ups, so one more is accepted then.
   if (way.kind !== 'continue' && situation.waiting >= maxWaitingFollowups) return { kind: 'refuse_full' };
-  return { ...way, question };
+  return { ...way, question, routing: routingOf(situation, way) };
 }
 
 /** Returns the question that the agent of the run asks now; null: none. */
@@ -109,5 +109,21 @@ function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation)
     case 'ERROR':
     case 'CANCELLED':
       return newExecution;
+  }
+}
+
+/** Returns what the sender is told of the way. */
+function routingOf({ state, phase, hasStarted }: FollowupSituation, way: FollowupWay): FollowupRouting {
+  switch (way.kind) {
+    case 'resume':
+    case 'answer':
+    case 'debug':
+      return 'live_session';
+    case 'continue':
+      return 'handoff_execution';
+    case 'join':
+      if (state === 'INPROGRESS') return phase === 'running' ? 'live_session' : 'queue_pending';
+      // The agent of a CLAIMED run may have its first prompt already. A run that has started has had its prompt.
+      return state !== 'CLAIMED' && !hasStarted ? 'queued_prompt' : 'queue_pending';
   }
 }

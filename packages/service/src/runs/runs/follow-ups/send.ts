@@ -1,4 +1,4 @@
-import type { RunFollowupRequest } from '@runyard/contract/run-request';
+import type { RunFollowupRequest, RunFollowupResponse } from '@runyard/contract/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import { findReplay, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
@@ -31,7 +31,7 @@ type FollowupRefusal = Extract<
 /** Outcome of sending a follow-up, each with the HTTP status that it becomes. */
 export type SendOutcome =
   /** 200, also for a repeated request. */
-  | { readonly kind: 'sent' }
+  | { readonly kind: 'sent'; readonly answer: RunFollowupResponse }
   /** 409: the Idempotency-Key was used with another request. */
   | { readonly kind: 'idempotency_conflict' }
   /** 403: the sandbox holds the value of this secret, which the author may not use. */
@@ -63,8 +63,8 @@ export async function sendFollowup(
   };
   if (repeatable && request.attachments?.length) {
     // A repeated request stores no files again.
-    const earlier = await findReplay<Record<string, never>>(db, repeatable);
-    if (earlier.kind === 'replayed') return { kind: 'sent' };
+    const earlier = await findReplay<RunFollowupResponse>(db, repeatable);
+    if (earlier.kind === 'replayed') return { kind: 'sent', answer: earlier.response };
     if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
   }
   const decoded = decodeAttachments(request.attachments ? { attachments: request.attachments } : {});
@@ -79,7 +79,7 @@ export async function sendFollowup(
   );
   const followup = { ...request, attachments, from: actor.creator };
   let isAccepted = false;
-  const outcome = await once<Record<string, never>, FollowupRefusal>(db, repeatable, async (tx) => {
+  const outcome = await once<RunFollowupResponse, FollowupRefusal>(db, repeatable, async (tx) => {
     const accepted = await acceptFollowup(tx, runId, followup);
     switch (accepted.kind) {
       case 'empty':
@@ -101,10 +101,10 @@ export async function sendFollowup(
             ...(accepted.answers === undefined ? {} : { request_id: accepted.answers }),
           },
         });
-        return { kind: 'done', response: {} };
+        return { kind: 'done', response: { followup_id: accepted.id, outcome: accepted.routing } };
     }
   });
   if (!isAccepted) await discardAttachments(blobs, attachments);
   if (outcome.kind === 'conflict') return { kind: 'idempotency_conflict' };
-  return outcome.kind === 'done' ? { kind: 'sent' } : outcome.failure;
+  return outcome.kind === 'done' ? { kind: 'sent', answer: outcome.response } : outcome.failure;
 }

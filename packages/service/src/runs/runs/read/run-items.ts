@@ -52,6 +52,7 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       created_at: row.created_at,
       updated_at: row.updated_at,
       started_at: row.started_at,
+      ...(row.ended_at === null ? {} : { finished_at: row.ended_at }),
       ...statusOf(row, waits.get(row.id)),
       ...(question ? { blocked_on: blockedOn(question) } : {}),
       source: row.source,
@@ -65,7 +66,10 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       ...(row.skill_spec ? { agent_skill: row.skill ?? skillOf(row.skill_spec) } : {}),
       conversation_id: row.conversation_id,
       ...(row.parent_run_id ? { parent_run_id: row.parent_run_id } : {}),
+      root_run_id: row.ancestor_ids.at(-1) ?? row.id,
+      ...factoryOf(row),
       is_sandbox_running: hasSandbox(row.phase),
+      ...(row.state === 'FAILED' ? { debug_agent_available: row.debug_until !== null } : {}),
       is_run_type_cancellable: isRunTypeCancellable(row),
       artifacts: artifacts.get(row.id) ?? [],
       metadata: row.metadata,
@@ -89,7 +93,9 @@ function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status
       ...(row.error_code ? { error_code: row.error_code } : {}),
       ...(row.retryable === null ? {} : { retryable: row.retryable }),
       ...row.error_detail,
-      ...(row.debug_until === null ? {} : { session_debug_until: row.debug_until }),
+      ...(row.debug_until === null
+        ? {}
+        : { session_debug_until: row.debug_until, debug_agent_active: row.phase === 'running' }),
     },
   };
 }
@@ -97,6 +103,12 @@ function statusOf(row: RunRow, waits: string | undefined): Pick<RunItem, 'status
 function scheduleOf({ schedule_id, schedule_name, schedule_cron }: RunRow): Pick<RunItem, 'schedule'> {
   if (schedule_id === null || schedule_name === null || schedule_cron === null) return {};
   return { schedule: { schedule_id, schedule_name, cron_schedule: schedule_cron } };
+}
+
+/** Returns the factory whose definition the run executes. Metadata does not show it: everyone who creates a run may set that. */
+function factoryOf({ contents }: RunRow): Pick<RunItem, 'factory_uid'> {
+  const uid = contents.find(({ kind }) => kind === 'definition')?.uid;
+  return uid === undefined ? {} : { factory_uid: uid };
 }
 
 function droppedOf(row: RunRow): Pick<RunItem, 'dropped_output'> {

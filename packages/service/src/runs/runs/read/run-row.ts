@@ -11,6 +11,7 @@ import {
   text,
   timestamp,
   uuid,
+  uuids,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
@@ -38,6 +39,8 @@ export interface RunRow {
   executor_kind: RunActor['kind'];
   executor_uid: string;
   parent_run_id: string | null;
+  /** Parent first, root last. */
+  ancestor_ids: string[];
   schedule_id: string | null;
   schedule_name: string | null;
   schedule_cron: string | null;
@@ -61,6 +64,7 @@ export interface RunRow {
   created_at: string;
   updated_at: string;
   started_at: string | null;
+  ended_at: string | null;
   phase: string | null;
   seconds: number | null;
 }
@@ -83,6 +87,7 @@ export const runRow = {
   executor_kind: text<RunActor['kind']>(),
   executor_uid: text(),
   parent_run_id: nullable(uuid),
+  ancestor_ids: uuids,
   schedule_id: nullable(uuid),
   schedule_name: nullable(text()),
   schedule_cron: nullable(text()),
@@ -103,6 +108,7 @@ export const runRow = {
   created_at: timestamp,
   updated_at: timestamp,
   started_at: nullable(timestamp),
+  ended_at: nullable(timestamp),
   phase: nullable(text()),
   seconds: nullable(float),
 };
@@ -122,7 +128,7 @@ export const fromRuns = `
 /** SQL of the columns of `RunRow`. */
 export const runColumns = `
   r.id, r.title, r.state, r.prompt, r.config, r.model_id, r.skill_spec, ${skillOfRun('r')} AS skill, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.schedule_id, r.schedule_name, r.schedule_cron, r.contents, r.rights, r.metadata, r.conversation_id,
+    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron, r.contents, r.rights, r.metadata, r.conversation_id,
     r.status_message, r.error_code, r.retryable,
-    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at,
+    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at, r.ended_at,
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request`;
