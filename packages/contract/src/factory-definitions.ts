@@ -141,6 +141,7 @@ export const FactoryDefinitionItem = z
         'Person who applied it last. An automation acts as the person whose apply created it or changed it last',
     }),
     drift,
+    notices: z.array(FactoryNotice).describe('What of it is kept without effect, at most 100'),
   })
   .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });
 export type FactoryDefinitionItem = z.infer<typeof FactoryDefinitionItem>;

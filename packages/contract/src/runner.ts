@@ -16,9 +16,19 @@ export const RunnerMemoryGb = z.int().min(1).max(16_384);
 /** Container image, first setup commands and size of the sandbox of a run. */
 export const RunnerConfig = z
   .object({
-    docker_image: RunnerImage.describe(
-      'Container image of the sandbox, such as `node:24`, instead of that of the environment. The run waits for a worker with RUNYARD_SANDBOX=docker',
+    docker_image: RunnerImage.optional().describe(
+      'Container image of the sandbox, such as `node:24`, instead of that of the environment. The run waits for a worker with RUNYARD_SANDBOX=docker. Required, except with the `os` macos',
     ),
+    os: z
+      .enum(['linux', 'macos'])
+      .optional()
+      .describe('Operating system, default linux. No worker of this service runs macos, so runs with it are refused'),
+    arch: z
+      .enum(['x86_64', 'aarch64'])
+      .optional()
+      .describe(
+        'Architecture, default that of the worker. Runs with aarch64 are refused without a `worker_host` of this kind',
+      ),
     setup_commands: RunnerCommands.optional().describe(
       'Shell commands to run in the workspace before those of the environment, in their order, at most 50; the first that fails ends the run',
     ),
@@ -29,6 +39,14 @@ export const RunnerConfig = z
       })
       .meta({ id: 'InstanceShape', description: 'Size of the sandbox, at most that of its worker' })
       .optional(),
+  })
+  .superRefine(({ os, docker_image }, context) => {
+    if (os !== 'macos' && docker_image === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['docker_image'],
+        message: 'is required: the container image of the sandbox',
+      });
   })
   .meta({ id: 'RunnerConfig', description: 'Container image, first setup commands and size of the sandbox of a run' });
 export type RunnerConfig = z.infer<typeof RunnerConfig>;

@@ -10,7 +10,7 @@ import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { planLines } from '../factory/plan-lines.ts';
-import { isSame, printFaults, showPlan, throwForPlan } from '../factory/print-plan.ts';
+import { isSame, printFaults, showNotices, showPlan, throwForPlan } from '../factory/print-plan.ts';
 import { readDefinitionFolder } from '../factory/read-folder.ts';
 import { Failure } from '../failure.ts';
 import { isConfirmed } from '../live/confirm.ts';
@@ -103,7 +103,7 @@ export async function exportFactory(
 ): Promise<void> {
   const client = connect(context);
   const factoryUid = await idOf.factory(client, factory);
-  const { files, version, drift } = await client.getFactoryDefinition({ params: { factoryUid } });
+  const { files, version, drift, notices } = await client.getFactoryDefinition({ params: { factoryUid } });
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0) throw new Failure(`the folder ${folder} is not empty`, 2);
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
@@ -117,5 +117,6 @@ export async function exportFactory(
   }
   for (const line of drift.length > 0 ? ['differs now from these files:', ...planLines(drift)] : [])
     context.report(line);
+  showNotices(context, folder, notices);
   context.report(`version ${version} is in ${harmlessLine(folder, 400)}: ${own.length} files`);
 }

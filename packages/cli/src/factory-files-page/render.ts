@@ -26,7 +26,8 @@ Skills are folders with a \`SKILL.md\`: those in \`skills/\` are for every agent
 their files in its home folder, for its agent to use; it follows only a skill that the key \`skills\` names. Other files
 beside \`factory.yaml\`, such as README.md, are ignored; unknown files in the folders of the definition are faults.
 
-Keys are case-sensitive, and an unknown key is a fault. Files are UTF-8. The YAML is version 1.2, without anchors, aliases and tags.
+Keys are case-sensitive, and an unknown key is a fault. Keys of the public service that this one does not have, such as \`integrations\`,
+are kept and reported as not available. Files are UTF-8. The YAML is version 1.2, without anchors, aliases and tags.
 Exactly one agent has \`agentType: FOREMAN\`. Execution keys (\`model\`, \`harness\`, \`runner\`, …) of an automation come before those of
 its agent, and those before \`agentDefaults\`; a list or map replaces the inherited one. A webhook cannot be renamed.
 
@@ -34,8 +35,8 @@ its agent, and those before \`agentDefaults\`; a list or map replaces the inheri
 \`--dry-run\` only shows, and exits with 2 if something would change. An automation that cannot fire, such as one whose webhook is
 disabled, is applied and named; with \`--strict\` the exit code is then 3. Webhooks and
 automations that were made without files stay. A webhook takes the team secret \`secretName\` and follows its changes at once. A run
-with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). The members that an apply refuses, because this service cannot carry them
-out: runners with macOS or the architecture aarch64, \`harness.auth\`.
+with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). A model that the service does not offer, macOS, and aarch64
+without a \`workerHost\` are reported too. Runs with them are refused, and never get another model or machine.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
 shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`.
 

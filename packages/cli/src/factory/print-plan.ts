@@ -31,11 +31,16 @@ type Plan = Pick<ApplyDefinitionResponse, 'changes' | 'drift' | 'notices' | 'pro
 export const isSame = ({ version = 0, changes, drift }: Plan): boolean =>
   version > 0 && changes.length + drift.length === 0;
 
+/** Prints what a definition says without effect on the service. `folder`: of the files, in front of their paths. */
+export function showNotices(context: Context, folder: string, notices: Plan['notices']): void {
+  for (const { file, line, column, message } of notices)
+    context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
+}
+
 /** Prints what a definition changes, and which automations do not fire. `folder`: of the files, in front of their paths. */
 export function showPlan(context: Context, folder: string, plan: Plan, isDryRun = false): void {
   const { changes, drift, notices, problems } = plan;
-  for (const { file, line, column, message } of notices)
-    context.report(harmlessLine(`${path.join(folder, file)}:${line}:${column}: notice: ${message}`, 1_000));
+  showNotices(context, folder, notices);
   for (const line of planLines(changes)) context.out(`${line}\n`);
   if (drift.length > 0) context.out(`changed without files, and ${isDryRun ? 'would be ' : ''}taken back:\n`);
   for (const line of planLines(drift)) context.out(`${line}\n`);

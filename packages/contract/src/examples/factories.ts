@@ -51,7 +51,7 @@ export const factoryExamples = {
     },
   },
   getFactoryDefinition: {
-    answer: { version: 1, files, applied_at: exampleTimes.created, applied_by: exampleCreator, drift: [] },
+    answer: { version: 1, files, applied_at: exampleTimes.created, applied_by: exampleCreator, drift: [], notices: [] },
   },
   applyFactoryDefinition: {
     body: { files, dry_run: true },

@@ -5,6 +5,7 @@ import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner } f
 import { type Faults, start } from './faults.ts';
 import { pathOf } from './layout.ts';
 import type { ReadFile, ReadSkill } from './read-files.ts';
+import { type FileWithKeysNotAvailable, keysNotAvailable, notAvailableMessage } from './schemas/not-available.ts';
 import { isAvailableProvider } from './schemas/triggers.ts';
 
 /** Parts of a definition that name one another. */
@@ -40,13 +41,8 @@ export function checkReferences(checked: Checked, faults: Faults, notices: Fault
   }
   noticeProviders(automations, adder(notices));
   noticeFilters(automations, adder(notices));
-  for (const { name, platform } of runners)
-    if (platform.os === 'macos')
-      adder(notices)(
-        pathOf.runner(name),
-        ['platform', 'os'],
-        'no worker of this service runs macos: an apply refuses this runner',
-      );
+  noticeKeys(checked, adder(notices));
+  noticePlatforms(runners, adder(notices));
 }
 
 function checkForeman(agents: readonly DefinedAgent[], fault: AddAt): void {
@@ -111,4 +107,33 @@ function noticeFilters(automations: readonly DefinedAutomation[], notice: AddAt)
             `GitHub's payload of ${event} does not have ${key}, so a filter on it never matches`,
           );
     }
+}
+
+function noticeKeys({ factory, agents, automations }: Checked, notice: AddAt): void {
+  const noticeIn = (kind: FileWithKeysNotAvailable, file: string, members: unknown) => {
+    for (const [key, reason] of Object.entries(keysNotAvailable[kind])) {
+      const path = key.split('.');
+      const value = path.reduce<unknown>((parent, part) => Reflect.get(Object(parent), part), members);
+      if (value !== undefined && value !== null) notice(file, path, notAvailableMessage(key, reason));
+    }
+  };
+  noticeIn('factory', 'factory.yaml', factory);
+  for (const agent of agents) noticeIn('agent', pathOf.agent(agent.name), agent);
+  for (const automation of automations) noticeIn('automation', pathOf.automation(automation.name), automation);
+}
+
+function noticePlatforms(runners: readonly DefinedRunner[], notice: AddAt): void {
+  for (const { name, platform } of runners)
+    if (platform.os === 'macos')
+      notice(
+        pathOf.runner(name),
+        ['platform', 'os'],
+        'macos is not available on this service: runs with this runner are refused',
+      );
+    else if (platform.arch === 'aarch64')
+      notice(
+        pathOf.runner(name),
+        ['platform', 'arch'],
+        'aarch64 is not available on this service: runs with this runner are refused, unless workerHost names a worker of this kind',
+      );
 }

@@ -117,6 +117,23 @@ test('keeps triggers of other providers, and says that they never fire', () => {
   ]);
 });
 
+test('keeps each key that only the public service has, and reports it with its place', () => {
+  const top =
+    'credentialStrategy: CREATOR\nintegrations: [{type: jira}]\ncloudProviders: {aws: {roleArn: r}}\nproviders: 1\n';
+  const inFactory = readFilesOf(factory(top));
+  expect(inFactory.notices.map(({ line, message }) => `${line} ${message.split(' ')[0]}`)).toEqual([
+    '8 credentialStrategy',
+    '9 integrations',
+    '10 cloudProviders',
+    '11 providers',
+  ]);
+  expect(inFactory).toMatchObject({ definition: { factory: { integrations: [{ type: 'jira' }] } } });
+  const harness = 'harness:\n  type: codex\n  auth:\n    source: workerEnvironment\n';
+  const inAgent = readFilesOf(agent(`credentialStrategy: CREATOR\n${harness}`));
+  expect(inAgent.notices.map(({ message }) => message.split(' ')[0])).toEqual(['credentialStrategy', 'harness.auth']);
+  expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
+});
+
 test('says that a filter on a fact which GitHub does not send never matches', () => {
   const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
   expect(read.ok && read.notices).toEqual([

@@ -29,9 +29,9 @@ describe('refuses, with file, line and column,', () => {
       'agents/foreman/agent.md:5:3: harness.modell is not a known key; did you mean model?',
     ],
     [
-      'a key of the published format',
-      factory('integrations: []\n'),
-      'factory.yaml:8:1: integrations is not available: this service has no integrations; send events to a webhook, and leave it out',
+      'a misspelt key of the published format',
+      factory('integration: []\n'),
+      'factory.yaml:8:1: integration is not a known key; did you mean integrations?',
     ],
     ['a missing key', webhook('authMode: token\n'), 'webhooks/w.yaml:1:1: secretName is missing'],
     [

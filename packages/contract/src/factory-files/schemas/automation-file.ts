@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { maxTriggers } from '../../limits.ts';
 import { NonBlank } from '../../primitives.ts';
 import { OverlapPolicy } from '../../schedules.ts';
-import { AgentName, checkModelOrHarness, credentialStrategyNotAvailable, executionOverrides } from './execution.ts';
+import { AgentName, checkModelOrHarness, executionOverrides } from './execution.ts';
+import { notAvailableKey } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
 import { Trigger } from './triggers.ts';
 
@@ -29,25 +30,23 @@ export function checkScheduleNames(
 }
 
 /** Front matter of `automations/<name>/automation.md`. */
-export const AutomationFile = strictObject(
-  {
-    enabled: z.boolean().optional().describe('False: it starts no runs. Default true'),
-    agent: AgentName.optional().describe('Name of the agent in `agents/` that gets the runs. Default: the foreman'),
-    triggers: z
-      .array(Trigger)
-      .min(1)
-      .max(maxTriggers)
-      .superRefine(checkScheduleNames)
-      .describe(`Events that start runs, 1 to ${maxTriggers}`),
-    overlap: OverlapPolicy.optional().describe('Policy while a run of the automation is live. Default allow'),
-    concurrencyKey: NonBlank.max(300)
-      .optional()
-      .describe(
-        'Field of the payload, such as `data.id`: `overlap` looks only at runs whose payload has the same value there',
-      ),
-    ...executionOverrides,
-  },
-  credentialStrategyNotAvailable,
-)
+export const AutomationFile = strictObject({
+  enabled: z.boolean().optional().describe('False: it starts no runs. Default true'),
+  agent: AgentName.optional().describe('Name of the agent in `agents/` that gets the runs. Default: the foreman'),
+  triggers: z
+    .array(Trigger)
+    .min(1)
+    .max(maxTriggers)
+    .superRefine(checkScheduleNames)
+    .describe(`Events that start runs, 1 to ${maxTriggers}`),
+  overlap: OverlapPolicy.optional().describe('Policy while a run of the automation is live. Default allow'),
+  concurrencyKey: NonBlank.max(300)
+    .optional()
+    .describe(
+      'Field of the payload, such as `data.id`: `overlap` looks only at runs whose payload has the same value there',
+    ),
+  credentialStrategy: notAvailableKey('automation', 'credentialStrategy'),
+  ...executionOverrides,
+})
   .superRefine(checkModelOrHarness)
   .meta({ not: { required: ['model', 'harness'] } });

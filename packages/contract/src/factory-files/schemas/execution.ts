@@ -92,7 +92,9 @@ const reasoningLevel = Text.max(100)
   .describe('How much the model thinks, in words of its provider; not for oz. Null: not the inherited one');
 const auth = HarnessAuth.nullable()
   .optional()
-  .describe('Where the credential of the harness comes from; not for oz. Null: not the inherited one');
+  .describe(
+    'Where the credential of the harness comes from; not for oz. Not available on this service, kept without effect. Null: not the inherited one',
+  );
 
 interface AnyHarness {
   readonly type?: string | null | undefined;
@@ -164,11 +166,6 @@ export const executionOverrides = {
   skills: Skills.optional().describe(`${skills}. Instead of the inherited ones`),
   mcpServers: McpServers.optional().describe('MCP servers, instead of the inherited ones'),
   workerHost,
-};
-
-/** Keys of the published format that this service cannot carry out. */
-export const credentialStrategyNotAvailable = {
-  credentialStrategy: 'runs act as the person or key that applied the definition; leave it out',
 };
 
 /** Refuses `model` beside `harness`. */

@@ -2,13 +2,8 @@ import { z } from 'zod';
 import { RepositoryName } from '../../environments.ts';
 import { maxFactoryRepositories } from '../../limits.ts';
 import { NonBlank, Text } from '../../primitives.ts';
-import {
-  checkModelOrHarness,
-  credentialStrategyNotAvailable,
-  executionDefaults,
-  McpServers,
-  SecretNames,
-} from './execution.ts';
+import { checkModelOrHarness, executionDefaults, McpServers, SecretNames } from './execution.ts';
+import { notAvailableKey } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
 
 /** The only version of the format. */
@@ -40,32 +35,26 @@ const AgentDefaults = strictObject(executionDefaults)
   .meta({ oneOf: [{ required: ['model'] }, { required: ['harness'] }] });
 
 /** `factory.yaml`. */
-export const FactoryFile = strictObject(
-  {
-    schemaVersion: z.literal(schemaVersion).describe('Version of the format'),
-    name: NonBlank.max(200).describe('Name of the factory'),
-    description: Text.max(2_000).optional().describe('Purpose of the factory'),
-    alias: z
-      .string()
-      .trim()
-      .regex(/^[\p{L}\p{N} ._-]{1,60}$/u, {
-        error: 'must be 1 to 60 letters, digits, spaces, dots, underscores and hyphens',
-      })
-      .optional()
-      .describe(
-        'Short name by which people address the foreman: letters, digits, spaces, `.`, `_` and `-`, at most 60',
-      ),
-    repositories: Repositories.describe('Repositories that the factory works in, each with owner and name'),
-    secrets: SecretNames.optional().describe('Secrets of every agent, besides its own'),
-    mcpServers: McpServers.optional().describe(
-      'MCP servers of every agent, besides its own, by the name that agents see',
-    ),
-    agentDefaults: AgentDefaults.describe('How runs are executed where agent and automation say nothing else'),
-  },
-  {
-    ...credentialStrategyNotAvailable,
-    integrations: 'this service has no integrations; send events to a webhook, and leave it out',
-    cloudProviders: 'this service does not federate identities with cloud providers; leave it out',
-    providers: 'this service does not federate identities with cloud providers; leave it out',
-  },
-);
+export const FactoryFile = strictObject({
+  schemaVersion: z.literal(schemaVersion).describe('Version of the format'),
+  name: NonBlank.max(200).describe('Name of the factory'),
+  description: Text.max(2_000).optional().describe('Purpose of the factory'),
+  alias: z
+    .string()
+    .trim()
+    .regex(/^[\p{L}\p{N} ._-]{1,60}$/u, {
+      error: 'must be 1 to 60 letters, digits, spaces, dots, underscores and hyphens',
+    })
+    .optional()
+    .describe('Short name by which people address the foreman: letters, digits, spaces, `.`, `_` and `-`, at most 60'),
+  repositories: Repositories.describe('Repositories that the factory works in, each with owner and name'),
+  secrets: SecretNames.optional().describe('Secrets of every agent, besides its own'),
+  mcpServers: McpServers.optional().describe(
+    'MCP servers of every agent, besides its own, by the name that agents see',
+  ),
+  agentDefaults: AgentDefaults.describe('How runs are executed where agent and automation say nothing else'),
+  credentialStrategy: notAvailableKey('factory', 'credentialStrategy'),
+  integrations: notAvailableKey('factory', 'integrations'),
+  cloudProviders: notAvailableKey('factory', 'cloudProviders'),
+  providers: notAvailableKey('factory', 'providers'),
+});

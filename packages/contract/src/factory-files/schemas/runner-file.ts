@@ -4,8 +4,14 @@ import { RunnerCommands, RunnerImage, RunnerMemoryGb, RunnerVcpus } from '../../
 import { strictObject } from './strict-object.ts';
 
 const Platform = strictObject({
-  os: z.enum(['linux', 'macos']).optional().describe('Default linux. No worker of this service runs macos yet'),
-  arch: z.enum(['x86_64', 'aarch64']).optional().describe('Default x86_64 on linux; macos has only aarch64'),
+  os: z
+    .enum(['linux', 'macos'])
+    .optional()
+    .describe('Default linux. Not available on this service: macos, whose runs are refused'),
+  arch: z
+    .enum(['x86_64', 'aarch64'])
+    .optional()
+    .describe('Default x86_64 on linux; macos has only aarch64. Runs with aarch64 need a `workerHost` of this kind'),
   linux: strictObject({
     dockerImage: RunnerImage.describe('Container image of the sandbox, instead of that of the environment'),
   })

@@ -2,6 +2,7 @@ import { ListModelsResponse } from '@runyard/contract/models';
 import { parseSettings } from '@runyard/contract/settings';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type FakeModels, startFakeModels } from '../../../../../test/fakes/models.ts';
+import { noChoices } from './choices.ts';
 import type { LocalModels } from './local-models.ts';
 import { type Models, type OpenModelsOptions, openModels } from './models.ts';
 import { upstreamsOf } from './providers.ts';
@@ -96,6 +97,37 @@ describe('with a key for Anthropic', () => {
       ok: true,
       model: { id: 'anthropic/claude-haiku-4-5' },
     });
+  });
+
+  it.each([
+    ['opus', 'anthropic/claude-opus-5-5'],
+    ['sonnet', 'anthropic/claude-sonnet-5-5'],
+    ['haiku', 'anthropic/claude-haiku-5-5'],
+    ['claude-4-5-haiku', 'anthropic/claude-haiku-4-5'],
+  ])('reads the public name %s as %s', async (name, id) => {
+    expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: true, model: { id } });
+  });
+
+  it('reads opus as the newest model of any order, and refuses it while an administrator has disabled that', async () => {
+    const models = await opened({ ...anthropic, RUNYARD_MODELS: 'anthropic/claude-opus-12' });
+    const id = 'anthropic/claude-opus-12';
+    expect(models.resolve('opus')).toMatchObject({ ok: true, model: { id } });
+    expect(models.resolve('opus', { ...noChoices, disabledIds: [id] })).toMatchObject({
+      ok: false,
+      reason: 'disabled',
+    });
+  });
+
+  it.each([
+    ['auto-genius', true],
+    ['grok-4-5-high', true],
+    ['gpt-5-6-terra', true],
+    ['gpt-5.2-codex', true],
+    ['claude-opsu-5-5', false],
+    ['my-model', false],
+    ['runbok', false],
+  ])('knows of %s whether the public service may have it: %s', async (name, isLacking) => {
+    expect((await opened(anthropic)).resolve(name)).toMatchObject({ ok: false, isLacking });
   });
 
   it('refuses an unknown model and suggests similar ones', async () => {

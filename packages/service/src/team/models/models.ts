@@ -18,6 +18,7 @@ import {
   type Upstream,
   upstreamsOf,
 } from './providers.ts';
+import { isPublicName } from './public-names.ts';
 
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
@@ -42,6 +43,8 @@ export type ModelResolution =
       readonly reason: 'unknown' | 'not_configured';
       readonly message: string;
       readonly suggestions: string[];
+      /** True: the public service may have this model, so a definition that names it is kept. */
+      readonly isLacking: boolean;
     }
   | { readonly ok: false; readonly reason: 'disabled'; readonly message: string }
   | {
@@ -146,12 +149,13 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
         reason: 'unknown',
         message: `unknown model ${JSON.stringify(wanted.slice(0, 200))}${hint}`,
         suggestions,
+        isLacking: isPublicName(offers(), wanted),
       };
     }
     const kind = providerKinds[offer.provider];
     if (!usable(offer)) {
       const message = `model ${offer.id}: ${notUsable(kind)} on the service`;
-      return { ok: false, reason: 'not_configured', message, suggestions: [] };
+      return { ok: false, reason: 'not_configured', message, suggestions: [], isLacking: true };
     }
     const agentModel: AgentModel = {
       id: offer.id,

@@ -2,6 +2,7 @@
 import type { CatalogueModel } from './catalogue.ts';
 import type { LocalModels } from './local-models.ts';
 import { type ProviderName, providerKinds } from './providers.ts';
+import { findByPublicName } from './public-names.ts';
 
 /** A model of a provider, whether the provider is configured or not. */
 export interface Offer extends CatalogueModel {
@@ -58,7 +59,7 @@ export function listOffers(offers: readonly Offer[], local: LocalModels | undefi
 }
 
 /**
- * Finds a model by its id, the provider's name or an alias; a name that two providers have means the usable one. Before the endpoint on
+ * Finds a model by its id, the provider's name, an alias or a name of the public service; a name that two providers have means the usable one. Before the endpoint on
  * this machine has listed its models (`localIsListed` false), each name after `local/` is accepted.
  */
 export function findOffer(
@@ -73,6 +74,8 @@ export function findOffer(
   );
   const candidates = named.length > 1 ? named.filter(isUsable) : named;
   if (candidates.length === 1) return candidates[0];
+  const meant = named.length === 0 ? findByPublicName(all, wanted) : undefined;
+  if (meant !== undefined) return meant;
   const parts = splitModelId(wanted);
   return parts?.provider === 'local' && !localIsListed ? namedOffer('local', parts.providerModel) : undefined;
 }

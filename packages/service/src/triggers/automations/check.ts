@@ -15,6 +15,8 @@ import { missingAgent, requestOf } from './run-request.ts';
 export interface CheckDeps {
   readonly models: Models;
   readonly vault: Vault;
+  /** True for automations of definition files, which are kept although this service lacks their model or platform. */
+  readonly keepsLacking?: boolean;
 }
 
 /** An automation in the form in which it will be stored. */
@@ -48,7 +50,7 @@ async function agentOf(
  * Webhooks and an agent that `stored` already names may have been deleted since.
  */
 export async function checkAutomation(
-  { models, vault }: CheckDeps,
+  { models, vault, keepsLacking }: CheckDeps,
   tx: Queryable,
   actor: { readonly teamId: string; readonly creator: RunActor },
   factoryUid: string,
@@ -84,7 +86,7 @@ export async function checkAutomation(
   const runRequest = requestOf(wanted, agent);
   const overlap = faultOfOverlap(wanted.overlap, runRequest.config ?? {});
   if (overlap) faults.push(overlap);
-  const run = await checkRunRequest({ db: tx, models, vault }, actor, runRequest, 'WEBHOOK');
+  const run = await checkRunRequest({ db: tx, models, vault }, actor, runRequest, 'WEBHOOK', { keepsLacking });
   if (run.kind !== 'ok' && run.kind !== 'invalid') return run;
   if (run.kind === 'invalid') faults.push(...run.faults);
   if (faults.length > 0 || run.kind === 'invalid') return { kind: 'invalid', faults };

@@ -47,6 +47,7 @@ export async function applyAutomations(
   { factoryUid, definition, state, uids }: AutomationsToApply,
   faults: FaultList,
 ): Promise<Record<string, string>> {
+  const checking = { ...deps, keepsLacking: true };
   for (const name of namesOfDeleted(uids, definition.automations))
     await deleteAutomation(tx, by, factoryUid, uidOf(uids, name));
   const applied: [string, string][] = [];
@@ -59,8 +60,8 @@ export async function applyAutomations(
       continue;
     }
     const outcome = present
-      ? await updateAutomation(deps, tx, by, factoryUid, present.uid, wanted)
-      : await createAutomation(deps, tx, by, factoryUid, wanted);
+      ? await updateAutomation(checking, tx, by, factoryUid, present.uid, wanted)
+      : await createAutomation(checking, tx, by, factoryUid, wanted);
     if (outcome.kind !== 'stored') {
       faults.add(pathOf.automation(name), [], messageOf(outcome));
       continue;

@@ -18,10 +18,10 @@ import { defineFactory, lockFactory, readFactory, reviseDefinition } from '../fa
 import { lockPartsOfFactory } from '../factories/lock-parts.ts';
 import { applyAutomations, checkAutomations } from './apply-automations.ts';
 import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
-import { checkAvailable } from './check-available.ts';
 import { type CheckDeps, checkConfigs } from './check-configs.ts';
 import { toFactoryAgent, toFactoryMembers } from './configs.ts';
 import { type FaultList, makeFaultList } from './fault-list.ts';
+import { noticesOf } from './notices.ts';
 import { readProblems } from './problems.ts';
 import { checkSkills } from './skills.ts';
 import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
@@ -113,7 +113,7 @@ async function applyWithin(
   { factoryUid, read, files, request, from }: Apply,
 ): Promise<ApplyOutcome> {
   const { teamId } = by;
-  const { definition, notices } = read;
+  const { definition } = read;
   const factory = { teamId, factoryUid };
   if (!(await lockFactory(tx, teamId, factoryUid))) return { kind: 'no_factory' };
   const repository = from || request.dry_run ? null : await readRepositoryOfFactory(tx, factoryUid);
@@ -124,7 +124,6 @@ async function applyWithin(
   const before = stored ? definitionOf(stored.files) : undefined;
   const uids = stored?.uids ?? noUids;
   const faults = makeFaultList(read);
-  checkAvailable(definition, faults);
   checkSkills(definition, faults);
   checkAutomations(definition, faults);
   await checkConfigs(deps, tx, by, { definition, factoryUid }, faults);
@@ -160,7 +159,8 @@ async function applyWithin(
   if (from && !request.dry_run && !(await from.keep(tx))) return { kind: 'superseded' };
   const changes = toChanges(plan.changes);
   const problems = await readProblems(tx, factory, applied.automations);
-  const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices: [...notices], problems };
+  const notices = noticesOf(deps.models, read);
+  const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices, problems };
   // In a repository that has other files too, most commits change nothing here.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {
     await noteCommit(tx, factoryUid, from.commit);
@@ -185,7 +185,7 @@ async function applyWithin(
 }
 
 /** Returns a stored definition; undefined: the format has changed, and its files cannot be read any more. */
-export function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
+function definitionOf(files: readonly StoredFile[]): FactoryDefinition | undefined {
   const read = readDefinition(files);
   return read.ok ? read.definition : undefined;
 }

@@ -72,7 +72,9 @@ interface Problem {
 }
 
 async function problemsOf(deps: CheckDeps, db: Queryable, by: Author, config: AmbientAgentConfig): Promise<Problem[]> {
-  const checked = await checkRunRequest({ db, ...deps }, by, { prompt: 'Check.', config }, 'API');
+  const checked = await checkRunRequest({ db, ...deps }, by, { prompt: 'Check.', config }, 'API', {
+    keepsLacking: true,
+  });
   switch (checked.kind) {
     case 'ok':
     // A later acceptance gives the runs what is withheld from them now.

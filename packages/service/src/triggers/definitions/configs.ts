@@ -66,13 +66,14 @@ const toRunner = ({
     ? {
         runner_config: {
           docker_image: platform.linux.dockerImage,
+          ...(platform.arch === 'aarch64' ? { arch: platform.arch } : {}),
           ...(setupCommands ? { setup_commands: setupCommands } : {}),
           ...(instanceShape
             ? { instance_shape: { vcpus: instanceShape.vcpus, memory_gb: instanceShape.memoryGb } }
             : {}),
         },
       }
-    : {};
+    : { runner_config: { os: 'macos' } };
 
 /** Returns the members of the factory that its definition sets. */
 export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRequest {

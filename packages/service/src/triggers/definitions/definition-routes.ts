@@ -1,24 +1,19 @@
 import { factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
 import { routes } from '@runyard/contract/routes';
-import type { Vault } from '../../platform/secrets/vault.ts';
 import { notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serve } from '../../team/access/serve.ts';
 import { applyDefinition, type DefinitionDeps } from './apply.ts';
 import { readFactoryDefinition } from './read.ts';
 
-interface DefinitionRouteDeps extends DefinitionDeps {
-  readonly vault: Vault;
-}
-
 /** Created at the first request: it takes 50 ms, which the start should not wait for. */
 let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
 
 /** The definitions of factories, and the schemas of their files. */
-export const definitionRoutes = (deps: DefinitionRouteDeps): readonly ServedRoute[] => [
+export const definitionRoutes = (deps: DefinitionDeps): readonly ServedRoute[] => [
   serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
-    return (await readFactoryDefinition(deps.db, deps.vault, factory)) ?? notFound('definition');
+    return (await readFactoryDefinition(deps, deps.db, factory)) ?? notFound('definition');
   }),
 
   serve(routes.applyFactoryDefinition, async ({ principal, params, body }) => {

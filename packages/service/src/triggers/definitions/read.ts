@@ -1,8 +1,10 @@
 import type { FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
-import type { Vault } from '../../platform/secrets/vault.ts';
+import { readDefinition } from '@runyard/contract/factory-files/read-definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
-import { definitionOf, toChanges } from './apply.ts';
+import { toChanges } from './apply.ts';
+import type { CheckDeps } from './check-configs.ts';
+import { noticesOf } from './notices.ts';
 import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from './state.ts';
 import { readStoredDefinition } from './stored.ts';
 
@@ -11,15 +13,16 @@ import { readStoredDefinition } from './stored.ts';
  * team has no such factory.
  */
 export async function readFactoryDefinition(
+  { models, vault }: CheckDeps,
   db: Queryable,
-  vault: Vault,
   factory: FactoryAddress,
 ): Promise<FactoryDefinitionItem | null> {
   const { teamId, factoryUid } = factory;
   const stored = await readStoredDefinition(db, teamId, factoryUid);
   if (!stored) return null;
   const { version, files, applied_at, uids, commit_id } = stored;
-  const definition = definitionOf(files);
+  const read = readDefinition(files);
+  const definition = read.ok ? read.definition : undefined;
   const secrets = definition ? await readTeamSecrets(db, vault, teamId, definition) : new Map();
   const drift = definition ? driftOf(await readFactoryState(db, vault, factory), definition, uids, secrets) : [];
   const actor = { kind: 'user', uid: stored.applied_by_uid } as const;
@@ -31,5 +34,7 @@ export async function readFactoryDefinition(
     ...(commit_id === null ? {} : { commit: commit_id }),
     applied_by: profileOf(actor),
     drift: toChanges(drift),
+    // Files of an older format cannot be read any more.
+    notices: read.ok ? noticesOf(models, read) : [],
   };
 }

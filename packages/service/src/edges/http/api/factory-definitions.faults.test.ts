@@ -54,16 +54,6 @@ describe('a definition with faults', () => {
       [expect.stringMatching(/^automations\/a\/automation\.md:7: the factory has no webhook x{22}/)],
     ],
     [
-      'with a runner of an architecture',
-      { ...baseFiles, 'runners/arm.yaml': 'platform:\n  arch: aarch64\n  linux:\n    dockerImage: a\n' },
-      [expect.stringMatching(/^runners\/arm\.yaml:2: cannot be chosen on this service/)],
-    ],
-    [
-      'with a runner that is a Mac',
-      { ...baseFiles, 'runners/mac.yaml': 'platform:\n  os: macos\n' },
-      [expect.stringMatching(/^runners\/mac\.yaml:2: no worker of this service runs macos/)],
-    ],
-    [
       'with instructions that no run may have, behind an agent with the same configuration',
       {
         ...baseFiles,

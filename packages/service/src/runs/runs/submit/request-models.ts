@@ -29,6 +29,8 @@ interface Wanted {
   readonly harness: { readonly harness: string; readonly preset?: HarnessPreset };
   /** True: the run is created in an outage too, because the time of a schedule does not come again. */
   readonly mayWait: boolean;
+  /** True: no run is created, and a model that only this service lacks is no fault. */
+  readonly keepsLacking?: boolean | undefined;
 }
 
 /** Returns why the program of a preset cannot use the model; undefined: it can. */
@@ -48,7 +50,8 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   if (!resolved.ok && resolved.reason === 'disabled')
     return { kind: 'not_available', detail: `config.${member}: ${resolved.message}.` };
   if (!resolved.ok && !inOutage) {
-    faults.push({ path: `config.${member}`, message: resolved.message });
+    if (!wanted.keepsLacking || !resolved.isLacking)
+      faults.push({ path: `config.${member}`, message: resolved.message });
     return { kind: 'ok', modelId: '' };
   }
   const modelId = resolved.model.id;

@@ -90,7 +90,7 @@ async function checkConversation(
   if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
 }
 
-function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
+function checkConfig(config: AmbientAgentConfig, keepsLacking: boolean | undefined, faults: Fault[]): void {
   const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
   if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
   if (!workerName.test(workerHostOf(config) ?? 'hosted')) {
@@ -100,8 +100,19 @@ function checkConfig(config: AmbientAgentConfig, faults: Fault[]): void {
     });
   }
   // The schema has checked a request's own members. Other configurations may be older than this member.
-  if (config.runner_config !== undefined && runnerOf(config) === undefined)
+  const runner = runnerOf(config);
+  if (config.runner_config !== undefined && runner === undefined)
     faults.push({ path: 'config.runner_config', message: 'must have docker_image, the name of a container image' });
+  if (runner?.os === 'macos' && !keepsLacking)
+    faults.push({
+      path: 'config.runner_config.os',
+      message: 'no worker of this service runs macos; choose a runner with linux',
+    });
+  else if (runner?.arch === 'aarch64' && workerHostOf(config) === undefined && !keepsLacking)
+    faults.push({
+      path: 'config.runner_config.arch',
+      message: 'aarch64 cannot be chosen in the hosted pool; name a worker of this kind with worker_host',
+    });
   if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
 }
 
@@ -191,6 +202,8 @@ export interface RequestSource {
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that it repeats. */
   readonly rerunOf?: string | undefined;
+  /** The request is only checked, for a definition that is kept although this service lacks its model or its platform. */
+  readonly keepsLacking?: boolean | undefined;
 }
 
 /** Checks the rules that a schema cannot: every thing that the request names must exist and belong to the caller's team. */
@@ -199,7 +212,7 @@ export async function checkRunRequest(
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
-  { isChild = false, contents: madeFrom = [], rerunOf }: RequestSource = {},
+  { isChild = false, contents: madeFrom = [], rerunOf, keepsLacking }: RequestSource = {},
 ): Promise<RequestOutcome> {
   const { db, models, vault } = deps;
   const { teamId } = principal;
@@ -216,7 +229,7 @@ export async function checkRunRequest(
   faults.push(...checked.faults);
   if (!request.prompt?.trim() && request.conversation_id === undefined && skillSpec === undefined)
     faults.push(missingPrompt);
-  checkConfig(config, faults);
+  checkConfig(config, keepsLacking, faults);
   const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
   if ('kind' in servers) return servers;
   faults.push(...servers.faults);
@@ -227,7 +240,7 @@ export async function checkRunRequest(
   const checkedModels = checkModels(
     models,
     await readRecentModelChoices(deps.root ?? db, teamId, db),
-    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait },
+    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait, keepsLacking },
     faults,
   );
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);

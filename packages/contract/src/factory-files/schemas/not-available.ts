@@ -1,0 +1,35 @@
+/**
+ * Keys of the published format that this service does not have, by the path of the key in each kind of file. They parse with any
+ * value, are kept, and are reported as not available.
+ */
+import { z } from 'zod';
+
+const credentialStrategy = 'runs act as the person or key that applied the definition';
+const harnessAuth =
+  'harnesses reach their models through the gateway of this service, with its credentials; list the secret in secrets if the program needs it';
+const identities = 'this service does not federate identities with cloud providers';
+
+/** Each value is the reason, and what to do instead. */
+export const keysNotAvailable = {
+  factory: {
+    credentialStrategy,
+    integrations: 'this service has no integrations; send events to a webhook',
+    cloudProviders: identities,
+    providers: identities,
+    'agentDefaults.harness.auth': harnessAuth,
+  },
+  agent: { credentialStrategy, 'harness.auth': harnessAuth },
+  automation: { credentialStrategy, 'harness.auth': harnessAuth },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export type FileWithKeysNotAvailable = keyof typeof keysNotAvailable;
+
+/** Returns the sentence about a key that has no effect. */
+export const notAvailableMessage = (path: string, reason: string): string =>
+  `${path} is not available on this service and has no effect: ${reason}`;
+
+/** Schema of a key at the top of a file that this service does not have. */
+export const notAvailableKey = (file: FileWithKeysNotAvailable, key: string) => {
+  const reasons: Readonly<Record<string, string>> = keysNotAvailable[file];
+  return z.unknown().optional().describe(`Not available on this service, kept without effect: ${reasons[key]}`);
+};
