@@ -100,6 +100,9 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await page.getByText('The plan').click();
     await page.getByText('# Steps').waitFor();
     await picture('run-ended');
+    await page.reload();
+    await page.getByText('completed, exit code 0').waitFor();
+    expect(await page.locator('.act pre').textContent()).toBe('hello\nREADME.md\n');
     expect(await page.title()).toBe('Greeting & listing · Runyard');
     expect(await page.locator('img').count()).toBe(0);
     expect(page.url()).not.toContain(service.key);

@@ -25,7 +25,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
       type: string;
       name?: string;
       state?: string;
-      output?: unknown;
+      output?: { text: string };
       data?: { request?: { title?: string }; decision?: string; by?: string; message?: string };
     }
 
@@ -189,7 +189,7 @@ export const describeApprovals = (system: System, models: FakeModels) =>
       const run = await system.untilEnded(runId);
       expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
       const outputs = (await blocksOf(runId)).flatMap(({ type, state, output }) =>
-        type === 'action_result' && state === 'completed' ? [String(output).trim()] : [],
+        type === 'action_result' && state === 'completed' ? [output?.text.trim()] : [],
       );
       expect(outputs).toEqual(['one-1', 'two-2', 'three-3']);
     });

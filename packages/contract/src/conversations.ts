@@ -30,12 +30,27 @@ export const ActionBlock = z
     id: z.string().describe('Id of the action; its result names it as `action_id`'),
     category: ActionCategory,
     name: z.string().describe('Name of the tool'),
-    input: z.unknown().describe('Arguments of the tool call'),
+    input: z
+      .record(z.string(), z.unknown())
+      .describe('Arguments of the tool call; `text` if the harness gave no object. Of over 64 KB: head, tail and size'),
     message_id: z.string().optional().describe('Id of the message it is part of'),
   })
   .meta({ id: 'ActionBlock', description: 'A tool call' });
 
-/** The result of a tool call. Output over 64 KB is head, tail and size. */
+/** The output of a tool call. */
+export const ActionOutput = z
+  .object({
+    text: z.string().describe('What the tool wrote; JSON if it gave no text. Of over 64 KB: head, tail and size'),
+    exit_code: z.int().optional().describe('Exit code of the command; 128 + signal if a signal ended it'),
+    duration_ms: z
+      .number()
+      .optional()
+      .describe('Milliseconds that the call ran, without the time that it waited for a person; absent if it never ran'),
+  })
+  .meta({ id: 'ActionOutput', description: 'The output of a tool call, and how it ended' });
+export type ActionOutput = z.infer<typeof ActionOutput>;
+
+/** The result of a tool call. */
 export const ActionResultBlock = z
   .object({
     type: z.literal('action_result').describe('Kind of the block'),
@@ -43,12 +58,7 @@ export const ActionResultBlock = z
     category: ActionCategory,
     name: z.string().describe('Name of the tool'),
     state: ActionState,
-    output: z.unknown().describe('Output of the tool. Of output over 64 KB: head, tail and size'),
-    exit_code: z.int().optional().describe('Exit code of the command; 128 + signal if a signal ended it'),
-    duration_ms: z
-      .number()
-      .optional()
-      .describe('Milliseconds that the call ran, without the time that it waited for a person; absent if it never ran'),
+    output: ActionOutput,
     message_id: z.string().optional().describe('Id of the message it is part of'),
   })
   .meta({ id: 'ActionResultBlock', description: 'The result of a tool call' });
@@ -58,7 +68,9 @@ export const EventBlock = z
   .object({
     type: z.literal('event').describe('Kind of the block'),
     name: z.string().describe('Kind of the event, as the harness names it'),
-    data: z.unknown().describe('Content of the event, as the harness gave it'),
+    data: z
+      .record(z.string(), z.unknown())
+      .describe('Content of the event, as the harness gave it; `text` if it gave no object'),
     message_id: z.string().optional().describe('Id of the message it is part of'),
   })
   .meta({ id: 'EventBlock', description: 'Anything else that the harness told' });

@@ -59,7 +59,12 @@ export const conversation = {
           role: 'assistant',
           content: [{ type: 'action', id: 'a1', category: 'command', name: 'sh', input: { command: 'echo hello' } }],
         },
-        { role: 'tool', content: [{ type: 'action_result', ...command, state: 'completed', output: 'hello\n' }] },
+        {
+          role: 'tool',
+          content: [
+            { type: 'action_result', ...command, state: 'completed', output: { text: 'hello\n', exit_code: 0 } },
+          ],
+        },
       ],
       steps: [],
     },

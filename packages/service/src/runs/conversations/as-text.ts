@@ -13,14 +13,12 @@ function blockText(block: ContentBlock): string {
     case 'text':
       return block.text;
     case 'action':
-      return `[${block.name}: ${tail(JSON.stringify(block.input) ?? '', maxOutputCharacters)}]`;
-    case 'action_result': {
-      const output = typeof block.output === 'string' ? block.output : (JSON.stringify(block.output) ?? '');
-      return `[${block.name} ${block.state}]\n${tail(output, maxOutputCharacters)}`;
-    }
+      return `[${block.name}: ${tail(JSON.stringify(block.input), maxOutputCharacters)}]`;
+    case 'action_result':
+      return `[${block.name} ${block.state}]\n${tail(block.output.text, maxOutputCharacters)}`;
     case 'event':
       return block.name === 'permission' || block.name === 'question'
-        ? `[${block.name}: ${tail(JSON.stringify(block.data) ?? '', maxOutputCharacters)}]`
+        ? `[${block.name}: ${tail(JSON.stringify(block.data), maxOutputCharacters)}]`
         : '';
   }
 }

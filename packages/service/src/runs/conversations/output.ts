@@ -82,16 +82,27 @@ export function growingOutput(): GrowingOutput {
   };
 }
 
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+
+// A UTF-16 code unit takes at most 3 bytes.
+const isLong = (text: string): boolean => text.length * 3 > maxOutputBytes && bytesOf(text) > maxOutputBytes;
+
+/** Returns the text of an output, or its JSON if it is none; of more than `maxOutputBytes`, head, tail and size. */
+export function summarisedText(output: unknown): string {
+  const text = textOf(output);
+  if (!isLong(text)) return text;
+  const whole = { bytes: bytesOf(text), lines: countLines(text) };
+  return around(headOf(text, half), wholeLinesOfTail(tailOf(text, tailBytes)), whole);
+}
+
 /**
- * Returns an input or a result in the form of the conversation: unchanged, or its head, tail and size if it is over
- * `maxOutputBytes`.
+ * Returns the input of an action, or the data of an event, as the object that the conversation shows. A value that is no object becomes
+ * its `text`. Of more than `maxOutputBytes`, `head`, `tail` and `size_bytes` of its JSON.
  */
-export function summarised(output: unknown): unknown {
-  const text = typeof output === 'string' ? output : JSON.stringify(output);
-  // A UTF-16 code unit takes at most 3 bytes.
-  if (text === undefined || text.length * 3 <= maxOutputBytes || bytesOf(text) <= maxOutputBytes) return output;
-  const head = headOf(text, half);
-  const size = bytesOf(text);
-  if (typeof output !== 'string') return { head, tail: tailOf(text, half), size_bytes: size };
-  return around(head, wholeLinesOfTail(tailOf(text, tailBytes)), { bytes: size, lines: countLines(text) });
+export function asObject(value: unknown): Record<string, unknown> {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) return { text: summarisedText(value) };
+  const text = textOf(value);
+  if (!isLong(text)) return value as Record<string, unknown>;
+  return { head: headOf(text, half), tail: tailOf(text, half), size_bytes: bytesOf(text) };
 }

@@ -59,7 +59,7 @@ describe('a replay', () => {
   it('shows an open action as running, with its output so far', () => {
     expect(resultOf(replay([turn, action, output('one'), output('two')]))).toMatchObject({
       state: 'running',
-      output: 'onetwo',
+      output: { text: 'onetwo' },
     });
   });
 
@@ -67,14 +67,49 @@ describe('a replay', () => {
     const result = { type: 'action_result', action_id: 'a', state: 'completed' } as const;
     expect(resultOf(replay([turn, action, output('shown'), result]))).toMatchObject({
       state: 'completed',
-      output: 'shown',
+      output: { text: 'shown' },
     });
-    expect(resultOf(replay([turn, action, output('shown'), { ...result, output: { n: 1 } }])).output).toEqual({ n: 1 });
+    expect(resultOf(replay([turn, action, output('shown'), { ...result, output: 'whole' }])).output).toEqual({
+      text: 'whole',
+    });
   });
 
   it('shows an action that the end of the run interrupted as failed', () => {
     const result = resultOf(replay([turn, action, output('half')], true));
-    expect(result).toMatchObject({ state: 'failed', output: expect.stringMatching(/^half\ninterrupted/) });
+    expect(result).toMatchObject({ state: 'failed', output: { text: expect.stringMatching(/^half\ninterrupted/) } });
+  });
+
+  it('shows the exit code and the duration of a command in its output', () => {
+    const end = { type: 'action_result', action_id: 'a', state: 'failed', exit_code: 0, duration_ms: 1.5 } as const;
+    expect(resultOf(replay([turn, action, end])).output).toEqual({ text: '', exit_code: 0, duration_ms: 1.5 });
+  });
+
+  it.each([
+    [{ n: 1 }, '{"n":1}'],
+    [[1], '[1]'],
+    [null, 'null'],
+    [7, '7'],
+  ])('shows the output %j as text', (value, text) => {
+    const end = { type: 'action_result', action_id: 'a', state: 'completed', output: value } as const;
+    expect(resultOf(replay([turn, action, output('shown'), end])).output).toEqual({ text });
+  });
+
+  it.each([
+    [{ a: 1 }, { a: 1 }],
+    ['ls', { text: 'ls' }],
+    [['a'], { text: '["a"]' }],
+    [7, { text: '7' }],
+    [null, {}],
+    [undefined, {}],
+  ])('shows the input %j and the data of a notice as an object', (value, shown) => {
+    const { steps } = replay([
+      turn,
+      { ...action, input: value },
+      { type: 'notice', step_id: 's', name: 'x', data: value },
+    ]);
+    const blocks = steps[0]?.messages.flatMap(({ content }) => content) ?? [];
+    expect(blocks).toMatchObject([{ type: 'text' }, { input: shown }, { type: 'action_result' }, { data: shown }]);
+    expect(blocks[1]).toHaveProperty('input', shown);
   });
 
   it('ignores the end of an action that never began, and one that begins twice', () => {
@@ -94,7 +129,7 @@ describe('a replay', () => {
     expect(conversation.steps[0]?.messages[1]?.content).toEqual([
       { type: 'action', id: 'a', category: 'files', name: 'read', input: { path: 'a.txt' } },
     ]);
-    expect(resultOf(conversation)).toMatchObject({ category: 'files', name: 'read', output: 'onetwo' });
+    expect(resultOf(conversation)).toMatchObject({ category: 'files', name: 'read', output: { text: 'onetwo' } });
   });
 
   it('makes a step for events of a step that never began', () => {
@@ -104,7 +139,7 @@ describe('a replay', () => {
   it('summarises an output over 64 KB as head, tail and size, between characters', () => {
     const bodies: AgentEventBody[] = [turn, action];
     for (let i = 0; i < 40_000; i += 1) bodies.push(output('aé€😀'));
-    const text = String(resultOf(replay(bodies)).output);
+    const { text } = resultOf(replay(bodies)).output;
     expect(Buffer.byteLength(text)).toBeLessThan(maxOutputBytes + 100);
     expect(text).toMatch(/^aé€😀/);
     expect(text).toMatch(/aé€😀$/);
@@ -115,9 +150,7 @@ describe('a replay', () => {
   it('cuts a long output between lines and counts the part that is left out', () => {
     const bodies: AgentEventBody[] = [turn, action];
     for (let i = 1; i <= 50_000; i += 1) bodies.push(output(`${i}\n`));
-    const lines = String(resultOf(replay(bodies)).output)
-      .trimEnd()
-      .split('\n');
+    const lines = resultOf(replay(bodies)).output.text.trimEnd().split('\n');
     const mark = lines.findIndex((line) => line.startsWith('…'));
     expect(lines.slice(0, mark)).toEqual(lines.slice(0, mark).map((_, index) => String(index + 1)));
     expect(lines.slice(mark + 1)).toEqual(
@@ -131,10 +164,8 @@ describe('a replay', () => {
     const result = resultOf(
       replay([turn, action, { type: 'action_result', action_id: 'a', state: 'completed', output: big }]),
     );
-    expect(result.output).toMatchObject({
-      size_bytes: JSON.stringify(big).length,
-      head: expect.stringContaining('line 0'),
-    });
+    expect(result.output.text).toMatch(/^\{"lines":\["line 0",.* left out .*\]\}$/s);
+    expect(Buffer.byteLength(result.output.text)).toBeLessThan(maxOutputBytes + 100);
     const blocks = replay([turn, { ...action, input: big }]).steps[0]?.messages[1]?.content;
     expect(blocks?.[0]).toMatchObject({ input: { size_bytes: JSON.stringify(big).length } });
   });

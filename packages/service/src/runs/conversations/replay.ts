@@ -1,13 +1,14 @@
 import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type {
   ActionCategory,
+  ActionOutput,
   ActionState,
   ContentBlock,
   ConversationResponse,
   Message,
   Step,
 } from '@runyard/contract/conversations';
-import { type GrowingOutput, growingOutput, summarised } from './output.ts';
+import { asObject, type GrowingOutput, growingOutput, summarisedText } from './output.ts';
 
 /** Builds a conversation from the events of agents, one after the other. */
 export interface Replay {
@@ -45,14 +46,14 @@ export function startReplay(conversationId: string): Replay {
     return step;
   };
 
-  const settle = (action: OpenAction, state: ActionState, output: unknown) => {
+  const settle = (action: OpenAction, state: ActionState, output: ActionOutput) => {
     action.result.state = state;
     action.result.output = output;
   };
 
   const begin = (event: Extract<AgentEvent, { type: 'action' }>) => {
     const shown = { category: event.category satisfies ActionCategory, name: event.name };
-    const input = summarised(event.input);
+    const input = asObject(event.input);
     const known = open.get(event.action_id);
     if (known) {
       // Harnesses report a call again when they know more of its input.
@@ -67,7 +68,7 @@ export function startReplay(conversationId: string): Replay {
       action_id: event.action_id,
       ...shown,
       state: 'running',
-      output: '',
+      output: { text: '' },
     };
     open.set(event.action_id, { action, result, output: growingOutput() });
     step.messages.push(
@@ -84,10 +85,12 @@ export function startReplay(conversationId: string): Replay {
     const action = open.get(event.action_id);
     if (!action) return;
     if (event.output_bytes !== undefined) action.output.setTotal(event.output_bytes);
-    const output = event.output === undefined ? action.output.read() : summarised(event.output);
-    settle(action, event.state, output);
-    if (event.exit_code !== undefined) action.result.exit_code = event.exit_code;
-    if (event.duration_ms !== undefined) action.result.duration_ms = event.duration_ms;
+    const { exit_code, duration_ms } = event;
+    settle(action, event.state, {
+      text: event.output === undefined ? action.output.read() : summarisedText(event.output),
+      ...(exit_code === undefined ? {} : { exit_code }),
+      ...(duration_ms === undefined ? {} : { duration_ms }),
+    });
     if (event.state !== 'running') open.delete(event.action_id);
   };
 
@@ -108,7 +111,7 @@ export function startReplay(conversationId: string): Replay {
     stepOf(event.step_id, event.occurred_at).messages.push(message);
   };
 
-  const addEvent = (event: { step_id: string; occurred_at: string }, name: string, data: unknown) => {
+  const addEvent = (event: { step_id: string; occurred_at: string }, name: string, data: Record<string, unknown>) => {
     stepOf(event.step_id, event.occurred_at).messages.push({
       role: 'assistant',
       content: [{ type: 'event', name, data }],
@@ -161,7 +164,7 @@ export function startReplay(conversationId: string): Replay {
           finish(event);
           break;
         case 'notice':
-          addEvent(event, event.name, summarised(event.data));
+          addEvent(event, event.name, asObject(event.data));
           break;
         case 'blocked': {
           const { request_id, kind, title, options, action } = event.request;
@@ -191,13 +194,13 @@ export function startReplay(conversationId: string): Replay {
     endRun: () => {
       for (const action of open.values()) {
         const output = action.output.read();
-        settle(action, 'failed', output === '' ? interrupted : `${output}\n${interrupted}`);
+        settle(action, 'failed', { text: output === '' ? interrupted : `${output}\n${interrupted}` });
       }
       open.clear();
       messagesById.clear();
     },
     read: () => {
-      for (const action of open.values()) action.result.output = action.output.read();
+      for (const action of open.values()) action.result.output = { text: action.output.read() };
       return { conversation_id: conversationId, steps };
     },
   };

@@ -50,7 +50,17 @@ describe('the conversation of a run', () => {
           { role: 'user', content: [{ type: 'text', text: 'Do it' }] },
           { role: 'assistant', content: [{ type: 'text', text: 'Working' }], message_ids: ['m1'] },
           { role: 'assistant', content: [{ type: 'action', id: 'a1', name: 'shell', input: { command: 'ls' } }] },
-          { role: 'tool', content: [{ type: 'action_result', action_id: 'a1', state: 'completed', output: 'one\n' }] },
+          {
+            role: 'tool',
+            content: [
+              {
+                type: 'action_result',
+                action_id: 'a1',
+                state: 'completed',
+                output: { text: 'one\n', exit_code: 0 },
+              },
+            ],
+          },
         ],
       },
     ]);
@@ -101,7 +111,7 @@ describe('the conversation of a run', () => {
     await report(runToken, [begun, turn, action, result]);
     const { body } = await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
     expect(ConversationResponse.parse(body).steps[0]?.messages.at(-1)?.content).toMatchObject([
-      { type: 'action_result', state: 'failed', exit_code: 2, duration_ms: 34 },
+      { type: 'action_result', state: 'failed', output: { text: '', exit_code: 2, duration_ms: 34 } },
     ]);
   });
 

@@ -54,7 +54,7 @@ function sayPlainly(role, text) {
 
 const inputText = (input) => {
   if (typeof input === 'string') return input;
-  const command = input?.command ?? input?.path ?? input?.query;
+  const command = input?.command ?? input?.path ?? input?.query ?? input?.text;
   return typeof command === 'string' ? command : JSON.stringify(input);
 };
 
@@ -165,8 +165,10 @@ const isRequest = ({ type, name, data }) =>
 function showBlock(role, block) {
   if (block.type === 'text') say(role, block.text);
   else if (block.type === 'action') beginAction(block.id, block.name, block.input);
-  else if (block.type === 'action_result') endAction(block.action_id, block);
-  else if (isRequest(block)) {
+  else if (block.type === 'action_result') {
+    const { text, ...end } = block.output;
+    endAction(block.action_id, { ...end, state: block.state, output: text });
+  } else if (isRequest(block)) {
     const { request, ...decided } = block.data;
     if (decided.by !== 'policy') askAbout(request);
     showDecision({ ...decided, title: request.title, action_id: request.action?.id ?? request.action_id });
