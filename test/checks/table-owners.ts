@@ -106,12 +106,15 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshots: { owner: 'files', alsoDeletedBy: 'executions' },
   sign_in_codes: { owner: 'access' },
   starts: { owner: 'history', readers: ['starts'] },
+  // Triggers on the tables of runs and their files write it.
+  storage_changes: { owner: 'files' },
   stored_secrets: { owner: 'stored-secrets', readers: ['webhooks', 'acceptances'] },
   sweeps: { owner: 'retention' },
   team_budgets: { owner: 'usage' },
   team_invitations: { owner: 'access' },
   team_members: { owner: 'access', readers: ['acceptances', 'stored-secrets'] },
   team_models: { owner: 'models' },
+  team_storage: { owner: 'files' },
   team_spend: { owner: 'usage' },
   // The queue counts and orders its assignments on the team's row, which is the lock of a team's limit.
   teams: {

@@ -80,8 +80,14 @@ export type UsageRow = z.infer<typeof UsageRow>;
 
 const StorageUse = z
   .object({
-    bytes: z.int().describe('Bytes of the artifacts and kept workspaces of the team'),
-    max_bytes: z.int().describe('Largest number of bytes that they may have together'),
+    bytes: z
+      .int()
+      .describe(
+        'Bytes of all that the team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs',
+      ),
+    max_bytes: z
+      .int()
+      .describe('Largest number of bytes that they may have together; short requests may use a sixteenth more'),
   })
   .meta({ id: 'StorageUse', description: 'What the team stores now' });
 

@@ -91,9 +91,10 @@ export const limits: readonly Limit[] = [
   { of: 'artifacts of a run', most: `${maxArtifactsPerRun}`, above: invalid },
   { of: 'bytes of one artifact', most: size(maxArtifactBytes), above: tooLarge },
   {
-    of: 'bytes of the artifacts and kept workspaces of a team together',
-    most: setting('RUNYARD_TEAM_STORAGE_MB'),
-    above: 'artifacts are refused with 413, and workspaces are not kept',
+    of: 'bytes of all that a team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs',
+    most: `${setting('RUNYARD_TEAM_STORAGE_MB')}; a sixteenth more for requests of at most 16 KB without files, and for beginnings and ends in conversations`,
+    above:
+      'requests and files get 413, workspaces are not kept; runs continue, but their further text and output are not stored, and they say so',
   },
   { of: "bytes of a run's artifacts together", most: setting('RUNYARD_RUN_ARTIFACTS_MB'), above: tooLarge },
   {

@@ -66,7 +66,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
     acceptancesDomain(deps),
-    usageDomain({ ...deps, storageOf: (teamId) => storageUseOf(deps, teamId) }),
+    usageDomain({ ...deps, storageOf: (teamId) => storageUseOf(deps.executionDeps, teamId) }),
     codeHostsDomain(deps),
     environmentsDomain(deps, checkEnvironmentSecrets),
     mcpDomain(deps),

@@ -52,7 +52,7 @@ export async function openTestExecutions(
     log: pino({ level: 'silent' }),
     notices: await openNotices(db),
     timing: { ...defaultTiming, retryDelaysMs: [0, 0, 0], ...options.timing },
-    limits: { eventBytes: 64 * 1024 * 1024, transcriptBytes: 64 * 1024 * 1024, ...options.limits },
+    limits: { eventBytes: 64 * 1024 * 1024, transcriptBytes: 64 * 1024 * 1024, teamBytes: 2 ** 40, ...options.limits },
     secrets: [],
     vault: makeVault(randomBytes(32)),
     random: () => 0.5,

@@ -116,7 +116,7 @@ export async function listUsage(
     });
     rows.push(...report.usage);
   }
-  const json = { from: report.from, to: report.to, usage: rows };
+  const json = { from: report.from, to: report.to, storage: report.storage, usage: rows };
   const columns = [...new Set(by)].map((each) => groupColumns[each]).concat(sumColumns);
   printList(context, { columns, rows, json, none: `no model was used from ${report.from} to ${report.to}` }, options);
 }

@@ -128,7 +128,7 @@ export const artifactRoutes = {
       403: 'The signature is wrong or has expired',
       404: 'The artifact was deleted',
       409: 'Its bytes are there already',
-      413: 'Larger than 100 MB, than RUNYARD_RUN_ARTIFACTS_MB together with the others of the run, or than RUNYARD_TEAM_STORAGE_MB together with those of the team',
+      413: 'Larger than 100 MB, than RUNYARD_RUN_ARTIFACTS_MB together with the others of the run, or than RUNYARD_TEAM_STORAGE_MB allows together with all that the team stores',
     },
   },
 } as const satisfies Record<string, Route>;

@@ -27,7 +27,10 @@ export const handoffRoutes = {
       "It takes the place of the execution's older one when the bytes of its last file have arrived, at once where it has no files.",
     body: UploadSnapshot,
     answer: { status: 200, description: 'Where to PUT each file, in order', schema: UploadSnapshotResponse },
-    errors: { 400: 'More than 100 files, or one of more than 25 MB' },
+    errors: {
+      400: 'More than 100 files, or one of more than 25 MB',
+      413: 'The team has no room for them (RUNYARD_TEAM_STORAGE_MB)',
+    },
   },
   putSnapshotFile: {
     method: 'PUT',

@@ -123,7 +123,7 @@ export const harnessRoutes = {
     }),
     bodyType: 'application/octet-stream',
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },
-    errors: { 413: 'More than 32 MB' },
+    errors: { 413: 'More than 32 MB, or than RUNYARD_TEAM_STORAGE_MB allows together with all that the team stores' },
   },
   readMemory: {
     ...common,
@@ -155,7 +155,7 @@ export const harnessRoutes = {
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },
     errors: {
       409: 'The run does not resume lost turns, or the event of this checkpoint is not stored',
-      413: 'Larger than RUNYARD_WORKSPACE_MB',
+      413: 'Larger than RUNYARD_WORKSPACE_MB, or than RUNYARD_TEAM_STORAGE_MB allows together with all that the team stores',
     },
   },
   readWorkspace: {

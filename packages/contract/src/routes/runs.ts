@@ -42,7 +42,7 @@ const create = {
     400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
     403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
     409: 'The Idempotency-Key was used with another body, or the parent was cancelled',
-    413: 'The body is larger than 64 MB',
+    413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
   },
 } as const satisfies Partial<Route>;
 
@@ -155,7 +155,7 @@ export const runRoutes = {
       403: 'The content policy refuses the message, the run asks something that an agent key may not answer (`config.approvals_from`), or its sandbox holds a secret that the caller may not use: rerun the run',
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
-      413: 'The body is larger than 64 MB',
+      413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
     },
   },
   interruptRun: {

@@ -133,6 +133,7 @@ export const scheduleRoutes = {
       403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
       404: missing,
       409: 'The Idempotency-Key was used with another request',
+      413: 'The team has no room for the run (RUNYARD_TEAM_STORAGE_MB)',
     },
   },
   listScheduleFires: {

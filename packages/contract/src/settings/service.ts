@@ -165,7 +165,7 @@ export const serviceSettings = {
     read: whole(1, 1_073_741_824),
     default: '20480',
     description:
-      'Artifacts and kept workspaces that a team may store, in total. Further artifacts are refused, and workspaces are not kept.',
+      'All that a team may store: requests of runs with their attachments, follow-ups, conversations and transcripts, artifacts, kept workspaces and memories, handoffs. Further files are refused, and the conversations of its runs are cut with a notice.',
     usedBy: ['service'],
   },
   RUNYARD_LOG: {

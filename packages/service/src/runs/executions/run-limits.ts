@@ -1,7 +1,9 @@
-/** Largest number of bytes that all executions of a run may store. */
+/** Largest number of bytes that may be stored. */
 export interface RunLimits {
-  /** Conversation and setup events. */
+  /** Conversation and setup events of all executions of a run. */
   readonly eventBytes: number;
-  /** Raw transcript lines. */
+  /** Raw transcript lines of all executions of a run. */
   readonly transcriptBytes: number;
+  /** All that a team stores. */
+  readonly teamBytes: number;
 }

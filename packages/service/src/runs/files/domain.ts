@@ -3,6 +3,7 @@ import { artifactRoutes } from './artifact-routes.ts';
 import { deleteFollowupFiles } from './attachments/delete-followup-files.ts';
 import { fileBlobs } from './blob-columns.ts';
 import { harnessFileRoutes } from './harness-routes.ts';
+import { findChanges, foldStorageChanges, recountStorage } from './stored-bytes.ts';
 
 /** Rows whose bytes never came: the URL for the upload expired long ago. */
 const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
@@ -18,5 +19,17 @@ export const filesDomain = (deps: FileDeps): Domain => ({
   name: 'files',
   routes: () => [...artifactRoutes(deps), ...harnessFileRoutes(deps)],
   blobs: fileBlobs,
-  retention: { rows, deleteRunDetail: deleteFollowupFiles },
+  retention: {
+    rows,
+    deleteRunDetail: deleteFollowupFiles,
+    nightly: [{ name: 'recounted_teams', run: recountStorage }],
+  },
+  loops: async () => [
+    {
+      name: 'the stored bytes of teams',
+      everyMs: 2_000,
+      due: [findChanges],
+      work: () => foldStorageChanges(deps.db),
+    },
+  ],
 });

@@ -3,7 +3,7 @@ import { routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
 import { signUrl } from '../../platform/secrets/signed-urls.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
-import { invalid } from '../../platform/serving/refusal.ts';
+import { invalid, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../platform/store/database/database.ts';
@@ -37,6 +37,7 @@ export const harnessFileRoutes = (deps: HarnessFileRouteDeps): readonly ServedRo
 
   serveRun(routes.uploadSnapshot, async ({ session, body }) => {
     const ids = await beginHandoff(deps, session, body);
+    if ('kind' in ids) return refuse('invalid_request', { status: 413, detail: ids.detail });
     const files = ids.map((id, index) => ({
       filename: body.files[index]?.filename ?? '',
       upload_url: signUrl(deps.signing, deps.baseUrl(), snapshotUploadTarget(id)).url,

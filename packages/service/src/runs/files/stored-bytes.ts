@@ -1,12 +1,18 @@
+/**
+ * The bytes that a team stores, and their limit. Triggers of the database count them in the transaction that stores or deletes bytes:
+ * the requests of runs with their attachments, follow-ups, events and transcripts, artifacts, kept workspaces and memories, and handoffs.
+ */
 import type { UsageReport } from '@runyard/contract/budgets';
-import type { Settings } from '@runyard/contract/settings';
-import type { Queryable } from '../../platform/store/database/database.ts';
+import { formatBytes } from '@runyard/contract/byte-size';
+import { brieflyKnown } from '../../platform/store/database/briefly-known.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, numeric, uuid } from '../../platform/store/database/statement.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
 
-/** SQL: the bytes of the artifacts and kept workspaces of a team. All other files of a run have small limits of their own. */
+/** SQL: the bytes that a team stores. */
 export const bytesOfTeam = (teamId: string): string => `(
-  (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE team_id = ${teamId} AND size_bytes IS NOT NULL)
-  + (SELECT coalesce(sum(workspace_bytes), 0) FROM executions WHERE team_id = ${teamId} AND workspace_bytes IS NOT NULL))`;
+  coalesce((SELECT bytes FROM team_storage WHERE team_id = ${teamId}), 0)
+  + coalesce((SELECT sum(bytes) FROM storage_changes WHERE team_id = ${teamId}), 0))`;
 
 const readStored = defineStatement({
   name: 'read_stored_bytes_of_team',
@@ -14,24 +20,133 @@ const readStored = defineStatement({
   row: { stored: numeric },
 });
 
-/** Returns the bytes of the team's artifacts and kept workspaces, and their limit. */
-export async function storageUseOf(
-  { db, settings }: { readonly db: Queryable; readonly settings: Pick<Settings, 'RUNYARD_TEAM_STORAGE_MB'> },
-  teamId: string,
-): Promise<UsageReport['storage']> {
+type LimitDeps = Pick<ExecutionDeps, 'db' | 'limits'>;
+
+async function storedBy(db: Queryable, teamId: string): Promise<number> {
   const [row] = await db.query(readStored, [teamId]);
-  return { bytes: Number(row?.stored ?? 0), max_bytes: settings.RUNYARD_TEAM_STORAGE_MB * 1024 * 1024 };
+  return Number(row?.stored ?? 0);
 }
+
+/** Returns the bytes that the team stores, and their limit. */
+export const storageUseOf = async ({ db, limits }: LimitDeps, teamId: string): Promise<UsageReport['storage']> => ({
+  bytes: await storedBy(db, teamId),
+  max_bytes: limits.teamBytes,
+});
 
 const readRoom = defineStatement({
   name: 'read_room_of_workspace',
   text: `
-    SELECT e.team_id, e.workspace_bytes AS own, ${bytesOfTeam('e.team_id')} AS stored FROM executions e WHERE e.id = $1`,
-  row: { team_id: uuid, own: nullable(integer), stored: numeric },
+    SELECT e.workspace_bytes AS own, ${bytesOfTeam('e.team_id')} AS stored FROM executions e WHERE e.id = $1`,
+  row: { own: nullable(integer), stored: numeric },
 });
 
-/** Returns how many bytes an archive of the execution may have, which replaces the earlier one. `most`: bytes of the team together. */
-export async function roomOfWorkspace(db: Queryable, executionId: string, most: number): Promise<number> {
+/** Returns how many bytes an archive of the execution may have, which replaces the earlier one, and how many the team stores. */
+export async function roomOfWorkspace(
+  { db, limits }: LimitDeps,
+  executionId: string,
+): Promise<{ readonly bytes: number; readonly stored: number }> {
   const [row] = await db.query(readRoom, [executionId]);
-  return row === undefined ? most : Math.max(0, most - Number(row.stored) + (row.own ?? 0));
+  const stored = Number(row?.stored ?? 0);
+  return { bytes: Math.max(0, limits.teamBytes - stored + (row?.own ?? 0)), stored };
+}
+
+/** A use of at most a second ago, to which this process adds what it stores meanwhile. */
+const readUse = brieflyKnown<LimitDeps, { stored: number }>(1000, async (db, teamId) => ({
+  stored: await storedBy(db, teamId),
+}));
+
+/** What a team may still store, in bytes. */
+export interface TeamRoom {
+  /** Room for files, transcripts and long texts. */
+  readonly files: number;
+  /**
+   * Room for short texts and essential events. They may use a sixteenth more than the limit, so that people can still start, answer and
+   * end runs of a team whose files fill its limit.
+   */
+  readonly texts: number;
+  readonly stored: number;
+  /** Takes room for bytes that the caller stores. */
+  take(bytes: number): void;
+}
+
+/** Returns the room of a team. Other processes and unfinished transactions may have stored more in the last second. */
+export async function readTeamRoom(deps: LimitDeps, tx: Queryable | undefined, teamId: string): Promise<TeamRoom> {
+  const { teamBytes } = deps.limits;
+  const use = await readUse(deps, tx, teamId);
+  return {
+    files: Math.max(0, teamBytes - use.stored),
+    texts: Math.max(0, teamBytes + Math.floor(teamBytes / 16) - use.stored),
+    stored: use.stored,
+    take(bytes) {
+      use.stored += bytes;
+    },
+  };
+}
+
+/** 413: the team has no room for the bytes. */
+export interface StorageRefusal {
+  readonly kind: 'storage_full';
+  readonly detail: string;
+}
+
+/** Texts of a request up to this size need the room for texts only. */
+const maxShortText = 16 * 1024;
+
+/** Returns the refusal of bytes for which a team has no room. `stored`: bytes that the team stores now. `what`: a sentence before it. */
+export const teamFull = ({ limits }: Pick<LimitDeps, 'limits'>, stored: number, what = ''): StorageRefusal => ({
+  kind: 'storage_full',
+  detail: `${what}The team stores ${formatBytes(stored)}, and may store ${formatBytes(limits.teamBytes)} (RUNYARD_TEAM_STORAGE_MB). Delete runs or artifacts, or ask the operator to raise the setting.`,
+});
+
+/** Takes room for the texts and files of a request; returns why the team has none for them, or null. */
+export async function takeRoomForRequest(
+  deps: LimitDeps,
+  tx: Queryable | undefined,
+  teamId: string,
+  { texts, fileBytes }: { readonly texts: readonly string[]; readonly fileBytes: readonly number[] },
+): Promise<StorageRefusal | null> {
+  const ofTexts = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const bytes = fileBytes.reduce((sum, size) => sum + size, ofTexts);
+  const room = await readTeamRoom(deps, tx, teamId);
+  const isShort = fileBytes.length === 0 && ofTexts <= maxShortText;
+  if (bytes > (isShort ? room.texts : room.files))
+    return teamFull(deps, room.stored, `The request has ${formatBytes(bytes)} with its attachments. `);
+  room.take(bytes);
+  return null;
+}
+
+/** Finds changes that are not added to the totals of their teams. */
+export const findChanges = defineStatement({
+  name: 'find_storage_changes',
+  text: 'SELECT team_id FROM storage_changes LIMIT 1',
+  row: { team_id: uuid },
+});
+
+const foldChanges = defineStatement({
+  name: 'fold_storage_changes',
+  text: `
+    WITH taken AS (
+      DELETE FROM storage_changes WHERE ctid = ANY(ARRAY(SELECT ctid FROM storage_changes LIMIT 20000 FOR UPDATE SKIP LOCKED))
+      RETURNING team_id, bytes
+    )
+    INSERT INTO team_storage AS t (team_id, bytes) SELECT team_id, sum(bytes) FROM taken GROUP BY team_id ORDER BY team_id
+    ON CONFLICT (team_id) DO UPDATE SET bytes = t.bytes + excluded.bytes`,
+  row: {},
+});
+
+/** Adds the changes of the last seconds to the totals of their teams, so that few rows have to be read for a total. */
+export async function foldStorageChanges(db: Queryable): Promise<void> {
+  await db.query(foldChanges);
+}
+
+const recount = defineStatement({
+  name: 'recount_team_storage',
+  text: 'SELECT recount_team_storage() AS wrong',
+  row: { wrong: integer },
+});
+
+/** Corrects the totals that differ from the rows. Returns the number of their teams. */
+export async function recountStorage(db: Database): Promise<{ readonly rows: number; readonly more: boolean }> {
+  const [row] = await db.query(recount);
+  return { rows: row?.wrong ?? 0, more: false };
 }

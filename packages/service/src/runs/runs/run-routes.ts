@@ -37,6 +37,8 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
       return refuse('not_authorized', {
         detail: `The sandbox of the run holds the value of the secret ${outcome.secret}, which you may not use. Repeat the run as your own with POST /agent/runs/{runId}/rerun (bin/runyard rerun), or have its executor create it with "followups_from": "team" in its configuration.`,
       });
+    case 'storage_full':
+      return refuse('invalid_request', { status: 413, detail: outcome.detail });
     case 'refused':
       return invalid([{ path: outcome.path, message: outcome.reason }]);
     case 'full':

@@ -53,6 +53,7 @@ export function reasonOf(outcome: SubmitRefusal, nameOf: (fault: Fault) => Fault
     case 'withheld':
     case 'not_available':
     case 'over_budget':
+    case 'storage_full':
     case 'model_outage':
     case 'policy_violation':
     case 'policy_unavailable':

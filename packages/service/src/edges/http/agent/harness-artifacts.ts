@@ -9,7 +9,7 @@ import { uploadArtifact } from '../../../runs/files/artifacts/upload.ts';
 import { findAttachment } from '../../../runs/files/attachments/read.ts';
 import { artifactUploadTarget } from '../../../runs/files/signed-targets.ts';
 import { addRoute } from '../server/add-route.ts';
-import { bytesOf, teamFull, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { downloadHeaders, sendBlob, sendContent } from '../server/download.ts';
 import { refuseSignature } from '../server/refuse-signature.ts';
@@ -38,9 +38,9 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
       if (!isUuid(params.artifactUid)) return notFound('artifact');
       if (Number(request.headers['content-length'] ?? 0) > maxArtifactBytes) return tooManyBytes(reply, tooLarge);
       const maxBytesOfRun = deps.settings.RUNYARD_RUN_ARTIFACTS_MB * 1024 * 1024;
-      const maxBytesOfTeam = deps.settings.RUNYARD_TEAM_STORAGE_MB * 1024 * 1024;
-      const limits = { maxBytesOfRun, maxBytesOfTeam };
-      switch (await uploadArtifact({ db, blobs, vault: deps.vault, ...limits }, params.artifactUid, bytesOf(request))) {
+      const outcome = await uploadArtifact({ ...deps, maxBytesOfRun }, params.artifactUid, bytesOf(request));
+      if (typeof outcome === 'object') return tooManyBytes(reply, outcome.detail);
+      switch (outcome) {
         case 'stored':
           return {};
         case 'not_found':
@@ -49,8 +49,6 @@ export function registerHarnessArtifactRoutes(app: FastifyInstance, deps: Servic
           const most = `The artifacts of a run have at most ${deps.settings.RUNYARD_RUN_ARTIFACTS_MB} MB together.`;
           return tooManyBytes(reply, `${most} Delete some, or raise RUNYARD_RUN_ARTIFACTS_MB.`);
         }
-        case 'team_full':
-          return tooManyBytes(reply, teamFull(deps.settings.RUNYARD_TEAM_STORAGE_MB));
         case 'busy':
           return uploadBusy(reply, 'The run uploads as many artifacts as it may at once.');
         case 'too_large':

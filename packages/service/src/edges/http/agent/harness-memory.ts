@@ -23,7 +23,7 @@ export function registerHarnessMemoryRoutes(app: FastifyInstance, deps: ServiceD
       const outcome = await oneUpload(deps.db, kind, bytesOf(request), (body) => keepMemory(deps, session, of, body));
       if (outcome === 'stored') return {};
       if (outcome === 'busy') return uploadBusy(reply, 'The execution uploads a memory already.');
-      return tooManyBytes(reply, 'A memory has at most 32 MB.');
+      return tooManyBytes(reply, outcome === 'too_large' ? 'A memory has at most 32 MB.' : outcome.detail);
     });
   });
 }

@@ -5,11 +5,11 @@ import { notFound, type Refusal, refuse } from '../../../platform/serving/refusa
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
 import { admitCheckpoint } from '../../../runs/executions/workspace/checkpoints.ts';
-import { roomOfWorkspace } from '../../../runs/files/stored-bytes.ts';
+import { roomOfWorkspace, teamFull } from '../../../runs/files/stored-bytes.ts';
 import { keepEmptyWorkspace, keepWorkspace } from '../../../runs/files/workspaces/keep.ts';
 import { findWorkspace } from '../../../runs/files/workspaces/read.ts';
 import { addRoute } from '../server/add-route.ts';
-import { bytesOf, teamFull, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { sendBytes } from '../server/download.ts';
 
@@ -39,8 +39,8 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
         return {};
       }
       const most = settings.RUNYARD_WORKSPACE_MB * 1024 * 1024;
-      const room = await roomOfWorkspace(db, session.executionId, settings.RUNYARD_TEAM_STORAGE_MB * 1024 * 1024);
-      const maxBytes = Math.min(most, room);
+      const room = await roomOfWorkspace(deps.executionDeps, session.executionId);
+      const maxBytes = Math.min(most, room.bytes);
       const kind = { name: `workspace/${session.executionId}`, most: 1 };
       const outcome = await oneUpload(db, kind, bytesOf(request), (body) =>
         holdSandbox(db, session, () =>
@@ -49,7 +49,7 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
       );
       if (outcome === 'stored') return {};
       if (outcome === 'busy') return uploadBusy(reply, 'The execution uploads a workspace already.');
-      if (room < most) return tooManyBytes(reply, teamFull(settings.RUNYARD_TEAM_STORAGE_MB));
+      if (room.bytes < most) return tooManyBytes(reply, teamFull(deps.executionDeps, room.stored).detail);
       return tooManyBytes(reply, `A workspace has at most ${settings.RUNYARD_WORKSPACE_MB} MB (RUNYARD_WORKSPACE_MB).`);
     });
   });

@@ -110,7 +110,7 @@ describe('a FILE', () => {
 
   test('keeps its bytes when the answer to the database commit is lost', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('FILE', { filename: 'a' });
-    const { vault, db, blobs } = service.deps;
+    const { db } = service.deps;
     const losesAnswer: Database = {
       ...db,
       transaction: async (work) => {
@@ -118,7 +118,7 @@ describe('a FILE', () => {
         throw new Error('connection lost');
       },
     };
-    const deps = { db: losesAnswer, blobs, vault, maxBytesOfRun: 1_000, maxBytesOfTeam: 1_000_000 };
+    const deps = { ...service.deps, db: losesAnswer, maxBytesOfRun: 1_000 };
     const lost = uploadArtifact(deps, artifact_uid, Readable.from([Buffer.from('one')]));
     await expect(lost).rejects.toThrow('connection lost');
     // The agent sends it again.

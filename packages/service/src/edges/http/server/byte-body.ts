@@ -28,7 +28,3 @@ export function uploadBusy(reply: FastifyReply, detail: string): Refusal {
   reply.header('connection', 'close');
   return tooBusy(detail);
 }
-
-/** Text of the refusal of bytes beyond what a team may store. */
-export const teamFull = (mb: number): string =>
-  `The artifacts and kept workspaces of the team have at most ${mb} MB together. Delete runs or artifacts, or raise RUNYARD_TEAM_STORAGE_MB.`;

@@ -4,7 +4,7 @@ import { defineStatement, nullable, text } from '../../../platform/store/databas
 const recordBlob = defineStatement({
   name: 'record_memory_blob',
   text: `
-    UPDATE executions e SET memory_blob = $2, memory_turn = $3, memory_request = $4 FROM executions before
+    UPDATE executions e SET memory_blob = $2, memory_turn = $3, memory_request = $4, memory_bytes = $5 FROM executions before
     WHERE e.id = $1 AND before.id = $1 AND coalesce(e.memory_turn, 0) <= $3
     RETURNING before.memory_blob`,
   row: { memory_blob: nullable(text()) },
@@ -14,6 +14,7 @@ const recordBlob = defineStatement({
 interface StoredMemory {
   readonly executionId: string;
   readonly blobKey: string;
+  readonly sizeBytes: number;
   readonly turn: number;
   /** The request before which it was saved; absent: it was saved at the end of the turn. */
   readonly requestId: string | undefined;
@@ -24,7 +25,7 @@ interface StoredMemory {
  * the previous one, or the given one; null: there was none before.
  */
 export async function recordMemory(tx: Queryable, memory: StoredMemory): Promise<string | null> {
-  const { executionId, blobKey, turn, requestId } = memory;
-  const [previous] = await tx.query(recordBlob, [executionId, blobKey, turn, requestId ?? null]);
+  const { executionId, blobKey, sizeBytes, turn, requestId } = memory;
+  const [previous] = await tx.query(recordBlob, [executionId, blobKey, turn, requestId ?? null, sizeBytes]);
   return previous ? previous.memory_blob : blobKey;
 }

@@ -20,7 +20,7 @@ const forgetBlobs = defineStatement({
       SELECT id, transcript_blob, memory_blob, workspace_blob FROM executions
       WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR memory_blob IS NOT NULL OR workspace_turn IS NOT NULL) FOR UPDATE
     )
-    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0, memory_blob = NULL, memory_turn = NULL, memory_request = NULL,
+    UPDATE executions SET transcript_blob = NULL, transcript_bytes = 0, memory_blob = NULL, memory_turn = NULL, memory_request = NULL, memory_bytes = NULL,
       workspace_turn = NULL, workspace_blob = NULL, workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL
     FROM old WHERE executions.id = old.id
     RETURNING to_jsonb(ARRAY[old.transcript_blob, old.memory_blob, old.workspace_blob]) AS keys`,

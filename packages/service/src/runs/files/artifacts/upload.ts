@@ -7,14 +7,15 @@ import { boolean, defineStatement, nullable, numeric, uuid } from '../../../plat
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
-import { bytesOfTeam } from '../stored-bytes.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { bytesOfTeam, type StorageRefusal, teamFull } from '../stored-bytes.ts';
 
 /**
  * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413: more bytes than an
- * artifact may have; `run_full`, `team_full` 413: more than the artifacts of a run, or all that a team stores, may have together; `other_bytes`
+ * artifact may have; `run_full` 413: more than the artifacts of a run may have together; `other_bytes`
  * 409: the artifact has other bytes; `busy` 429: the run uploads as many artifacts at once as it may.
  */
-export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'team_full' | 'other_bytes';
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'run_full' | 'other_bytes' | StorageRefusal;
 
 /** Uploads of a run at once, because their bytes take disk before they are counted. */
 const maxUploads = 4;
@@ -57,18 +58,19 @@ export async function uploadArtifact(
     readonly db: Database;
     readonly blobs: BlobStore;
     readonly vault: Vault;
+    readonly executionDeps: Pick<ExecutionDeps, 'limits'>;
     readonly maxBytesOfRun: number;
-    readonly maxBytesOfTeam: number;
   },
   artifactUid: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<UploadOutcome> {
-  const { db, blobs, maxBytesOfRun, maxBytesOfTeam } = deps;
+  const { db, blobs, executionDeps, maxBytesOfRun } = deps;
+  const maxBytesOfTeam = executionDeps.limits.teamBytes;
   const [known] = await db.query(readTarget, [artifactUid]);
   if (!known) return 'not_found';
   const roomOfTeam = Math.max(0, maxBytesOfTeam - Number(known.stored));
   const roomOfRun = Math.max(0, maxBytesOfRun - Number(known.others));
-  const full = roomOfTeam < roomOfRun ? 'team_full' : 'run_full';
+  const full = roomOfTeam < roomOfRun ? teamFull(executionDeps, Number(known.stored)) : 'run_full';
   const room = Math.min(roomOfRun, roomOfTeam);
   // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
   const blobKey = `artifacts/${artifactUid}/${randomUUIDv7()}`;

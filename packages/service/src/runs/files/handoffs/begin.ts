@@ -7,6 +7,7 @@ import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { readTeamRoom, type StorageRefusal, teamFull } from '../stored-bytes.ts';
 import { deleteReplacedHandoffs } from './delete-replaced.ts';
 
 /** A handoff without files is ready at once. */
@@ -24,17 +25,21 @@ const insertRows = defineStatement({
 
 /**
  * Writes the rows of a handoff whose bytes follow, and deletes an unfinished one of the execution. Returns the ids of the
- * files, in their order. Throws `AttemptOver`.
+ * files, in their order; or why the team has no room for them (413). Throws `AttemptOver`.
  */
 export async function beginHandoff(
   deps: {
     readonly db: Database;
     readonly blobs: BlobStore;
-    readonly executionDeps: Pick<ExecutionDeps, 'secrets' | 'vault'>;
+    readonly executionDeps: Pick<ExecutionDeps, 'db' | 'limits' | 'secrets' | 'vault'>;
   },
   session: RunSession,
   { turn, files }: UploadSnapshot,
-): Promise<string[]> {
+): Promise<readonly string[] | StorageRefusal> {
+  const announced = files.reduce((sum, file) => sum + file.size_bytes, 0);
+  const room = await readTeamRoom(deps.executionDeps, undefined, session.teamId);
+  if (announced > room.files) return teamFull(deps.executionDeps, room.stored);
+  room.take(announced);
   const id = randomUUIDv7();
   const rows = withoutSecrets(deps.executionDeps, session, files).map((file, position) => ({
     ...file,

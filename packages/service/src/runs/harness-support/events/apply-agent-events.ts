@@ -23,6 +23,7 @@ import { storeAgentBatch, storeAgentEvents } from '../../executions/timeline/sto
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/workspace/checkpoints.ts';
+import { readTeamRoom } from '../../files/stored-bytes.ts';
 import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
 import { fullConversationRows } from './limit-reports.ts';
 import { nameDeciders } from './name-deciders.ts';
@@ -83,16 +84,19 @@ export async function applyAgentEventsWithin(
   const [row] = await tx.query(lockForAgent, [runId, executionId, session.tokenHash]);
   if (!row) return 'superseded';
   const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = row;
+  const room = await readTeamRoom(deps, tx, session.teamId);
   const plan = planAgentEvents({
     events: await nameDeciders(tx, session, events),
     execution: { phase, lastSeq, heldTexts },
     run: row,
     limits: deps.limits,
+    room,
     redactor: redactorOf(deps, session),
     now: new Date(),
   });
   if (plan === undefined) return { acknowledged: lastSeq };
   const { acknowledged, transcript, added } = plan;
+  room.take(added.eventBytes + added.transcriptBytes);
   const last = plan.actions.at(-1);
   const ending = last?.kind === 'store_events' ? last : undefined;
   for (const action of ending ? plan.actions.slice(0, -1) : plan.actions)
@@ -126,7 +130,11 @@ async function carryOut(
       return await storeAgentEvents(tx, session, action);
     case 'report_full_conversation': {
       const stepId = action.stepId ?? (await readLastStepId(tx, runId));
-      const rows = fullConversationRows(deps.limits, { occurredAt: action.occurredAt, stepId });
+      const rows = fullConversationRows(deps.limits, {
+        occurredAt: action.occurredAt,
+        stepId,
+        reached: action.reached,
+      });
       const placed = rows.map((row, position) => JSON.stringify({ position, ...row }));
       return await storeAgentEvents(tx, session, { rows: placed, bytes: 0 });
     }

@@ -3,13 +3,15 @@ import type { AgentEvent } from '@runyard/contract/agent-protocol';
 import type { Settings } from '@runyard/contract/settings';
 import { headOf } from '../../conversations/output.ts';
 import type { RunLimits } from '../../executions/run-limits.ts';
+import type { TeamRoom } from '../../files/stored-bytes.ts';
 
 /** Returns the limits that the settings name, in bytes. */
 export const limitsOf = (
-  settings: Pick<Settings, 'RUNYARD_RUN_EVENTS_MB' | 'RUNYARD_RUN_TRANSCRIPT_MB'>,
+  settings: Pick<Settings, 'RUNYARD_RUN_EVENTS_MB' | 'RUNYARD_RUN_TRANSCRIPT_MB' | 'RUNYARD_TEAM_STORAGE_MB'>,
 ): RunLimits => ({
   eventBytes: settings.RUNYARD_RUN_EVENTS_MB * 1024 * 1024,
   transcriptBytes: settings.RUNYARD_RUN_TRANSCRIPT_MB * 1024 * 1024,
+  teamBytes: settings.RUNYARD_TEAM_STORAGE_MB * 1024 * 1024,
 });
 
 /** Bytes and events that a run has stored and dropped so far: columns of `runs`. */
@@ -59,6 +61,9 @@ export interface AddedCounts {
   readonly droppedLines: number;
 }
 
+/** The limit that a batch has reached first: that of its run, or that of all that its team stores. */
+export type ReachedLimit = 'run' | 'team';
+
 /** The room that one batch of events has. */
 export interface EventBudget {
   /** Takes room for the row that `toRow` makes of the event, and returns its JSON; undefined where there is no room. */
@@ -67,21 +72,36 @@ export interface EventBudget {
   takeLine(line: string): boolean;
   /** True after the first line of the run that found no room. */
   isTranscriptFull(): boolean;
+  /** Returns the limit for which the last event or line found no room. */
+  reached(): ReachedLimit;
   /** Returns what the batch adds to the run's counters so far. */
   added(): AddedCounts;
 }
 
-/** Opens the budget of a batch; the caller has locked the run's row. After the first event without room, only essential events are taken. */
-export function openEventBudget(limits: RunLimits, counters: RunCounters): EventBudget {
+/**
+ * Opens the budget of a batch; the caller has locked the run's row. After the first event without room, only essential events are taken.
+ * `room`: bytes that the team may still store.
+ */
+export function openEventBudget(
+  limits: RunLimits,
+  counters: RunCounters,
+  room: Pick<TeamRoom, 'files' | 'texts'>,
+): EventBudget {
   const added = { eventBytes: 0, transcriptBytes: 0, droppedEvents: 0, droppedLines: 0 };
   let isConversationFull = counters.dropped_events > 0;
   let isTranscriptFull = counters.dropped_lines > 0;
+  let reached: ReachedLimit = 'run';
+  const fits = (bytes: number, ofRun: number, ofTeam: number): boolean => {
+    if (bytes <= ofRun && added.eventBytes + added.transcriptBytes + bytes <= ofTeam) return true;
+    reached = bytes > ofRun ? 'run' : 'team';
+    return false;
+  };
 
-  /** Returns the row's JSON where the run's events stay within `limit` with it. */
-  function within(limit: number, row: object): string | undefined {
+  /** Returns the row's JSON where the events of the run stay within `limit`, and those of the batch within the room of the team. */
+  function within(limit: number, roomOfTeam: number, row: object): string | undefined {
     const json = JSON.stringify(row);
     const bytes = Buffer.byteLength(json) + rowBytes;
-    if (counters.event_bytes + added.eventBytes + bytes > limit) return undefined;
+    if (!fits(bytes, limit - counters.event_bytes - added.eventBytes, roomOfTeam)) return undefined;
     added.eventBytes += bytes;
     return json;
   }
@@ -89,12 +109,15 @@ export function openEventBudget(limits: RunLimits, counters: RunCounters): Event
   return {
     added: () => ({ ...added }),
     isTranscriptFull: () => isTranscriptFull,
+    reached: () => reached,
     take(event, toRow) {
-      const whole = isConversationFull ? undefined : within(limits.eventBytes, toRow(event));
+      const whole = isConversationFull ? undefined : within(limits.eventBytes, room.files, toRow(event));
       if (whole !== undefined) return whole;
       isConversationFull = true;
+      const first = reached;
       const essential = essentialOf(event);
-      const kept = essential && within(limits.eventBytes + reserveBytes, toRow(essential));
+      const kept = essential && within(limits.eventBytes + reserveBytes, room.texts, toRow(essential));
+      reached = first;
       const isCut = kept === undefined || (event.type === 'action_result' && event.output !== undefined);
       if (isCut) added.droppedEvents += 1;
       return kept;
@@ -102,7 +125,8 @@ export function openEventBudget(limits: RunLimits, counters: RunCounters): Event
     takeLine(line) {
       // The lines of a batch are one row, so only the first of them counts for it.
       const bytes = Buffer.byteLength(line) + 1 + (added.transcriptBytes === 0 ? rowBytes : 0);
-      if (!isTranscriptFull && counters.transcript_bytes + added.transcriptBytes + bytes <= limits.transcriptBytes) {
+      const ofRun = limits.transcriptBytes - counters.transcript_bytes - added.transcriptBytes;
+      if (!isTranscriptFull && fits(bytes, ofRun, room.files)) {
         added.transcriptBytes += bytes;
         return true;
       }

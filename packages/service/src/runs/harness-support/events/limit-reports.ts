@@ -1,18 +1,35 @@
 /** Reports of a run that has reached its limit of stored data: once for its events, once for its transcript. */
 import type { RunLimits } from '../../executions/run-limits.ts';
+import type { ReachedLimit } from './event-budget.ts';
 import type { EventRow } from './event-rows.ts';
 
 const inMb = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`;
 
+/** Returns the limit and the sentence about it. */
+const reachedLimit = (reached: ReachedLimit, ofRun: { bytes: number; full: string }, { teamBytes }: RunLimits) =>
+  reached === 'run'
+    ? { limit_bytes: ofRun.bytes, full: ofRun.full }
+    : {
+        limit_bytes: teamBytes,
+        full: `All that the team stores has reached ${inMb(teamBytes)} (RUNYARD_TEAM_STORAGE_MB).`,
+      };
+
 /** Returns the rows that report a full conversation: one for the timeline, and one for the conversation if a step is known. */
 export function fullConversationRows(
-  { eventBytes }: RunLimits,
-  { occurredAt, stepId }: { readonly occurredAt: string; readonly stepId: string | undefined },
+  limits: RunLimits,
+  {
+    occurredAt,
+    stepId,
+    reached,
+  }: { readonly occurredAt: string; readonly stepId: string | undefined; readonly reached: ReachedLimit },
 ): EventRow[] {
+  const bytes = limits.eventBytes;
+  const full = `The conversation of this run has reached ${inMb(bytes)} (RUNYARD_RUN_EVENTS_MB).`;
+  const limit = reachedLimit(reached, { bytes, full }, limits);
   const data = {
     what: 'conversation',
-    limit_bytes: eventBytes,
-    message: `The conversation of this run has reached ${inMb(eventBytes)}. The run continues, but further text and output are not stored; its artifacts are. RUNYARD_RUN_EVENTS_MB is the limit.`,
+    limit_bytes: limit.limit_bytes,
+    message: `${limit.full} The run continues, but its further text and output are not stored.`,
   };
   const timeline: EventRow = { event_type: 'output_limit_reached', occurred_at: occurredAt, event: data };
   if (stepId === undefined) return [timeline];
@@ -22,13 +39,17 @@ export function fullConversationRows(
 
 /** Returns the two reports of a full transcript: a row of the timeline, and the last line of the transcript. */
 export function fullTranscriptReport(
-  { transcriptBytes }: RunLimits,
+  limits: RunLimits,
+  reached: ReachedLimit,
   occurredAt: string,
 ): { readonly row: EventRow; readonly line: string } {
+  const bytes = limits.transcriptBytes;
+  const full = `The raw transcript of this run has reached ${inMb(bytes)} (RUNYARD_RUN_TRANSCRIPT_MB).`;
+  const limit = reachedLimit(reached, { bytes, full }, limits);
   const data = {
     what: 'transcript',
-    limit_bytes: transcriptBytes,
-    message: `The raw transcript of this run has reached ${inMb(transcriptBytes)}. The run continues, but further lines are not stored. RUNYARD_RUN_TRANSCRIPT_MB is the limit.`,
+    limit_bytes: limit.limit_bytes,
+    message: `${limit.full} The run continues, but its further lines are not stored.`,
   };
   return {
     row: { event_type: 'output_limit_reached', occurred_at: occurredAt, event: data },

@@ -14,17 +14,19 @@ interface Situation {
   readonly execution?: Partial<PlanInput['execution']>;
   readonly run?: Partial<PlanInput['run']>;
   readonly limits?: Partial<PlanInput['limits']>;
+  readonly room?: Partial<PlanInput['room']>;
 }
 
 const numbered = (bodies: readonly AgentEventBody[], first = 1): AgentEvent[] =>
   bodies.map((body, index) => ({ seq: first + index, occurred_at: at, ...body }) as AgentEvent);
 
-function plan(events: readonly AgentEvent[], { execution, run, limits }: Situation = {}) {
+function plan(events: readonly AgentEvent[], { execution, run, limits, room }: Situation = {}) {
   return planAgentEvents({
     events,
     execution: { phase: 'running', lastSeq: 0, heldTexts: {}, ...execution },
     run: { ...noDrops, assignment_id: null, ...run },
-    limits: { eventBytes: mb, transcriptBytes: mb, ...limits },
+    limits: { eventBytes: mb, transcriptBytes: mb, teamBytes: mb, ...limits },
+    room: { files: mb, texts: mb, ...room },
     redactor: createRedactor([secret]),
     now,
   });

@@ -5,7 +5,14 @@ import { redactEvents } from '../../../team/redaction/redact-events.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { RunLimits } from '../../executions/run-limits.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
-import { type AddedCounts, type EventBudget, openEventBudget, type RunCounters } from './event-budget.ts';
+import type { TeamRoom } from '../../files/stored-bytes.ts';
+import {
+  type AddedCounts,
+  type EventBudget,
+  openEventBudget,
+  type ReachedLimit,
+  type RunCounters,
+} from './event-budget.ts';
 import { type EventRow, rowOf, stepOf, timeOf } from './event-rows.ts';
 import { fullTranscriptReport } from './limit-reports.ts';
 
@@ -23,6 +30,8 @@ export interface PlanInput {
     readonly assignment_id: string | null;
   };
   readonly limits: RunLimits;
+  /** Bytes that the team may still store. */
+  readonly room: Pick<TeamRoom, 'files' | 'texts'>;
   readonly redactor: Redactor;
   /** Time for events whose own time is invalid. */
   readonly now: Date;
@@ -39,7 +48,12 @@ export type EventAction =
   /** Stores rows; each is the JSON that `storeAgentEvents` reads, and `bytes` is what they count for. */
   | { readonly kind: 'store_events'; readonly rows: readonly string[]; readonly bytes: number }
   /** Reports that the conversation is full; without `stepId` at the step that the stored conversation is at. */
-  | { readonly kind: 'report_full_conversation'; readonly occurredAt: string; readonly stepId: string | undefined }
+  | {
+      readonly kind: 'report_full_conversation';
+      readonly occurredAt: string;
+      readonly stepId: string | undefined;
+      readonly reached: ReachedLimit;
+    }
   | { readonly kind: 'take_follow_up'; readonly followUpId: string }
   /** Starts the run; if `assignmentId` is present, claims it first. */
   | {
@@ -105,7 +119,7 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
   const events = newEvents(input.events, execution.lastSeq);
   if (events.length === 0) return undefined;
   const heldTexts = { ...execution.heldTexts };
-  const budget = openEventBudget(limits, run);
+  const budget = openEventBudget(limits, run, input.room);
   const collected = collectActions(budget, now);
   const { actions } = collected;
   let transcript = '';
@@ -115,7 +129,7 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
     const wasFull = budget.isTranscriptFull();
     if (budget.takeLine(event.line)) transcript += `${event.line}\n`;
     else if (!wasFull) {
-      const report = fullTranscriptReport(limits, timeOf(event, now));
+      const report = fullTranscriptReport(limits, budget.reached(), timeOf(event, now));
       transcript += `${report.line}\n`;
       collected.addRow(report.row);
     }
@@ -126,7 +140,12 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
     collected.takeRow(event);
     if (!wasReported && budget.added().droppedEvents > 0) {
       collected.storeRows();
-      actions.push({ kind: 'report_full_conversation', occurredAt: timeOf(event, now), stepId: stepOf(event) });
+      actions.push({
+        kind: 'report_full_conversation',
+        occurredAt: timeOf(event, now),
+        stepId: stepOf(event),
+        reached: budget.reached(),
+      });
     }
   };
 

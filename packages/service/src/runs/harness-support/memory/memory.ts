@@ -1,15 +1,16 @@
 /** Stores and finds a harness's own memory of the conversation, with which a later execution can continue it. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMemoryBytes } from '@runyard/contract/limits';
-import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import { recordMemory } from '../../executions/memory/record-memory.ts';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { readTeamRoom, type StorageRefusal, teamFull } from '../../files/stored-bytes.ts';
 
 /** When a memory was saved. */
 interface MemoryMoment {
@@ -20,19 +21,25 @@ interface MemoryMoment {
 
 /** Stores a memory. Deletes it again where a memory of a later turn is stored already. Throws `AttemptOver`. */
 export async function keepMemory(
-  deps: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
-  attempt: Attempt & Pick<RunSession, 'grantedSecrets'>,
+  deps: { readonly db: Database; readonly blobs: BlobStore; readonly executionDeps: ExecutionDeps },
+  attempt: Attempt & Pick<RunSession, 'grantedSecrets' | 'teamId'>,
   { turn, requestId }: MemoryMoment,
   body: AsyncIterable<Uint8Array>,
-): Promise<'stored' | 'too_large'> {
+): Promise<'stored' | 'too_large' | StorageRefusal> {
+  const { blobs, executionDeps } = deps;
   const { executionId } = attempt;
   const blobKey = `memories/${executionId}/${randomUUIDv7()}`;
-  const put = await deps.blobs.put(blobKey, byteMaskOf(deps, attempt).stream(body), { maxBytes: maxMemoryBytes });
-  if (put.outcome === 'too_large') return 'too_large';
+  // The next execution needs it to continue, so it has the room of texts.
+  const room = await readTeamRoom(executionDeps, undefined, attempt.teamId);
+  const maxBytes = Math.min(maxMemoryBytes, room.texts);
+  const put = await blobs.put(blobKey, byteMaskOf(executionDeps, attempt).stream(body), { maxBytes });
+  if (put.outcome === 'too_large')
+    return maxBytes === maxMemoryBytes ? 'too_large' : teamFull(executionDeps, room.stored);
+  room.take(put.sizeBytes);
   const unused = await ofAttempt(deps, attempt, blobKey, (tx) =>
-    recordMemory(tx, { executionId, blobKey, turn, requestId }),
+    recordMemory(tx, { executionId, blobKey, sizeBytes: put.sizeBytes, turn, requestId }),
   );
-  if (unused !== null) await deps.blobs.delete(unused);
+  if (unused !== null) await blobs.delete(unused);
   return 'stored';
 }
 

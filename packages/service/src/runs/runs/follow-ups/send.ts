@@ -10,6 +10,7 @@ import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts'
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
+import { type StorageRefusal, takeRoomForRequest } from '../../files/stored-bytes.ts';
 import { isVisibleRun } from '../read/visible.ts';
 import { acceptFollowup, type FollowupOutcome } from './accept.ts';
 import { findLackingRight } from './lacking-right.ts';
@@ -40,6 +41,7 @@ export type SendOutcome =
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
+  | StorageRefusal
   | FollowupRefusal;
 
 /**
@@ -72,6 +74,11 @@ export async function sendFollowup(
   const texts = [{ kind: 'prompt' as const, text: request.message ?? '' }];
   const verdict = await contentPolicy?.check(actor.teamId, texts);
   if (verdict && verdict.kind !== 'allowed') return verdict;
+  const isFull = await takeRoomForRequest(executionDeps, undefined, actor.teamId, {
+    texts: [request.message ?? ''],
+    fileBytes: decoded.attachments.map(({ bytes }) => bytes.length),
+  });
+  if (isFull) return isFull;
   const mask = byteMaskOf(executionDeps, { grantedSecrets });
   const attachments = await storeAttachments(
     blobs,

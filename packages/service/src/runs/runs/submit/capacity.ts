@@ -1,3 +1,4 @@
+import { brieflyKnown } from '../../../platform/store/database/briefly-known.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable } from '../../../platform/store/database/statement.ts';
 import { type TeamBudgetState, teamBudgetState } from '../../../team/usage/budget/team-budget.ts';
@@ -27,12 +28,6 @@ const readCapacity = defineStatement({
   },
 });
 
-const maxAgeMs = 1000;
-const maxRemembered = 10_000;
-/** By team and pool. */
-type Answers = Map<string, { readonly readAt: number; readonly value: Promise<TeamState> }>;
-const answersOf = new WeakMap<ExecutionDeps, Answers>();
-
 /** Whether a new run of a team would have to wait, and what the team may still spend. */
 export interface TeamState extends TeamBudgetState {
   readonly at_capacity: boolean | null;
@@ -40,31 +35,18 @@ export interface TeamState extends TeamBudgetState {
 
 const noState: TeamState = { at_capacity: false, is_out_of_credits: false, is_month_spent: false, is_limited: false };
 
+const readState = brieflyKnown<ExecutionDeps, TeamState>(
+  1000,
+  async (db, teamId, pool) => (await db.query(readCapacity, [teamId, pool]))[0] ?? noState,
+);
+
 /**
  * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old. That is enough: the first
  * fact is only a hint for the caller, and each request to a model is checked against the budgets again. `tx`: the transaction of the
  * caller, if it has one.
  */
-export async function readTeamState(
+export const readTeamState = (
   deps: ExecutionDeps,
   tx: Queryable | undefined,
   { teamId, workerHost = '' }: Pick<NewRun, 'teamId' | 'workerHost'>,
-): Promise<TeamState> {
-  const key = `${teamId} ${workerHost}`;
-  const known: Answers = answersOf.get(deps) ?? new Map();
-  answersOf.set(deps, known);
-  const last = known.get(key);
-  if (last && performance.now() - last.readAt < maxAgeMs) return await last.value;
-  const remember = (value: Promise<TeamState>) => {
-    if (known.size >= maxRemembered) known.clear();
-    const answer = { readAt: performance.now(), value };
-    known.set(key, answer);
-    value.catch(() => known.get(key) === answer && known.delete(key));
-  };
-  const value = (tx ?? deps.db).query(readCapacity, [teamId, workerHost]).then((rows) => rows[0] ?? noState);
-  // A read in a transaction is shared only after it has ended: it may fail with the transaction or wait for a lock, and callers outside of
-  // the transaction must do neither.
-  if (tx === undefined) remember(value);
-  else await value.then((state) => remember(Promise.resolve(state)));
-  return await value;
-}
+): Promise<TeamState> => readState(deps, tx, teamId, workerHost);

@@ -12,6 +12,7 @@ import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { copyAttachments } from '../../files/attachments/copy.ts';
 import { discardAttachments, type StoredAttachment, storeAttachments } from '../../files/attachments/store.ts';
+import { type StorageRefusal, takeRoomForRequest } from '../../files/stored-bytes.ts';
 import type { ChildLimits } from '../tree/admit-child.ts';
 import { readTeamState, type TeamState } from './capacity.ts';
 import type { NewRun, ScheduleOfRun } from './new-run.ts';
@@ -75,6 +76,7 @@ export type PrepareRefusal =
   | Exclude<RequestOutcome, { kind: 'ok' }>
   | PolicyRefusal
   | BudgetRefusal
+  | StorageRefusal
   /** 404: the team has no run to repeat by this id. */
   | { readonly kind: 'no_such_run' }
   /** 409: the bytes of a file to copy are gone. */
@@ -101,6 +103,11 @@ export async function prepareRun(
   const team = await readTeamState(executionDeps, tx, checked.run);
   const overBudget = refusedByBudget(team, checked.run);
   if (overBudget) return overBudget;
+  const isFull = await takeRoomForRequest(executionDeps, tx, actor.teamId, {
+    texts: [checked.run.prompt, JSON.stringify(checked.run.config)],
+    fileBytes: wanted.copyOf?.map(({ sizeBytes }) => sizeBytes) ?? checked.files.map(({ bytes }) => bytes.length),
+  });
+  if (isFull) return isFull;
   const attachments = wanted.copyOf
     ? await copyAttachments(blobs, wanted.copyOf)
     : await storeAttachments(blobs, checked.files);

@@ -19,6 +19,8 @@ export function refusedSubmission(outcome: SubmitRefusal): Refusal {
       return refuse('feature_not_available', { detail: outcome.detail });
     case 'over_budget':
       return refuse(outcome.code, { detail: outcome.detail });
+    case 'storage_full':
+      return refuse('invalid_request', { status: 413, detail: outcome.detail });
     case 'model_outage':
       return refuse('resource_unavailable', {
         status: 503,

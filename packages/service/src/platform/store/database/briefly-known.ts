@@ -1,0 +1,37 @@
+import type { Queryable } from './database.ts';
+
+const maxRemembered = 10_000;
+
+/**
+ * Returns a function that reads a value by its keys, or returns one that was read at most `maxAgeMs` ago for the same owner. `tx`: the
+ * transaction of the caller, if it has one.
+ */
+export function brieflyKnown<Owner extends { readonly db: Queryable }, Value>(
+  maxAgeMs: number,
+  read: (db: Queryable, ...keys: readonly string[]) => Promise<Value>,
+): (owner: Owner, tx: Queryable | undefined, ...keys: readonly string[]) => Promise<Value> {
+  const valuesOf = new WeakMap<Owner, Map<string, { readonly readAt: number; readonly value: Promise<Value> }>>();
+  return async (owner, tx, ...keys) => {
+    const key = keys.join(' ');
+    const known = valuesOf.get(owner) ?? new Map();
+    valuesOf.set(owner, known);
+    const last = known.get(key);
+    if (last && performance.now() - last.readAt < maxAgeMs) return await last.value;
+    const remember = (value: Promise<Value>) => {
+      if (known.size >= maxRemembered) known.clear();
+      const answer = { readAt: performance.now(), value };
+      known.set(key, answer);
+      value.catch(() => known.get(key) === answer && known.delete(key));
+    };
+    const value = read(tx ?? owner.db, ...keys);
+    // A read in a transaction is shared only after it has ended: it may fail with the transaction or wait for a lock, and callers outside
+    // of the transaction must do neither.
+    if (tx === undefined) {
+      remember(value);
+      return await value;
+    }
+    const result = await value;
+    remember(Promise.resolve(result));
+    return result;
+  };
+}
