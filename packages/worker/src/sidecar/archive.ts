@@ -84,3 +84,17 @@ export function imageArchive({ entries, architecture, labels, name, compress }: 
       ]),
   };
 }
+
+/**
+ * Returns the sentences on how to send an archive to a registry. A name says its registry by a first part with a dot or a port, or as
+ * `localhost` (github.com/distribution/reference); other names get the placeholder REGISTRY.
+ */
+export function pushAdvice(name: string, archive: string): string {
+  const hasRegistry = /^(localhost|[^/]*[.:][^/]*)\//.test(name);
+  const target = hasRegistry ? name : `REGISTRY/${name}`;
+  const tag = hasRegistry ? '' : `docker tag ${name} ${target}; `;
+  return (
+    `runyard: send it to your registry: skopeo copy oci-archive:${archive} docker://${target}\n` +
+    `runyard: or: docker load --input ${archive}; ${tag}docker push ${target}\n`
+  );
+}

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
-import { imageArchive } from './archive.ts';
+import { imageArchive, pushAdvice } from './archive.ts';
 import { sidecarContent } from './content.ts';
 import { sidecarLabels } from './labels.ts';
 
@@ -48,7 +48,6 @@ else {
   await pipeline(Readable.from(image.pieces()), createWriteStream(output));
   process.stderr.write(
     `runyard: wrote ${output} (${Math.round(image.layer.length / 1e6)} MB), image ${name}, ${image.digest}\n` +
-      `runyard: send it to your registry: skopeo copy oci-archive:${output} docker://REGISTRY/${name}\n` +
-      `runyard: or: docker load --input ${output}; docker tag ${name} REGISTRY/${name}; docker push REGISTRY/${name}\n`,
+      pushAdvice(name, output),
   );
 }
