@@ -70,6 +70,17 @@ test('shows until when an interrupted run waits for a message, and ends its sand
   await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
 });
 
+test('advises no cancel, which answers 422, after the interrupt of a self-hosted run', async () => {
+  const { runId, runToken } = await service.startExecution({ config: { worker_host: 'box' } });
+  await begin(runToken);
+  await service.request('POST', path(runId));
+  const report = { turn: 1, interrupted: true, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
+  const { status_message } = (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+  expect(status_message?.message).toMatch(/for a message until 20[-\dT:]+Z\. Send a message\.$/);
+  await service.problem(422, 'POST', `/agent/runs/${runId}/cancel`);
+});
+
 test('shows no wait for a run that ended its turn by itself, and keeps its sandbox at a cancel', async () => {
   const { runId, runToken } = await service.startExecution();
   await begin(runToken);

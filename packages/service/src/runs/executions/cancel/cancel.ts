@@ -3,6 +3,7 @@ import { defineStatement, nullable, text, uuid } from '../../../platform/store/d
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
 
 import type { ExecutionDeps } from '../deps.ts';
+import { isRunTypeCancellable } from '../run-kind.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
 import { endInterruptedWait } from '../waiting/interrupted.ts';
 import { cancelDescendants } from './cancel-descendants.ts';
@@ -26,18 +27,6 @@ const lockCancellable = defineStatement({
     source: text(),
   },
 });
-
-/** Columns of a run that decide whether its kind can be cancelled. */
-export interface RunKind {
-  readonly worker_host: string | null;
-  readonly execution_location: string;
-  readonly source: string;
-}
-
-/** Returns whether people can cancel a run of this kind: it is hosted, and no GitHub Action started it. */
-export function isRunTypeCancellable(run: RunKind): boolean {
-  return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
-}
 
 /**
  * Cancels the run at once, and after it the live runs below it. Their sandboxes end within 5 s; if a worker is gone, the reconciler

@@ -18,6 +18,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { isOfPool, servesPool } from '../pools/serves-pool.ts';
 import { holdsSlot } from '../queue/holds-slot.ts';
+import { isRunTypeCancellable } from '../run-kind.ts';
 import { waitsAfterInterrupt } from './interrupted.ts';
 import { waitSentence } from './wait-sentence.ts';
 
@@ -30,7 +31,8 @@ const readFacts = defineStatement({
   name: 'read_waits',
   text: `
     WITH waiting AS MATERIALIZED (
-      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image
+      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image,
+        r.worker_host, r.execution_location, r.source
       FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
@@ -53,7 +55,7 @@ const readFacts = defineStatement({
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
       team.team_taken, team.team_limit, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
       w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
-      step.kind AS step_kind, step.name AS step_name, w.idle_until
+      step.kind AS step_kind, step.name AS step_name, w.idle_until, w.worker_host, w.execution_location, w.source
     FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
       SELECT v.payload->>'kind' AS kind, v.payload->>'name' AS name, v.event_type FROM run_events v
       WHERE w.state = 'CLAIMED' AND v.run_id = w.run_id AND v.execution_number = w.number
@@ -80,6 +82,9 @@ const readFacts = defineStatement({
     step_kind: nullable(text()),
     step_name: nullable(text()),
     idle_until: nullable(timestamp),
+    worker_host: nullable(text()),
+    execution_location: text(),
+    source: text(),
   },
 });
 
@@ -91,7 +96,7 @@ export async function readWaits(
 ): Promise<ReadonlyMap<string, string>> {
   if (runIds.length === 0) return new Map();
   const rows = await db.query(readFacts, [teamId, runIds]);
-  return new Map(rows.map((row) => [row.run_id, waitSentence(row)]));
+  return new Map(rows.map((row) => [row.run_id, waitSentence({ ...row, can_cancel: isRunTypeCancellable(row) })]));
 }
 
 /**

@@ -33,6 +33,8 @@ export interface WaitFacts {
   readonly step_name: string | null;
   /** Time until which the agent waits for a message after an interrupt, RFC 3339. */
   readonly idle_until: string | null;
+  /** Whether people can cancel a run of its kind. */
+  readonly can_cancel: boolean;
 }
 
 const stepWords: Readonly<Record<string, string>> = {
@@ -55,7 +57,7 @@ export function waitSentence(facts: WaitFacts): string {
     case 'CLAIMED':
       return setupSentence(facts);
     default:
-      return `The turn was interrupted. The agent waits in its sandbox for a message until ${toSeconds(facts.idle_until)}. Send a message, or cancel the run to end the sandbox.`;
+      return `The turn was interrupted. The agent waits in its sandbox for a message until ${toSeconds(facts.idle_until)}. Send a message${facts.can_cancel ? ', or cancel the run to end the sandbox' : ''}.`;
   }
 }
 
