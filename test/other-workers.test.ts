@@ -39,13 +39,17 @@ afterEach(async () => {
   await fake.close();
 });
 
-function start(script: string, more: Partial<AgentTask> = {}): FakePublicWorkerAgent {
+function start(
+  script: string,
+  more: Partial<AgentTask> = {},
+  program: readonly [string, ...string[]] = [launcher],
+): FakePublicWorkerAgent {
   fake.task = { ...fake.task, ...keeps, ...more, prompt: `\`\`\`sh\n${script}\n\`\`\`` };
   agent = startAsPublicWorker({
     runId: `run-${++runs}`,
     serverRoot: fake.url,
     runToken: fake.token,
-    program: [launcher],
+    program,
     workspaceRoot: path.join(machine, 'workspaces'),
     home,
     temporaryFolder: path.join(machine, 'tmp'),
@@ -132,6 +136,39 @@ test(
     child.kill('SIGTERM');
     expect(await exited).toBe(143);
     expect(fake.shutdowns).toEqual(['terminated']);
+  },
+  startLimitMs,
+);
+
+/** Starts the agent and reports its exit, as a dispatch command of the command backend has to. */
+const dispatched = '"$0" "$@"; "$0" harness-support --run-id "$TASK_ID" report-shutdown';
+
+test(
+  'harness-support report-shutdown reports the exit of an agent that was killed, with the variables of the run',
+  async () => {
+    const { exited, output } = start('kill -9 $PPID; sleep 600', {}, ['/bin/sh', '-c', dispatched, launcher]);
+    expect(await exited, output()).toBe(0);
+    expect(fake.finished).toEqual([]);
+    expect(fake.shutdowns).toEqual(['exited: the agent command has ended']);
+  },
+  startLimitMs,
+);
+
+test.each([
+  ['harness-support report-shutdown', 0, ''],
+  ['harness-support --run-id another report-shutdown', 2, 'the variables are those of the run run-1'],
+  ['harness-support ping', 2, 'Usage: harness-support'],
+])(
+  'agent %s exits with %i for an execution that has ended',
+  async (command, code, message) => {
+    fake.supersede();
+    const env = { ...process.env, TASK_ID: 'run-1', WARP_SERVER_ROOT_URL: fake.url, RUNYARD_RUN_TOKEN: fake.token };
+    const entry = path.resolve(import.meta.dirname, '../packages/agent/src/main.ts');
+    const ended = await promisify(execFile)(process.execPath, [entry, ...command.split(' ')], { env }).then(
+      ({ stderr }) => ({ code: 0, stderr }),
+      (error) => error,
+    );
+    expect([ended.code, ended.stderr]).toEqual([code, message === '' ? '' : expect.stringContaining(message)]);
   },
   startLimitMs,
 );

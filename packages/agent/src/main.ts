@@ -9,7 +9,8 @@ import { connectToService } from './service/connection.ts';
 import { openRunFolders, type RunFolders } from './workspace/run-folders.ts';
 
 /**
- * Runs the program inside the sandbox: `agent run …` runs one execution; `report-artifact …`, `child-run …` and `pull-request …` are
+ * Runs the program inside the sandbox: `agent run …` runs one execution; `harness-support …` reports its end for the program that started
+ * it; `report-artifact …`, `child-run …` and `pull-request …` are
  * commands for programs in the sandbox. Each command loads only the modules that it needs.
  */
 async function main(argv: readonly string[]): Promise<number> {
@@ -19,6 +20,10 @@ async function main(argv: readonly string[]): Promise<number> {
       return await run(rest, takeRunToken(process.env));
     case 'wait':
       return await runWhatComes(rest);
+    case 'harness-support': {
+      const { harnessSupportCommand } = await import('./sandbox-commands/harness-support.ts');
+      return await harnessSupportCommand(rest, process.env, takeRunToken(process.env));
+    }
     case 'report-artifact': {
       if (rest[0] === 'handoff') {
         const { handoffCommand } = await import('./sandbox-commands/handoff.ts');
@@ -37,7 +42,7 @@ async function main(argv: readonly string[]): Promise<number> {
     }
     default:
       process.stderr.write(
-        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n       agent pull-request [--title TEXT]\n',
+        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent harness-support report-shutdown\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n       agent pull-request [--title TEXT]\n',
       );
       return 2;
   }

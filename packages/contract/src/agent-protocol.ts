@@ -258,10 +258,21 @@ export const AgentInbox = z
   .meta({ id: 'AgentInbox', description: 'What waits for the agent' });
 export type AgentInbox = z.infer<typeof AgentInbox>;
 
-/** `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits. */
+/**
+ * `POST /harness-support/report-shutdown` → `{}`: the agent's last call before it exits, or, with `exited`, the report of the program
+ * that started it. That report ends the execution if no worker reports the ends of its sandboxes.
+ */
 export const ReportShutdown = z
-  .object({ reason: z.string().describe('Why the agent exits') })
-  .meta({ id: 'ReportShutdown', description: "The agent's last call before it exits" });
+  .object({
+    reason: z.string().describe('Why the agent exits'),
+    exited: z
+      .boolean()
+      .optional()
+      .describe(
+        "True: the agent's process has ended, and the program that started it reports that. It ends the execution of a run whose worker is not Runyard's own; a run in the middle of its work becomes ERROR",
+      ),
+  })
+  .meta({ id: 'ReportShutdown', description: "The agent's last call before it exits, or the report of its exit" });
 
 /** `POST /harness-support/report-artifact` → `{artifact_uid, upload_url?}`; the bytes of a file-like artifact are PUT to `upload_url`, and only then does it exist. */
 export const ReportArtifact = z

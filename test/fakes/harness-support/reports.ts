@@ -129,9 +129,11 @@ export function keepReports(fake: () => { readonly url: string; readonly next: '
           bytes: body,
         });
         return ok({});
-      case 'POST /report-shutdown':
-        shutdowns.push((jsonOf(body) as { reason: string }).reason);
+      case 'POST /report-shutdown': {
+        const { reason, exited } = jsonOf(body) as { reason: string; exited?: boolean };
+        shutdowns.push(exited ? `exited: ${reason}` : reason);
         return ok({});
+      }
       case 'POST /pull-requests':
         return openPullRequest(OpenPullRequest.parse(jsonOf(body)));
       case 'POST /report-artifact':

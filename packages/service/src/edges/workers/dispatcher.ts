@@ -48,6 +48,9 @@ export function makeDispatcher(
     if (assignment === 'nothing') return false;
     if (assignment === 'contended') return true;
     const { runId, assignmentId, executionId } = assignment;
+    // The public worker reports no end of a task that it handed to another machine. All earlier executions of the run have ended.
+    for (const [earlier, held] of connection.executions)
+      if (held.runId === runId) connection.executions.delete(earlier);
     connection.executions.set(executionId, { runId, assignmentId, idle: false, awaits: false, leaving: false });
     // The connection was lost while the statement ran.
     if (connections.get(connection.id) !== connection) {

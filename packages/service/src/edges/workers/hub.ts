@@ -170,7 +170,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           const now = performance.now();
           if (now - connection.lastRenewedAt < (deps.timing.leaseSeconds * 1000) / 6) return;
           connection.lastRenewedAt = now;
-          renewLeases(deps.db, connection.id, deps.timing.leaseSeconds).then(
+          renewLeases(deps.db, connection.id, deps.timing).then(
             (isKnown) => {
               if (isKnown || !connections.has(connection.id)) return;
               deps.log.warn({ worker: workerId }, 'this service process was taken for dead; the worker connects again');

@@ -37,6 +37,9 @@ const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['supervisor_lost', 'lost'],
 ]);
 
+/** `failure_reason` of oz-agent-worker where a signal stopped the worker. It reports this while the agent's processes still end. */
+const gracefulShutdown = 'graceful_shutdown';
+
 /**
  * `held`: the execution stays with the connection; `released`: the connection has given it up; `refused`: the connection has no right
  * to it.
@@ -113,18 +116,23 @@ async function apply(
       await appendDeniedConnections(deps, tx, target, message.data);
       return 'held';
     case 'task_completed': {
+      const { task_state: state, execution_id } = message.data;
+      // The public worker, which names only the run, reports a cancel after an order. Without one, it is about an earlier execution.
+      if (state === 'CANCELLED' && execution_id === undefined && phase !== 'stopping') return 'held';
       if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
       await endSandboxWithin(deps, tx, executionId, { kind: 'exited', message: message.data.message, exitCode: 0 });
       return 'released';
     }
     case 'task_failed': {
-      const { exit_code: exitCode, failure, message: text } = message.data;
+      const { exit_code: exitCode, failure, failure_reason: reason, message: text } = message.data;
+      const isStopping = failure === undefined && reason === gracefulShutdown;
       if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
-      const end = {
-        kind: kindOfFailure(failure),
+      const end: SandboxEnd = {
+        kind: isStopping ? 'stopped' : kindOfFailure(failure),
         message: text,
+        ...(isStopping ? { remains: 'leaving' } : {}),
         ...(exitCode === undefined ? {} : { exitCode }),
-      } as const;
+      };
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
     }

@@ -8,6 +8,11 @@ import type { RunLimits } from './run-limits.ts';
 export interface ExecutionTiming {
   /** An execution whose worker and agent sent nothing for this long is lost. */
   readonly leaseSeconds: number;
+  /**
+   * How long the connection of a worker that does not report the ends of all sandboxes renews a lease without a call of the agent. The
+   * pull of a large image counts too.
+   */
+  readonly silentAgentSeconds: number;
   /** How long a lease lasts at most after the worker's connection is lost. */
   readonly reconnectGraceSeconds: number;
   /** How long an execution stays PENDING at most. */
@@ -25,6 +30,7 @@ export interface ExecutionTiming {
 /** Time limits without settings of their own. */
 export const defaultTiming: ExecutionTiming = {
   leaseSeconds: 90,
+  silentAgentSeconds: 900,
   reconnectGraceSeconds: 30,
   claimTimeoutSeconds: 30,
   leaveSeconds: 15,

@@ -6,12 +6,12 @@ import { notFound } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../platform/store/database/database.ts';
-import { withoutSecrets } from '../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { supersededAttempt } from '../executions/run-tokens/refused-attempt.ts';
 import { serveRun } from '../executions/run-tokens/serve-run.ts';
 import { applyAgentEvents } from './events/apply-agent-events.ts';
 import { finishTask, finishTaskWithEvents } from './finish/finish-task.ts';
+import { reportExit } from './finish/report-exit.ts';
 import { waitForInbox } from './inbox/inbox.ts';
 import { resolveTask } from './task/resolve-task.ts';
 
@@ -90,9 +90,7 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
     ),
 
     serveRun(routes.reportShutdown, async ({ session, body, from }) => {
-      const reason = withoutSecrets(executionDeps, session, body.reason);
-      const { runId: run, executionId: execution } = session;
-      executionDeps.log.info({ request_id: from.requestId, run, execution, reason }, 'agent leaves');
+      await reportExit(executionDeps, session, body, from.requestId);
       return {};
     }),
   ];

@@ -2,6 +2,7 @@
 import type { SandboxLevel } from '@runyard/contract/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import type { ExecutionTiming } from '../deps.ts';
 import { renewLeasesOf, shortenLeasesOf } from './connection-leases.ts';
 
 const insertConnection = defineStatement({
@@ -48,7 +49,7 @@ export async function updateWorkerConnection(
 const renew = defineStatement({
   name: 'renew_leases_of_connection',
   text: `
-    WITH renewed AS (${renewLeasesOf('$1', '$2')})
+    WITH renewed AS (${renewLeasesOf('$1', '$2', '$3')})
     UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1 RETURNING id`,
   row: { id: uuid },
 });
@@ -57,8 +58,12 @@ const renew = defineStatement({
  * Renews the leases of all executions that the connection holds, because the worker sent a message or a ping. Returns false if the row
  * is gone: another service process counted this one as dead.
  */
-export async function renewLeases(db: Queryable, connectionId: string, leaseSeconds: number): Promise<boolean> {
-  return (await db.query(renew, [connectionId, leaseSeconds])).length === 1;
+export async function renewLeases(
+  db: Queryable,
+  connectionId: string,
+  timing: Pick<ExecutionTiming, 'leaseSeconds' | 'silentAgentSeconds'>,
+): Promise<boolean> {
+  return (await db.query(renew, [connectionId, timing.leaseSeconds, timing.silentAgentSeconds])).length === 1;
 }
 
 const drop = defineStatement({

@@ -4,7 +4,7 @@
  */
 
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
 import { queueChannel } from '../channels.ts';
 import { expireDebugTurn } from '../debug-window/turns.ts';
 import type { ExecutionDeps } from '../deps.ts';
@@ -122,16 +122,17 @@ const endAbandonedExecution = defineStatement({
   name: 'end_abandoned',
   text: `
     UPDATE executions e SET phase = 'ended', ended_at = clock_timestamp()
-    WHERE e.id = $1 AND ${isAbandoned('e', '$2')} RETURNING pg_notify('${queueChannel}', e.pool)`,
-  row: {},
+    WHERE e.id = $1 AND ${isAbandoned('e', '$2')} RETURNING e.exit, pg_notify('${queueChannel}', e.pool)`,
+  row: { exit: nullable(json<Record<string, unknown>>()) },
 });
 
 /** Ends an execution whose worker will not report the end of the sandbox any more. */
 export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): Promise<void> {
   const { run_id: runId, execution_id: executionId } = abandoned;
   await underLock(deps, abandoned, async (tx) => {
-    if ((await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)])).length === 0) return;
-    const payload = { kind: 'lost', message: 'Its worker was lost.' };
+    const [ended] = await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)]);
+    if (!ended) return;
+    const payload = ended.exit ?? { kind: 'lost', message: 'Its worker was lost.' };
     await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload, changesRun: true });
   });
 }

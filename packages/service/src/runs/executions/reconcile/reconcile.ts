@@ -6,6 +6,7 @@
 import type { Statement } from '../../../platform/store/database/database.ts';
 import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import {
+  boolean,
   defineStatement,
   integer,
   nullable,
@@ -45,9 +46,10 @@ const unclaimed = defineStatement({
 const lost = defineStatement({
   name: 'find_lost',
   text: `
-    SELECT e.run_id, e.id AS execution_id, e.worker_id FROM executions e
-    WHERE e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
-  row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()) },
+    SELECT e.run_id, e.id AS execution_id, e.worker_id, e.agent_seen_at IS NULL AS never_called,
+      EXISTS (SELECT FROM worker_connections c WHERE c.id = e.connection_id) AS is_connected
+    FROM executions e WHERE e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
+  row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()), never_called: boolean, is_connected: boolean },
 });
 
 const overdue = defineStatement({
@@ -97,10 +99,21 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
   await eachAlone(await db.query(abandoned, silence), (row) => endAbandoned(deps, row), onFailure);
 }
 
-async function endLost(deps: ExecutionDeps, { execution_id, worker_id }: RowOf<typeof lost>): Promise<void> {
-  await endSandbox(deps, execution_id, {
+async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
+  const worker = row.worker_id ?? 'unknown';
+  if (!row.is_connected) {
+    const message = `Worker ${worker} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`;
+    await endSandbox(deps, row.execution_id, { kind: 'silent', message });
+    return;
+  }
+  const minutes = deps.timing.silentAgentSeconds / 60;
+  const what = row.never_called
+    ? `no agent called the service within ${minutes} min after worker ${worker} claimed the run`
+    : `the agent was not heard of for ${minutes} min, although worker ${worker} is connected`;
+  await endSandbox(deps, row.execution_id, {
     kind: 'silent',
-    message: `Worker ${worker_id ?? 'unknown'} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`,
+    message: `The sandbox was lost: ${what}. Look at the worker's log, and at the program that its dispatch command started.`,
+    remains: 'unproven',
   });
 }
 

@@ -14,14 +14,15 @@ import {
 import { redactorOf } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
-import { queueChannel } from '../channels.ts';
+import { queueChannel, runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
+import { fromNow } from '../from-now.ts';
 import { appendTimelineEvent } from '../timeline/append.ts';
 import { settledPhases } from '../transitions/phases.ts';
 import { resumeLost, timesResumed } from '../transitions/resume-lost.ts';
 import { retryOrError } from '../transitions/retry.ts';
 import type { Phase, Status } from '../transitions/transition.ts';
-import { errEnded, failUnfit } from '../transitions/transitions.ts';
+import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
 import { decideEnd } from './decide-end.ts';
 
 /** How the sandbox of an execution ended, as its worker reported or the service concluded. */
@@ -36,6 +37,11 @@ export interface SandboxEnd {
   readonly message: string;
   /** 128 + signal where a signal ended the process. */
   readonly exitCode?: number;
+  /**
+   * Absent: the sandbox is gone. `leaving`: its processes are ending. `unproven`: nothing proves its end, so the worker is ordered to
+   * end it. In both cases the next execution of the run waits for the end.
+   */
+  readonly remains?: 'leaving' | 'unproven';
 }
 
 const lockRun = defineStatement({
@@ -74,6 +80,19 @@ const endStopping = defineStatement({
   row: {},
 });
 
+/**
+ * Orders the worker to end a sandbox of whose end there is no proof. The lease ends at once, so that after the grace the execution ends
+ * without an answer of the worker. Repeating it gives no more time.
+ */
+const orderEnd = defineStatement({
+  name: 'order_end_of_sandbox',
+  text: `
+    UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', idle_until = NULL, deadline_at = NULL,
+      stop_deadline = least(stop_deadline, ${fromNow('$2')}), lease_until = least(lease_until, clock_timestamp())
+    WHERE id = $1 AND phase IN ${settledPhases} RETURNING pg_notify('${runChannel}', run_id::text)`,
+  row: {},
+});
+
 const keepExit = defineStatement({
   name: 'keep_exit',
   text: 'UPDATE executions SET exit = $2::jsonb WHERE id = $1',
@@ -108,26 +127,43 @@ export async function endSandboxWithin(
   const grantedSecrets = toSealedValues(execution.sealed);
   const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
   if (end.kind === 'silent' && !execution.lease_over) return;
-  const exit = JSON.stringify(end);
   const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
   if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
-    await tx.query(endStopping, [executionId, exit]);
-    await addShutdown(tx, execution.run_id, executionId, end);
+    await endSettled(deps, tx, execution.run_id, executionId, end);
     return;
   }
   if (!execution.is_current || (execution.phase !== 'claimed' && execution.phase !== 'running')) return;
   if (await followCancel(deps, tx, { runId: execution.run_id, executionId })) {
-    await tx.query(endStopping, [executionId, exit]);
-  } else {
-    await decide(deps, tx, execution, executionId, end);
-    await tx.query(keepExit, [executionId, exit]);
+    await endSettled(deps, tx, execution.run_id, executionId, end);
+    return;
   }
-  await addShutdown(tx, execution.run_id, executionId, end);
+  await decide(deps, tx, execution, executionId, end);
+  const { remains, ...exit } = end;
+  await tx.query(keepExit, [executionId, JSON.stringify(exit)]);
+  if (remains === 'unproven') await tx.query(orderEnd, [executionId, deps.timing.cancelGraceSeconds]);
+  if (remains === undefined) await addShutdown(tx, execution.run_id, executionId, exit);
+}
+
+/** Ends an execution whose end does not change the run. Without proof of its end, the execution ends after an order. */
+async function endSettled(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  runId: string,
+  executionId: string,
+  { remains, ...exit }: SandboxEnd,
+): Promise<void> {
+  if (remains === 'unproven') {
+    await tx.query(keepExit, [executionId, JSON.stringify(exit)]);
+    await tx.query(orderEnd, [executionId, deps.timing.cancelGraceSeconds]);
+    return;
+  }
+  await tx.query(endStopping, [executionId, JSON.stringify(exit)]);
+  await addShutdown(tx, runId, executionId, exit);
 }
 
 /** Adds the end of the sandbox to the timeline. It changes the run's `is_sandbox_running`. */
-const addShutdown = (tx: Queryable, runId: string, executionId: string, end: SandboxEnd): Promise<void> =>
-  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...end }, changesRun: true });
+const addShutdown = (tx: Queryable, runId: string, executionId: string, exit: object): Promise<void> =>
+  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit }, changesRun: true });
 
 async function decide(
   deps: ExecutionDeps,
@@ -142,11 +178,17 @@ async function decide(
   const target = { runId: execution.run_id, executionId };
   const phase = execution.phase === 'claimed' ? 'claimed' : 'running';
   const decision = decideEnd({ ...execution, phase, kind: end.kind });
+  const sandboxGone = end.remains === undefined;
   const endInError = (message: string) =>
-    errEnded(tx, { ...target, status: { ...status, message }, payload: { message, error_code: code } });
+    (sandboxGone ? errEnded : err)(tx, {
+      ...target,
+      status: { ...status, message },
+      payload: { message, error_code: code },
+      args: { stop_seconds: deps.timing.leaveSeconds },
+    });
   switch (decision) {
     case 'retry':
-      await retryOrError(deps, tx, { ...target, status, sandboxGone: true });
+      await retryOrError(deps, tx, { ...target, status, sandboxGone });
       return;
     case 'unfit': {
       const unfit: Status = { message: end.message, code: 'invalid_request', retryable: false };
@@ -154,7 +196,7 @@ async function decide(
       return;
     }
     case 'resume':
-      await resumeLost(deps, tx, { ...target, status });
+      await resumeLost(deps, tx, { ...target, status, sandboxGone });
       return;
     case 'resumed_too_often':
       await endInError(

@@ -14,8 +14,8 @@ const followUpTurns = `(SELECT count(*) FROM followups f
   WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
 
 /**
- * INPROGRESS → QUEUED with a new execution, which resumes the turn in which the machine was lost. The sandbox has ended, or its lease
- * has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for the turn yet, the
+ * INPROGRESS → QUEUED with a new execution, which resumes the turn in which the machine was lost. The sandbox has ended or is ending, or its
+ * lease has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for the turn yet, the
  * new turn begins with the waiting follow-ups.
  */
 const resumeStatement = relaunchStatement({
@@ -39,7 +39,17 @@ const resumeStatement = relaunchStatement({
 export async function resumeLost(
   deps: Pick<ExecutionDeps, 'timing' | 'random'>,
   tx: Queryable,
-  { runId, executionId, status }: { readonly runId: string; readonly executionId: string; readonly status: Status },
+  {
+    runId,
+    executionId,
+    status,
+    sandboxGone,
+  }: {
+    readonly runId: string;
+    readonly executionId: string;
+    readonly status: Status;
+    readonly sandboxGone: boolean;
+  },
 ): Promise<boolean> {
   const { retryDelaysMs, leaveSeconds } = deps.timing;
   const rows = await tx.query(resumeStatement, [
@@ -50,7 +60,7 @@ export async function resumeLost(
     status.code ?? null,
     maxResumesOfTurn,
     retryDelaysMs.map((delay) => delay * (0.8 + 0.4 * deps.random())),
-    true,
+    sandboxGone,
     leaveSeconds,
   ]);
   return rows.length === 1;

@@ -1,0 +1,180 @@
+/** A public worker (oz-agent-worker): it says no hello, names only the run, and may hand its tasks to other machines. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { RunItem } from '@runyard/contract/runs';
+import type { TimelineEvent } from '@runyard/contract/timeline';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
+import { openTestService } from '../../../test/service.ts';
+import { renewLeases } from '../../runs/executions/lease/connection-rows.ts';
+import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
+import { openHub } from './hub.ts';
+
+const service = await openTestService();
+const { db, executionDeps } = service.deps;
+const hub = openHub(executionDeps, { serviceInstanceId: randomUUIDv7() });
+const sent: ServiceMessage[] = [];
+let say: (type: 'task_claimed' | 'task_completed' | 'task_failed', runId: string, more?: object) => Promise<void>;
+
+beforeAll(async () => {
+  const { teamId } = service;
+  await insertWorkerPool(db, teamId, 'box');
+  const keyId = await insertWorkerKey(db, teamId);
+  const send = (message: ServiceMessage): void => void sent.push(message);
+  const connection = await hub.connect({ workerId: 'box', teamId, keyId, send, end: () => {} });
+  say = (type, task_id, more = {}) =>
+    connection.message({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } } as WorkerMessage);
+  // A worker whose first message is no hello counts as a public one.
+  await say('task_failed', 'no run');
+});
+beforeEach(() => void sent.splice(0));
+afterAll(() => hub.close());
+
+const assignmentsOf = (runId: string) =>
+  sent.flatMap(({ type, data }) => (type === 'task_assignment' && data.task_id === runId ? [data] : []));
+const ordersOf = (runId: string) =>
+  sent.filter(({ type, data }) => type === 'task_cancellation' && data.task_id === runId).length;
+const runOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+const eventsOf = async (runId: string) =>
+  (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).body.events;
+const executionsOf = (runId: string) =>
+  db.query<{ id: string; phase: string; connection_id: string }>(
+    'SELECT id, phase, connection_id FROM executions WHERE run_id = $1 ORDER BY number',
+    [runId],
+  );
+const set = (executionId: string, assignments: string) =>
+  db.query(`UPDATE executions SET ${assignments} WHERE id = $1`, [executionId]);
+/** Renews the leases of the worker's executions as a ping does, and sweeps. */
+async function pingAndSweep(executionId: string): Promise<void> {
+  const [row] = await db.query<{ connection_id: string }>('SELECT connection_id FROM executions WHERE id = $1', [
+    executionId,
+  ]);
+  await renewLeases(db, row?.connection_id ?? '', executionDeps.timing);
+  await reconcile(executionDeps);
+}
+
+/** A run that the worker has claimed; with `begins`, its agent has begun the first turn. */
+async function claimed({ begins = false, config = {} }: { begins?: boolean; config?: object } = {}) {
+  const runId = await service.newRun({ config: { worker_host: 'box', ...config } });
+  await hub.dispatch();
+  await vi.waitFor(() => expect(assignmentsOf(runId)).toHaveLength(1), { timeout: 30_000 });
+  const { execution_id: executionId, env_vars } = assignmentsOf(runId)[0] ?? expect.fail('no assignment');
+  const key = env_vars?.RUNYARD_RUN_TOKEN ?? '';
+  await say('task_claimed', runId);
+  const agent = (path: string, body: object) => service.request('POST', `/harness-support/${path}`, { key, body });
+  if (begins) {
+    const started = { type: 'agent_started', harness: 'oz', model_id: 'runbook' };
+    await agent('events', { events: [{ seq: 1, occurred_at: '2026-01-02T03:04:05.000Z', ...started }] });
+  }
+  return { runId, executionId, agent };
+}
+
+const stopped = { failure_reason: 'graceful_shutdown', message: 'The worker was stopped.' };
+const resume = { on_worker_loss: 'resume' };
+test.each([
+  ['retries a run whose agent had not begun', false, {}, 'QUEUED', 'execution_retried'],
+  ['resumes the turn of a run that asks for it', true, resume, 'QUEUED', 'execution_resumed'],
+  ['ends a run that does not ask for it in ERROR, which can be retried', true, {}, 'ERROR', 'oz_run_errored'],
+] as const)('SIGTERM of a public worker %s', async (_, begins, config, state, event) => {
+  const { runId } = await claimed({ begins, config });
+  await say('task_failed', runId, stopped);
+  const run = await runOf(runId);
+  expect(run.state).toBe(state);
+  expect(run.status_message).toMatchObject({ retryable: true, error_code: 'resource_unavailable' });
+  expect((await eventsOf(runId)).map(({ event_type }) => event_type)).toContain(event);
+  // The processes of the agent have some seconds to save its files, and no second agent works meanwhile.
+  expect((await executionsOf(runId))[0]?.phase).toBe('stopping');
+});
+
+test('ends a run whose agent failed by itself in ERROR, whatever it asks for', async () => {
+  const { runId } = await claimed({ begins: true, config: resume });
+  await say('task_failed', runId, { failure_reason: 'agent_invocation', exit_code: 1 });
+  expect(await runOf(runId)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'agent_process_failed' } });
+});
+
+test('tries a dispatched task again that no agent has begun, while the worker stays connected', async () => {
+  const { runId, executionId } = await claimed();
+  await set(executionId, "claimed_at = now() - interval '14 minutes', lease_until = now() - interval '1 second'");
+  await pingAndSweep(executionId);
+  expect((await runOf(runId)).state).toBe('CLAIMED');
+
+  await set(executionId, "claimed_at = now() - interval '16 minutes', lease_until = now() - interval '1 second'");
+  await pingAndSweep(executionId);
+  const run = await runOf(runId);
+  expect(run.state).toBe('QUEUED');
+  expect((await eventsOf(runId)).at(-1)?.payload?.reason).toMatch(/no agent called the service within 15 min .* box /);
+  await hub.sendStopOrders();
+  expect(ordersOf(runId)).toBe(1);
+
+  // A worker that handed the task to another machine answers no order.
+  await set(executionId, "stop_deadline = now() - interval '1 second'");
+  await pingAndSweep(executionId);
+  expect((await executionsOf(runId)).map(({ phase }) => phase)).toEqual(['ended', 'queued']);
+  await db.query("UPDATE executions SET available_at = now() WHERE run_id = $1 AND phase = 'queued'", [runId]);
+  await hub.dispatch();
+  await vi.waitFor(() => expect(assignmentsOf(runId)).toHaveLength(2), { timeout: 30_000 });
+  await say('task_completed', runId, { task_state: 'CANCELLED' });
+  await say('task_claimed', runId);
+  expect((await runOf(runId)).state, 'the late answer was about the first execution').toBe('CLAIMED');
+});
+
+test('ends a run whose agent is silent for 15 minutes, and not one whose agent called', async () => {
+  const { runId, executionId } = await claimed({ begins: true });
+  await set(executionId, "agent_seen_at = now() - interval '14 minutes', lease_until = now() - interval '1 second'");
+  await pingAndSweep(executionId);
+  expect((await runOf(runId)).state).toBe('INPROGRESS');
+  await set(executionId, "agent_seen_at = now() - interval '16 minutes', lease_until = now() - interval '1 second'");
+  await pingAndSweep(executionId);
+  expect(await runOf(runId)).toMatchObject({
+    state: 'ERROR',
+    status_message: { message: expect.stringMatching(/not heard of for 15 min, although worker box is connected/) },
+  });
+});
+
+test("the connection of Runyard's own worker renews the lease of a silent agent", async () => {
+  const { runId, executionId } = await claimed();
+  await set(
+    executionId,
+    "worker_instance = 'one', claimed_at = now() - interval '1 day', lease_until = now() - interval '1 second'",
+  );
+  await pingAndSweep(executionId);
+  expect((await runOf(runId)).state).toBe('CLAIMED');
+});
+
+const exited = { reason: 'the command ended', exited: true };
+test.each([
+  ['before its agent began, and retries the run', false, false, 'QUEUED'],
+  ['in the middle of a turn, and the run in ERROR', true, false, 'ERROR'],
+  ['after its turn, and leaves the run as it is', true, true, 'SUCCEEDED'],
+])('the report that the agent exited ends an execution %s', async (_, begins, finishes, state) => {
+  const { runId, executionId, agent } = await claimed({ begins });
+  if (finishes) await agent('finish-task', { success: true, summary: '' });
+  expect((await agent('report-shutdown', exited)).status).toBe(200);
+  expect((await runOf(runId)).state).toBe(state);
+  expect((await agent('report-shutdown', exited)).status, 'it may be repeated').toBe(200);
+  // The token does not prove the end of the sandbox.
+  await hub.sendStopOrders();
+  expect(ordersOf(runId)).toBe(1);
+  await set(
+    executionId,
+    "stop_deadline = stop_deadline - interval '6 seconds', lease_until = now() - interval '1 second'",
+  );
+  await pingAndSweep(executionId);
+  expect((await executionsOf(runId))[0]?.phase).toBe('ended');
+  expect((await eventsOf(runId)).find(({ event_type }) => event_type === 'vm_shutdown')?.payload).toMatchObject({
+    kind: 'exited',
+    message: 'The program that started the agent reported its exit: the command ended',
+  });
+  expect((await agent('report-shutdown', exited)).status).toBe(401);
+});
+
+test.each([
+  ["of Runyard's own worker", exited, "worker_instance = 'one'"],
+  ['of a public worker without a report of its exit', { reason: 'terminated' }, 'worker_instance = NULL'],
+])('a last call of the agent changes no execution %s', async (_, body, worker) => {
+  const { runId, executionId, agent } = await claimed({ begins: true });
+  await set(executionId, worker);
+  expect((await agent('report-shutdown', body)).status).toBe(200);
+  expect((await runOf(runId)).state).toBe('INPROGRESS');
+  expect((await executionsOf(runId))[0]?.phase).toBe('running');
+});
