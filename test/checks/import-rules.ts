@@ -23,7 +23,7 @@ export interface Floor {
 
 /** The floors of the service, from the top to the bottom. `main.ts` and `service.ts` are above them. */
 export const serviceFloors: readonly Floor[] = [
-  { name: 'edges', rooms: [['start'], ['http'], ['gateway'], ['workers', 'live', 'retention'], ['edge.ts']] },
+  { name: 'edges', rooms: [['start'], ['mcp'], ['http'], ['gateway'], ['workers', 'live', 'retention'], ['edge.ts']] },
   {
     name: 'triggers',
     rooms: [

@@ -11,6 +11,7 @@ import { httpDomain } from './edges/http/domain.ts';
 import { authenticateWorker } from './edges/http/server/authenticate-worker.ts';
 import type { ServiceDeps } from './edges/http/server/deps.ts';
 import { liveDomain } from './edges/live/domain.ts';
+import { mcpServerDomain } from './edges/mcp/domain.ts';
 import { retentionDomain } from './edges/retention/domain.ts';
 import { makeFindDue } from './edges/start/find-due.ts';
 import { startLoops } from './edges/start/loops.ts';
@@ -88,6 +89,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     liveDomain,
     workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
     gatewayDomain(deps),
+    mcpServerDomain(deps),
     httpDomain(deps),
   ];
   return [...domains, vaultDomain(deps, domains), retentionDomain(deps, domains)];

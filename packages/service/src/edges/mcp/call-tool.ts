@@ -1,0 +1,119 @@
+/** Answers `tools/call`. */
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
+import { ArtifactResponse } from '@runyard/contract/artifacts';
+import type { ConversationResponse } from '@runyard/contract/conversations';
+import { isSettled } from '@runyard/contract/run-states';
+import type { RunItem } from '@runyard/contract/runs';
+import type { Notices } from '../../runs/executions/notices.ts';
+import { waitForRuns } from '../../runs/executions/wait-for-runs.ts';
+import { type CallOperation, type OperationAnswer, readSigned } from './operations.ts';
+import { conversationCharacters, maxWaitSeconds } from './service-tools.ts';
+import { failure, maxAnswerCharacters, newestMessages, toText, trusted, untrusted } from './texts.ts';
+import { type Json, requestMaker, type Tool } from './tool.ts';
+
+/** Most bytes of an operation's answer that become a text for a model. */
+const maxAnswerBytes = 4 * 1024 * 1024;
+const maxConversationBytes = 16 * 1024 * 1024;
+/** Most bytes of a picture in an answer. */
+const maxPictureBytes = 1024 * 1024;
+/** Least time between two looks at a run that changes all the time. */
+const restMs = 1_000;
+
+export interface CallContext {
+  readonly call: CallOperation;
+  readonly notices: Pick<Notices, 'onRun'>;
+  /** Aborts when the client has left or the service stops. */
+  readonly signal: AbortSignal;
+}
+
+export type RunTool = (given: Json, context: CallContext) => Promise<CallToolResult>;
+
+/** Returns the function that runs a tool. */
+export function toolRunner(tool: Tool): RunTool {
+  const requestOf = requestMaker(tool);
+  return async (given, context) => {
+    const request = requestOf(given);
+    if (!('url' in request)) return failure(request.map(({ path, message }) => `${path}: ${message}`).join('\n'));
+    const maxBytes = tool.handling === 'newest_messages' ? maxConversationBytes : maxAnswerBytes;
+    const look = () => context.call(request, maxBytes);
+    const bounds = numbersOf(tool, given);
+    if (typeof bounds === 'string') return failure(bounds);
+    const answer = tool.handling === 'wait' ? await wait(look, given, bounds, context) : await look();
+    return await resultOf(tool, answer, bounds, context);
+  };
+}
+
+/** Arguments of our own that are whole numbers. */
+interface Bounds {
+  readonly waitSeconds: number;
+  readonly characters: number;
+}
+
+function numbersOf(tool: Tool, given: Json): Bounds | string {
+  for (const [name, schema] of Object.entries(tool.own ?? {})) {
+    const { minimum, maximum } = schema as { readonly minimum: number; readonly maximum: number };
+    const value = given[name];
+    if (value !== undefined && !(Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum))
+      return `${name}: must be a whole number from ${minimum} to ${maximum}`;
+  }
+  return {
+    waitSeconds: Number(given.timeout_seconds ?? maxWaitSeconds),
+    characters: Number(given.max_characters ?? conversationCharacters.usual),
+  };
+}
+
+const jsonOf = (bytes: Buffer): unknown => JSON.parse(bytes.toString('utf8'));
+
+/** Looks at the run again after each notice about it, until it has ended or asks something. Each look checks the key again. */
+async function wait(
+  look: () => Promise<OperationAnswer>,
+  given: Json,
+  { waitSeconds }: Bounds,
+  { notices, signal }: CallContext,
+): Promise<OperationAnswer> {
+  const runId = String(given.run_id).toLowerCase();
+  let last: OperationAnswer | undefined;
+  const settled = await waitForRuns(
+    notices,
+    { runIds: () => [runId], waitMs: waitSeconds * 1_000, signal, restMs },
+    async () => {
+      last = await look();
+      if (last.kind !== 'answer') return last;
+      return isSettled((jsonOf(last.bytes) as RunItem).state) ? last : undefined;
+    },
+  );
+  return settled ?? last ?? (await look());
+}
+
+async function resultOf(
+  tool: Tool,
+  answer: OperationAnswer,
+  { characters }: Bounds,
+  { call }: CallContext,
+): Promise<CallToolResult> {
+  if (answer.kind === 'refused') return failure(answer.message);
+  const tooLarge = `The answer of ${tool.name} is too large. Ask for less, or read it with the API.`;
+  if (answer.kind !== 'answer') return failure(tooLarge);
+  const mark = tool.untrusted ? untrusted : trusted;
+  const { maxText = maxAnswerCharacters } = tool;
+  const body = jsonOf(answer.bytes);
+  if (tool.handling === 'newest_messages')
+    return { content: mark(newestMessages(body as ConversationResponse, characters, maxText)) };
+  const text = toText(body, maxText);
+  if (text.length > maxAnswerCharacters) return failure(tooLarge);
+  const content: ContentBlock[] = mark(text);
+  return { content: tool.handling === 'read_file' ? [...content, ...(await contentOf(call, body))] : content };
+}
+
+/** Returns the text or picture of an artifact, if it is small. */
+async function contentOf(call: CallOperation, body: unknown): Promise<readonly ContentBlock[]> {
+  const artifact = ArtifactResponse.safeParse(body);
+  if (!artifact.success || !('download_url' in artifact.data.data)) return [];
+  const { content_type: type, download_url: url } = artifact.data.data;
+  const isPicture = /^image\/(png|jpeg|gif|webp)$/.test(type);
+  if (!isPicture && !/^(text\/|application\/(json|yaml|xml|x-ndjson)\b)/.test(type)) return [];
+  const file = await readSigned(call, url, isPicture ? maxPictureBytes : maxAnswerCharacters);
+  if (file.kind !== 'answer') return [];
+  if (isPicture) return [{ type: 'image', mimeType: type, data: file.bytes.toString('base64') }];
+  return untrusted(file.bytes.toString('utf8'));
+}

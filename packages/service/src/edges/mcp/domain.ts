@@ -1,0 +1,94 @@
+/** The MCP servers of the service: streamable HTTP without sessions, so any service process answers any request. */
+import { teamReads } from '@runyard/contract/access';
+import { apiPrefix } from '@runyard/contract/route';
+import type { FastifyRequest } from 'fastify';
+import { closedSignal } from '../../platform/bodies/closed-signal.ts';
+import { makePlaces } from '../../platform/bodies/places.ts';
+import { invalid, refuse } from '../../platform/serving/refusal.ts';
+import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import type { Edge } from '../edge.ts';
+import type { Authorizer } from '../http/server/authorize.ts';
+import { waitingSignals } from '../http/server/waiting.ts';
+import { factoryTools } from './factory-tools.ts';
+import { operationsFor } from './operations.ts';
+import { answerMcp } from './server.ts';
+import { serviceTools } from './service-tools.ts';
+import { makeToolset } from './toolset.ts';
+
+/** Requests of one key that this process answers at once. */
+export const maxInFlight = 16;
+/** A prompt has at most 1 MB of UTF-8, which may be twice as much in JSON. */
+const bodyLimit = 3 * 1024 * 1024;
+
+interface McpServerDeps {
+  readonly executionDeps: Pick<ExecutionDeps, 'notices' | 'log'>;
+  baseUrl(): string;
+}
+
+const servers = [
+  { url: '/mcp', title: 'Runyard', tools: serviceTools },
+  { url: `${apiPrefix}/mcp/factory`, title: 'Runyard factories', tools: factoryTools },
+];
+
+const isLoopback = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+
+/**
+ * Returns whether a request with this `Origin` may come in. Pages of other origins may not, whatever name they gave the address of this
+ * service: the Host header is no proof (DNS rebinding). Programs send no Origin.
+ */
+export function isAllowedOrigin(origin: string | undefined, baseUrl: string): boolean {
+  if (origin === undefined) return true;
+  const from = URL.parse(origin);
+  const own = URL.parse(baseUrl);
+  if (!from || !own) return false;
+  return from.origin === own.origin || (isLoopback(from) && isLoopback(own) && from.port === own.port);
+}
+
+/** Headers by which the protocol describes a message. */
+const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+
+function webRequest(request: FastifyRequest, baseUrl: string, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const name of protocolHeaders) {
+    const value = request.headers[name];
+    if (typeof value === 'string') headers.set(name, value);
+  }
+  return new Request(new URL(request.url, baseUrl), { method: 'POST', headers, signal });
+}
+
+/** The MCP servers at `/mcp` and `/api/v1/mcp/factory`. */
+export const mcpServerDomain = ({ executionDeps: { notices, log }, baseUrl }: McpServerDeps): Edge => ({
+  name: 'mcp_server',
+  endpoints: async (app) => {
+    const authorizer = app.getDecorator<Authorizer>('authorizer');
+    const places = makePlaces(maxInFlight);
+    const waitingOf = waitingSignals(app);
+    for (const { url, title, tools } of servers) {
+      const parts = { title, toolset: makeToolset(tools), log };
+      app.post(url, { bodyLimit, onRequest: authorizer.forRoute(teamReads) }, async (request, reply) => {
+        const { principal } = authorizer.callerOf(request);
+        if (!principal) throw refuse('authentication_required');
+        if (!isAllowedOrigin(request.headers.origin, baseUrl()))
+          throw refuse('not_authorized', {
+            detail: 'Pages of other origins cannot use the MCP server. Programs leave out the header Origin.',
+          });
+        if (Array.isArray(request.body))
+          throw invalid([{ path: '', message: 'must be one message of JSON-RPC, not a list of them' }]);
+        const leave = places.enter(principal.keyId);
+        if (!leave)
+          throw refuse('resource_unavailable', {
+            detail: `This key has ${maxInFlight} MCP requests in progress. Send the request again when one of them has ended.`,
+            headers: { 'retry-after': '2' },
+          });
+        reply.raw.once('close', leave);
+        if (reply.raw.destroyed) leave();
+        const closed = closedSignal(reply.raw);
+        const signal = AbortSignal.any([closed, waitingOf(request)]);
+        const caller = { principal, call: operationsFor(app, request), notices, signal };
+        const answer = await answerMcp(parts, caller, webRequest(request, baseUrl(), closed), request.body);
+        reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
+        return await reply.send(answer);
+      });
+    }
+  },
+});

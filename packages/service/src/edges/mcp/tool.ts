@@ -1,0 +1,208 @@
+/** A tool as data: an operation of the contract under another name, with its schemas as the schema of its arguments. */
+import { apiPrefix, type Route } from '@runyard/contract/route';
+import { type RouteName, routes } from '@runyard/contract/routes';
+import { z } from 'zod';
+import type { Fault } from '../../platform/fault.ts';
+
+export interface Tool {
+  readonly name: string;
+  readonly title: string;
+  /** What it does and when to use it, for the model. */
+  readonly description: string;
+  /** Called with the arguments. It decides who may call the tool, and checks the arguments. */
+  readonly operation: RouteName;
+  /** Members of the operation's query and body that are arguments. Default: all of the query, none of the body. */
+  readonly members?: readonly string[];
+  /** Members of `config` that the schema names. The operation accepts its other members too. */
+  readonly configMembers?: readonly string[];
+  /** Other names of members, by the name of the argument. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** Arguments that the operation does not require. */
+  readonly required?: readonly string[];
+  /** Arguments that the service handles itself, as members of a JSON Schema. */
+  readonly own?: Readonly<Record<string, Json>>;
+  readonly effect: 'reads' | 'adds' | 'ends';
+  /** True: the answer has text of runs, repositories or other systems. */
+  readonly untrusted?: true;
+  /** Most characters of one string in the answer. */
+  readonly maxText?: number;
+  /** What happens to the answer of the operation. Default: it is the answer of the tool. */
+  readonly handling?: 'wait' | 'read_file' | 'newest_messages';
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A request to an operation. */
+export interface OperationRequest {
+  readonly method: Route['method'];
+  /** With the prefix of the API and the query. */
+  readonly url: string;
+  readonly body?: Json;
+  readonly idempotencyKey?: string;
+}
+
+const idempotencyKey: Json = {
+  type: 'string',
+  pattern: '^[\\x21-\\x7e]{1,255}$',
+  description: 'A text of yours. A repeated call with the same key and arguments within 24 h is done once',
+};
+
+/** `runId` → `run_id`: path parameters have the names of the API's members. */
+const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const refPrefix = '#/$defs/';
+
+/** Converts a schema of the contract, and adds its named schemas to `definitions`. */
+function toJsonSchema(schema: z.ZodType, definitions: Map<string, Json>): Json {
+  const { $schema, $defs, ...root } = z.toJSONSchema(schema, {
+    io: 'input',
+    target: 'draft-2020-12',
+    override: ({ jsonSchema }) => {
+      delete jsonSchema.id;
+      // The format is enough; the pattern of zod is very long.
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+    },
+  });
+  for (const [name, definition] of Object.entries($defs ?? {})) definitions.set(name, definition as Json);
+  return root as Json;
+}
+
+const resolve = (schema: Json, definitions: ReadonlyMap<string, Json>): Json => {
+  const { $ref } = schema;
+  return typeof $ref === 'string' ? resolve(definitions.get($ref.slice(refPrefix.length)) ?? {}, definitions) : schema;
+};
+
+const propertiesOf = (schema: Json): Readonly<Record<string, Json>> =>
+  (schema.properties ?? {}) as Record<string, Json>;
+
+/** Returns the definitions that the schemas refer to, directly or through others. */
+function reachable(schemas: unknown, definitions: ReadonlyMap<string, Json>): Record<string, Json> {
+  const found: Record<string, Json> = {};
+  const visit = (value: unknown): void => {
+    for (const [, name] of JSON.stringify(value).matchAll(/"#\/\$defs\/([^"]+)"/g)) {
+      const definition = name === undefined || name in found ? undefined : definitions.get(name);
+      if (name === undefined || !definition) continue;
+      found[name] = definition;
+      visit(definition);
+    }
+  };
+  visit(schemas);
+  return found;
+}
+
+/** The arguments of a tool, each with the part of the request that it becomes. */
+interface Parts {
+  readonly path: ReadonlyMap<string, string>;
+  readonly query: ReadonlyMap<string, string>;
+  readonly body: ReadonlyMap<string, string>;
+}
+
+const routeOf = (tool: Tool): Route => routes[tool.operation];
+
+const membersOf = (schema: z.ZodType | undefined): string[] =>
+  schema ? Object.keys(propertiesOf(withoutRef(schema))) : [];
+
+function withoutRef(schema: z.ZodType): Json {
+  const definitions = new Map<string, Json>();
+  return resolve(toJsonSchema(schema, definitions), definitions);
+}
+
+function partsOf(tool: Tool): Parts {
+  const route = routeOf(tool);
+  const argumentOf = new Map(Object.entries(tool.renamed ?? {}).map(([argument, member]) => [member, argument]));
+  const named = (members: readonly string[]) => new Map(members.map((name) => [argumentOf.get(name) ?? name, name]));
+  const path = Object.keys(route.params?.shape ?? {});
+  return {
+    path: new Map(path.map((name) => [argumentOf.get(name) ?? snakeCase(name), name])),
+    query: named(membersOf(route.query).filter((name) => tool.members?.includes(name) ?? true)),
+    body: named(membersOf(route.body).filter((name) => tool.members?.includes(name) ?? false)),
+  };
+}
+
+/** Returns the JSON Schema of a tool's arguments. */
+export function argumentsSchema(tool: Tool): Json {
+  const route = routeOf(tool);
+  const { path, query, body } = partsOf(tool);
+  const definitions = new Map<string, Json>();
+  const properties: Record<string, Json> = {};
+  const required = new Set(tool.required);
+  for (const [schema, members] of [
+    [route.params, path],
+    [route.query, query],
+    [route.body, body],
+  ] as const) {
+    if (!schema) continue;
+    const whole = resolve(toJsonSchema(schema, definitions), definitions);
+    for (const [argument, member] of members) {
+      properties[argument] = propertiesOf(whole)[member] ?? {};
+      if ((whole.required as readonly string[] | undefined)?.includes(member)) required.add(argument);
+    }
+  }
+  const { config } = properties;
+  if (config && tool.configMembers) {
+    const members = Object.entries(propertiesOf(resolve(config, definitions)));
+    properties.config = {
+      type: 'object',
+      description: 'Configuration of the run. Other members of the API are accepted too',
+      properties: Object.fromEntries(members.filter(([name]) => tool.configMembers?.includes(name))),
+    };
+  }
+  Object.assign(properties, tool.own, route.once === undefined ? {} : { idempotency_key: idempotencyKey });
+  const $defs = reachable(properties, definitions);
+  return {
+    type: 'object',
+    properties,
+    ...(required.size > 0 ? { required: [...required] } : {}),
+    additionalProperties: false,
+    ...(Object.keys($defs).length > 0 ? { $defs } : {}),
+  };
+}
+
+/** Writes a value of a query as the API reads it: repeated names for a list, `name[key]=value` for an object. */
+function* queryPairs(name: string, value: unknown): Generator<[string, string]> {
+  if (Array.isArray(value)) for (const each of value) yield [name, textOf(each)];
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, each] of Object.entries(value)) yield [`${name}[${key}]`, textOf(each)];
+  else yield [name, textOf(value)];
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Returns the function that makes a request to the operation of arguments, or finds the faults that the operation would not find. */
+export function requestMaker(tool: Tool): (given: Json) => OperationRequest | readonly Fault[] {
+  const route = routeOf(tool);
+  const { path, query, body } = partsOf(tool);
+  const own = [...Object.keys(tool.own ?? {}), ...(route.once === undefined ? [] : ['idempotency_key'])];
+  const known = [...path.keys(), ...query.keys(), ...body.keys(), ...own];
+
+  return (given) => {
+    const faults: Fault[] = [];
+    for (const name of Object.keys(given)
+      .filter((each) => !known.includes(each))
+      .slice(0, 20))
+      faults.push({ path: name, message: `is no argument of ${tool.name}, which takes ${known.join(', ') || 'none'}` });
+    for (const name of new Set([...path.keys(), ...(tool.required ?? [])]))
+      if (given[name] === undefined || given[name] === '') faults.push({ path: name, message: 'is required' });
+    for (const name of [...path.keys(), 'idempotency_key'])
+      if (given[name] !== undefined && typeof given[name] !== 'string')
+        faults.push({ path: name, message: 'must be a string' });
+    if (faults.length > 0) return faults;
+
+    let url: string = apiPrefix + route.path;
+    for (const [argument, member] of path)
+      url = url.replace(`{${member}}`, encodeURIComponent(String(given[argument])));
+    const pairs = [...query].flatMap(([argument, member]) =>
+      given[argument] === undefined ? [] : [...queryPairs(member, given[argument])],
+    );
+    if (pairs.length > 0) url += `?${new URLSearchParams(pairs)}`;
+    const sent = [...body].filter(([argument]) => given[argument] !== undefined);
+    return {
+      method: route.method,
+      url,
+      ...(route.body ? { body: Object.fromEntries(sent.map(([argument, member]) => [member, given[argument]])) } : {}),
+      ...(typeof given.idempotency_key === 'string' && route.once !== undefined
+        ? { idempotencyKey: given.idempotency_key }
+        : {}),
+    };
+  };
+}
