@@ -40,7 +40,31 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     model_id: some('model_id', 'model-', 12, 'retired-model'),
     creator: some('creator', 'user-', 200),
     executor: some('executor', 'user-', 200, 'account-3'),
-    source: (n) => ({ source: oneOf(['API', 'CLI', 'JIRA', 'LINEAR', 'SCHEDULED_AGENT'], n) }),
+    source: (n) => ({ source: [oneOf(['API', 'CLI', 'JIRA', 'LINEAR', 'SCHEDULED_AGENT'], n)] }),
+    'source, several': (n) => ({
+      source: oneOf(
+        [
+          ['API', 'JIRA'],
+          ['CLI', 'SLACK', 'LINEAR'],
+        ],
+        n,
+      ),
+    }),
+    'task_status, one': (n) => ({ task_status: [oneOf(['running', 'failed', 'blocked', 'complete'], n)] }),
+    'task_status, several': (n) => ({
+      task_status: oneOf(
+        [
+          ['running', 'failed'],
+          ['running', 'blocked'],
+        ],
+        n,
+      ),
+    }),
+    'factory_uid, one': (_, random) => ({ factory_uid: [`factory-${skewed(random, 9)}`] }),
+    'factory_uid, several': (_, random) => ({
+      factory_uid: [`factory-${skewed(random, 9)}`, 'factory-7', `factory-${skewed(random, 9)}`],
+    }),
+    factory_only: () => ({ factory_only: true }),
     execution_location: (n) => ({ execution_location: oneOf(['LOCAL', 'REMOTE'], n) }),
     created_after: time('created_after'),
     created_before: time('created_before'),
@@ -76,7 +100,7 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     }),
     'state and source': (n) => ({
       state: [oneOf(['SUCCEEDED', 'FAILED', 'ERROR', 'BLOCKED'], n)],
-      source: oneOf(['API', 'CLI', 'JIRA', 'SCHEDULED_AGENT', 'SLACK'], n / 4),
+      source: [oneOf(['API', 'CLI', 'JIRA', 'SCHEDULED_AGENT', 'SLACK'], n / 4)],
     }),
     'environment and creator': (n, random) => ({
       environment_id: oneOf(['env-0', 'env-retired', 'empty-environment', `env-${skewed(random, 40)}`], n),
@@ -89,7 +113,16 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
     'old model, location and source': (n) => ({
       model_id: 'retired-model',
       execution_location: oneOf(['LOCAL', 'REMOTE'], n),
-      source: oneOf(['API', 'CLI', 'SLACK'], n / 2),
+      source: [oneOf(['API', 'CLI', 'SLACK'], n / 2)],
+    }),
+    'several factories, statuses and sources': (n, random) => ({
+      factory_uid: [`factory-${skewed(random, 9)}`, 'factory-7'],
+      task_status: oneOf([['running', 'failed'], ['complete']], n),
+      source: oneOf([['API', 'CLI'], ['SLACK']], n / 2),
+    }),
+    'several factories and an artifact': (_, random) => ({
+      factory_uid: [`factory-${skewed(random, 9)}`, 'factory-7'],
+      artifact_type: 'PLAN',
     }),
     'metadata, artifact and state': (n, random) => ({
       metadata: { stage: oneOf(['prod', 'dev'], n), repository: `owner/repository-${skewed(random, 60)}` },
@@ -123,6 +156,12 @@ export const singleFilters: readonly string[] = [
   'creator',
   'executor',
   'source',
+  'source, several',
+  'task_status, one',
+  'task_status, several',
+  'factory_uid, one',
+  'factory_uid, several',
+  'factory_only',
   'execution_location',
   'created_after',
   'created_before',

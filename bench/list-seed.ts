@@ -66,7 +66,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
       `
       INSERT INTO runs (id, team_id, state, title, prompt, name, model_id, harness, environment_id, skill_spec, source,
         execution_location, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id,
-        metadata, conversation_id, current_execution_id, created_at, updated_at, started_at)
+        metadata, contents, conversation_id, current_execution_id, created_at, updated_at, started_at)
       SELECT id, $1::uuid,
         CASE WHEN i > $2 - 300 THEN (ARRAY['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'])[1 + i % 4]
           WHEN p < 0.0005 THEN 'BLOCKED' WHEN p < 0.78 THEN 'SUCCEEDED' WHEN p < 0.9 THEN 'FAILED' WHEN p < 0.94 THEN 'ERROR' ELSE 'CANCELLED' END,
@@ -84,7 +84,9 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
         CASE WHEN p BETWEEN 0.7 AND 0.9 THEN ('01900000-0000-7000-8000-1' || lpad((${rank(60)})::text, 11, '0'))::uuid END,
         CASE WHEN i % 10 < 6 THEN jsonb_build_object('repository', 'owner/repository-' || ${rank(60)}, 'stage', (ARRAY['prod', 'test', 'dev'])[1 + ${rank(3)}])
           || CASE WHEN i % 10 < 3 THEN jsonb_build_object('ticket', 'T-' || i) ELSE '{}' END
-          || CASE WHEN i BETWEEN $2 / 4 AND $2 / 4 + $2 / 50 THEN jsonb_build_object('campaign', 'last-summer') ELSE '{}' END ELSE '{}' END,
+          || CASE WHEN i BETWEEN $2 / 4 AND $2 / 4 + $2 / 50 THEN jsonb_build_object('campaign', 'last-summer') ELSE '{}' END
+          || CASE WHEN i % 20 = 5 THEN jsonb_build_object('factory_uid', 'factory-' || i / 20 % 8) ELSE '{}' END ELSE '{}' END,
+        CASE WHEN i % 20 = 5 THEN '[{"kind": "definition"}]' ELSE '[]' END::jsonb,
         id, id, at,
         least(now(), at + CASE WHEN s < 0.9 THEN random() * interval '30 minutes' WHEN s < 0.98 THEN random() * interval '10 hours'
           WHEN s < 0.995 THEN random() * interval '4 days' ELSE random() * interval '100 days' END), at
@@ -142,6 +144,8 @@ const fillFacets = `
   SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m
   UNION ALL
   SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM runs r, unnest(r.ancestor_ids) a
+  UNION ALL
+  SELECT r.id, 'factory', r.team_id, run_hour(r.updated_at) FROM runs r WHERE r.contents @> '[{"kind": "definition"}]'
   UNION
   SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
   FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;

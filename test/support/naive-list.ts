@@ -13,6 +13,7 @@ const time =
   (column: string, operator: string): Condition =>
   (value, bind) =>
     `r.${column} ${operator} ${bind(value)}::timestamptz`;
+const working = (run: string): string => `${run}.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS')`;
 const hasMetadata: Condition = (value, bind) => `r.metadata @> ${bind(JSON.stringify(value))}::jsonb`;
 
 const conditions: Partial<Record<keyof ListRunsQuery, Condition>> = {
@@ -21,7 +22,13 @@ const conditions: Partial<Record<keyof ListRunsQuery, Condition>> = {
   model_id: equals('model_id'),
   creator: equals('creator_uid'),
   executor: equals('executor_uid'),
-  source: equals('source'),
+  source: (value, bind) => `r.source = ANY(${bind(value)}::text[])`,
+  task_status: (value, bind) =>
+    `EXISTS (SELECT FROM unnest(${bind(value)}::text[]) s WHERE CASE s
+      WHEN 'running' THEN ${working('r')} OR EXISTS (SELECT FROM runs d WHERE r.id = ANY(d.ancestor_ids) AND ${working('d')})
+      WHEN 'failed' THEN r.state IN ('FAILED', 'ERROR') WHEN 'complete' THEN r.state = 'SUCCEEDED' ELSE upper(s) = r.state END)`,
+  factory_uid: (value, bind) => `r.metadata->>'factory_uid' = ANY(${bind(value)}::text[])`,
+  factory_only: () => `jsonb_path_exists(r.contents, '$[*] ? (@.kind == "definition")')`,
   execution_location: equals('execution_location'),
   skill: equals('skill_spec'),
   skill_spec: equals('skill_spec'),

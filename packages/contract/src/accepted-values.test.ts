@@ -169,8 +169,21 @@ const tables: Readonly<Record<string, Table>> = {
   },
   ListRunsQuery: {
     schema: ListRunsQuery,
-    accepted: [{}, { limit: 500, state: ['QUEUED'], metadata: pairs(5), created_after: '2026-11-21T10:00:00Z' }],
+    accepted: [
+      {},
+      { limit: 500, state: ['QUEUED'], metadata: pairs(5), created_after: '2026-11-21T10:00:00Z' },
+      {
+        source: ['MCP', 'CLI'],
+        task_status: ['running', 'failed'],
+        factory_uid: Array(50).fill('f'),
+        factory_only: true,
+      },
+    ],
     refused: [
+      { source: ['FAX'] },
+      { task_status: ['lost'] },
+      { factory_uid: Array(51).fill('f') },
+      { factory_only: 'yes' },
       { limit: 0 },
       { limit: 501 },
       { state: ['LOST'] },

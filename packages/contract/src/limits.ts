@@ -14,6 +14,8 @@ export const maxWaitingFollowups = 100;
 export const maxMetadataKeys = 20;
 /** Metadata pairs by which a list or a subscription may filter. */
 export const maxMetadataFilters = 5;
+/** Factories by which a list may filter at once. */
+export const maxFactoryFilters = 50;
 
 /** Ancestors of a run. */
 export const maxRunDepth = 5;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { maxMetadataFilters } from './limits.ts';
+import { maxFactoryFilters, maxMetadataFilters } from './limits.ts';
 import { Text } from './primitives.ts';
 import { QueryTime } from './query-time.ts';
-import { ArtifactType, RunExecutionLocation, RunSourceType, RunState } from './states.ts';
+import { ArtifactType, RunExecutionLocation, RunSourceType, RunState, RunTaskStatus } from './states.ts';
 
 /** The orders of a list of runs. */
 const RunSortField = z
@@ -29,7 +29,12 @@ export const ListRunsQuery = z.object({
   model_id: Text.optional().describe('Only runs whose configuration names this model'),
   creator: Text.optional().meta({ description: 'UID of a user or service account' }),
   executor: Text.optional().meta({ description: 'UID of a user or service account' }),
-  source: RunSourceType.optional(),
+  source: z.array(RunSourceType).optional().meta({
+    description: 'Repeat the parameter to match any of several sources. CUSTOM_WEBHOOK is another name of WEBHOOK',
+  }),
+  task_status: z.array(RunTaskStatus).optional().meta({
+    description: 'Repeat the parameter to match any of several. `running` also looks at the runs below each run',
+  }),
   execution_location: RunExecutionLocation.optional(),
   created_after: QueryTime.optional().describe(
     'Only runs that were created after this time: RFC 3339 with Z or an offset',
@@ -59,12 +64,17 @@ export const ListRunsQuery = z.object({
   automation_id: Text.optional().meta({
     description: 'Automation that started the runs: value of the metadata key of that name',
   }),
-  factory_uid: Text.optional().meta({
-    description: 'Factory that got the runs, or whose automations started them: value of the metadata key of that name',
-  }),
+  factory_uid: z
+    .array(Text)
+    .max(maxFactoryFilters)
+    .optional()
+    .meta({
+      description: `Factory that got the runs, or whose automations started them: value of the metadata key of that name. Repeat the parameter to match any of several factories, at most ${maxFactoryFilters}`,
+    }),
+  factory_only: z.boolean().optional().meta({ description: 'true: only runs that an agent of a factory executes' }),
   q: Text.max(500).optional().meta({
     description:
-      'Up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',
+      'The id of a run, or the URL of its page; or up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',
   }),
 });
 export type ListRunsQuery = z.infer<typeof ListRunsQuery>;

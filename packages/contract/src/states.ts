@@ -9,7 +9,7 @@ export const RunState = z.enum(runStates).meta({
 });
 export type RunState = z.infer<typeof RunState>;
 
-/** How a run was created. All except WEBHOOK are values of the public service. */
+/** How a run was created. All except WEBHOOK are values of the public service, some of which no run of this service has. */
 export const RunSourceType = z
   .enum([
     'LINEAR',
@@ -29,9 +29,23 @@ export const RunSourceType = z
     'RUN_SCORER',
     'ORCHESTRATION',
     'WEBHOOK',
+    'MCP',
+    'TEAMS',
+    'AZURE_DEVOPS_WEBHOOK',
+    'BENCHMARK_TRIAL',
+    'CREATE_BENCHMARK_TASK',
+    'CUSTOM_WEBHOOK',
   ])
   .meta({ id: 'RunSourceType', description: 'How a run was created' });
 export type RunSourceType = z.infer<typeof RunSourceType>;
+
+/** What has become of a run and of the runs below it. */
+export const RunTaskStatus = z.enum(['running', 'failed', 'blocked', 'cancelled', 'complete']).meta({
+  id: 'RunTaskStatus',
+  description:
+    '`running`: the run, or a run below it, is QUEUED, PENDING, CLAIMED or INPROGRESS. The others are states of the run itself; `failed`: FAILED or ERROR; `complete`: SUCCEEDED',
+});
+export type RunTaskStatus = z.infer<typeof RunTaskStatus>;
 
 /** Where a run executes. */
 export const RunExecutionLocation = z

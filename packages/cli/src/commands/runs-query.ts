@@ -66,7 +66,7 @@ export async function runsQuery(client: Client, filters: RunFilters): Promise<Qu
       ? {}
       : { environment_id: environment === 'none' ? emptyEnvironment : await idOf.environment(client, environment) }),
     ...(schedule === undefined ? {} : { schedule_id: await idOf.schedule(client, schedule) }),
-    ...(factory === undefined ? {} : { factory_uid: await idOf.factory(client, factory) }),
+    ...(factory === undefined ? {} : { factory_uid: [await idOf.factory(client, factory)] }),
     ...(below === undefined ? {} : { ancestor_run_id: await resolveRunId(client, below) }),
     ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata.map(parsePair)) }),
   };

@@ -36,8 +36,14 @@ test('a dispatch starts a run with the configuration of the foreman, its ticket 
     factory_uid: factory.uid,
     metadata: { factory_uid: factory.uid, ticket_ref: 'BILL-12', ticket_url: 'https://tickets.example.com/12' },
   });
-  const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?factory_uid=${factory.uid}`);
-  expect(listed.body.runs.map(({ run_id }) => run_id)).toContain(answer.body.run_id);
+  for (const filter of [
+    `factory_uid=${factory.uid}`,
+    `factory_uid=x&factory_uid=${factory.uid}`,
+    'factory_only=true',
+  ]) {
+    const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?${filter}`);
+    expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([answer.body.run_id]);
+  }
 });
 
 test('a dispatch is done once for its Idempotency-Key', async () => {

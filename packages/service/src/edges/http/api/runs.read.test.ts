@@ -154,7 +154,9 @@ describe('GET /agent/runs', () => {
     ['sort_by=color', 'sort_by'],
     ['sort_order=up', 'sort_order'],
     ['state=RUNNING', 'state.0'],
-    ['source=FAX', 'source'],
+    ['source=FAX', 'source.0'],
+    ['task_status=lost', 'task_status.0'],
+    ['factory_only=yes', 'factory_only'],
     ['created_after=yesterday', 'created_after'],
     ['cursor=abc', 'cursor'],
     ['cursor=a.b', 'cursor'],
@@ -197,7 +199,7 @@ describe('GET /agent/runs', () => {
       metadata: { k: 'v', l: 'w', automation_id: 'auto', factory_uid: 'plant' },
     });
     const execution = await service.startExecution({
-      prompt: 'beta',
+      prompt: 'beta, as in 0199a000-0000-7000-8000-00000000beef',
       parent_run_id: a,
       config: { model_id: 'claude-sonnet-5-5' },
     });
@@ -212,6 +214,10 @@ describe('GET /agent/runs', () => {
       [{ state: 'CLAIMED' }, [b]],
       [{ state: ['CLAIMED', 'QUEUED'], sort_by: 'created_at', sort_order: 'asc' }, [a, b]],
       [{ source: 'ORCHESTRATION' }, [b]],
+      [{ source: ['API', 'ORCHESTRATION', 'MCP'], sort_by: 'created_at', sort_order: 'asc' }, [a, b]],
+      [{ source: ['MCP', 'CUSTOM_WEBHOOK'] }, []],
+      [{ task_status: 'running', name: 'n' }, [a]],
+      [{ task_status: ['complete', 'blocked', 'cancelled', 'failed'] }, []],
       [{ model_id: 'anthropic/claude-sonnet-5-5' }, [b]],
       [{ environment_id: environment.body.uid }, [a]],
       [{ environment_id: 'empty-environment' }, [b]],
@@ -225,10 +231,20 @@ describe('GET /agent/runs', () => {
       [{ automation_id: 'auto', 'metadata[automation_id]': 'other' }, []],
       [{ factory_uid: 'plant', name: 'n' }, [a]],
       [{ factory_uid: 'other' }, []],
+      [{ factory_uid: ['other', 'plant'], source: 'ORCHESTRATION' }, [b]],
+      // Their metadata names a factory, but they execute nothing of it.
+      [{ factory_only: 'true' }, []],
+      [{ factory_only: 'false', name: 'n' }, [a]],
       [{ artifact_type: 'PLAN' }, [b]],
       [{ artifact_type: 'FILE' }, []],
       [{ q: '100% FIX' }, [a]],
       [{ q: '_' }, []],
+      [{ q: a }, [a]],
+      [{ q: ` ${b.toUpperCase()} ` }, [b]],
+      [{ q: `${service.baseUrl}/runs/${b}?x#y` }, [b]],
+      [{ q: a, source: 'ORCHESTRATION' }, []],
+      [{ q: a.slice(0, -1) }, []],
+      [{ q: '0199a000-0000-7000-8000-00000000beef' }, [b]],
       [{ created_after: runB.created_at }, []],
       [{ created_before: runB.created_at }, [a]],
       [{ creator: runB.creator?.uid, executor: runB.executor?.uid, sort_by: 'title' }, [b, a]],
@@ -237,6 +253,34 @@ describe('GET /agent/runs', () => {
       [{ schedule_id: 'x' }, []],
     ];
     for (const [query, found] of expected) expect(ids(await list(query)), JSON.stringify(query)).toEqual(found);
+    expect(ids(await list({ q: a }, service.otherKey))).toEqual([]);
+  });
+
+  test('lists as running a run that has ended while a run below it is at work', async () => {
+    const root = await service.newRun();
+    const below = await service.newRun({ parent_run_id: await service.newRun({ parent_run_id: root }) });
+    const { db } = service.deps;
+    await db.query(`UPDATE runs SET state = 'ERROR' WHERE id = $1`, [root]);
+    const isListed = async (...task_status: string[]) => ids(await list({ task_status })).includes(root);
+    expect([await isListed('running'), await isListed('failed'), await isListed('blocked')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    const both = ids(await list({ task_status: ['running', 'failed'] }));
+    expect(both.filter((id) => id === root)).toHaveLength(1);
+    expect(both).toHaveLength(3);
+    await db.query(`UPDATE runs SET state = 'CANCELLED' WHERE parent_run_id IS NOT NULL`);
+    expect(await isListed('running')).toBe(false);
+    await db.query(`UPDATE runs SET state = 'QUEUED' WHERE id = $1`, [below]);
+    expect(await isListed('running', 'cancelled')).toBe(true);
+  });
+
+  test('lists runs of webhooks by both names of their source', async () => {
+    const id = await service.newRun();
+    await service.deps.db.query(`UPDATE runs SET source = 'WEBHOOK' WHERE id = $1`, [id]);
+    for (const source of ['WEBHOOK', 'CUSTOM_WEBHOOK']) expect(ids(await list({ source }))).toEqual([id]);
+    expect(ids(await list({ source: ['WEBHOOK', 'CUSTOM_WEBHOOK'] }))).toEqual([id]);
   });
 
   test('pages neither skip nor repeat a run, whatever the sort, with ties in every value', async () => {

@@ -5,16 +5,24 @@ import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
 import type { Conditions } from './conditions.ts';
 
+/** A filter by facets, which a run matches with any one of these. A run has at most one of several. */
+export type Facet = readonly string[];
+
+// No key of a run contains an equals sign. In the key of a query it is encoded, so that it is not read as the start of the value.
+const facetOfPair = ([key, value]: readonly [string, string]): string =>
+  `metadata:${key.replaceAll('=', '%3D')}=${value}`;
+
 /** Returns the facets that the query filters by, in the form that the triggers of `run_facets` write. */
-export function facetsOf(query: ListRunsQuery): string[] {
+export function facetsOf(query: ListRunsQuery): Facet[] {
   const pairs = Object.entries(query.metadata ?? {});
   if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
-  if (query.factory_uid !== undefined) pairs.push(['factory_uid', query.factory_uid]);
-  // No key of a run contains an equals sign. In the key of a query it is encoded, so that it is not read as the start of the value.
-  const facets = pairs.map(([key, value]) => `metadata:${key.replaceAll('=', '%3D')}=${value}`);
-  if (query.ancestor_run_id !== undefined) facets.push(`ancestor:${query.ancestor_run_id.toLowerCase()}`);
-  if (query.artifact_type !== undefined) facets.push(`artifact:${query.artifact_type}`);
-  return [...new Set(facets)];
+  const facets: Facet[] = pairs.map((pair) => [facetOfPair(pair)]);
+  if (query.factory_uid !== undefined)
+    facets.push([...new Set(query.factory_uid)].map((uid) => facetOfPair(['factory_uid', uid])));
+  if (query.factory_only) facets.push(['factory']);
+  if (query.ancestor_run_id !== undefined) facets.push([`ancestor:${query.ancestor_run_id.toLowerCase()}`]);
+  if (query.artifact_type !== undefined) facets.push([`artifact:${query.artifact_type}`]);
+  return [...new Map(facets.map((facet) => [JSON.stringify(facet), facet])).values()];
 }
 
 /** Members of a query that are not filters, or that limit every list. */
@@ -32,13 +40,14 @@ const facetFilters: readonly string[] = [
   'metadata',
   'automation_id',
   'factory_uid',
+  'factory_only',
   'ancestor_run_id',
   'artifact_type',
 ];
 
 /** Filters of a query, each of which alone is a list of runs in an index. */
 export interface GivenFilters {
-  readonly facets: readonly string[];
+  readonly facets: readonly Facet[];
   /** Filters on a column of the run. */
   readonly columns: readonly (keyof ListRunsQuery)[];
 }
@@ -54,22 +63,26 @@ export function filtersOf(query: ListRunsQuery): GivenFilters {
   return { facets: facetsOf(query), columns };
 }
 
+/** Returns SQL that the row `alias` of `run_facets` has the facet. */
+export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
+  facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
+
 /** Alias of the first facet's row. The others are joined on its hour as well, so that the planner may begin with any of them. */
-const firstFacet = 'f0';
+export const firstFacet = 'f0';
 
 /** Joins the rows of the facets. Returns the column with the hour of the last change, which the order may begin with; null: no facet. */
-export function joinFacets(conditions: Conditions, facets: readonly string[]): string | null {
+export function joinFacets(conditions: Conditions, facets: readonly Facet[]): string | null {
   for (const [index, facet] of facets.entries()) {
     const alias = `f${index}`;
     const same = index === 0 ? 'r.id' : `${firstFacet}.run_id AND ${alias}.updated_hour = ${firstFacet}.updated_hour`;
     conditions.joins.push(
-      `JOIN run_facets ${alias} ON ${alias}.team_id = $1 AND ${alias}.facet = ${conditions.bind(facet)} AND ${alias}.run_id = ${same}`,
+      `JOIN run_facets ${alias} ON ${alias}.team_id = $1 AND ${hasFacet(conditions, alias, facet)} AND ${alias}.run_id = ${same}`,
     );
   }
   return facets.length > 0 ? `${firstFacet}.updated_hour` : null;
 }
 
-/** Adds the conditions of all filters on columns of the run, but `state`, which `partsOf` adds. */
+/** Adds the conditions of all filters on columns of the run, but those of `alternativesOf`, which `partsOf` adds. */
 export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
   // The indexes compare text by bytes.
   const equal = (column: string, value: string | undefined) => {
@@ -79,7 +92,6 @@ export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQue
   equal('model_id', query.model_id);
   equal('creator_uid', query.creator);
   equal('executor_uid', query.executor);
-  equal('source', query.source);
   equal('execution_location', query.execution_location);
   const skill = query.skill_spec ?? query.skill;
   // A skill may be named without its path. The run shows the path once the skill was found.

@@ -7,7 +7,7 @@ import { inOrderQuery } from './read-in-order.ts';
 import { type PageKey, type PageRow, readPage } from './read-page.ts';
 import { searchByWeekQuery } from './search-by-week.ts';
 import { indexBeforeSearch } from './search-index.ts';
-import { type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
+import { runIdIn, type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
 import { sortMatchesQuery } from './sort-matches.ts';
 import { type Strategy, strategiesFor } from './strategies.ts';
 
@@ -17,8 +17,13 @@ export interface FoundPage {
   readonly tier: SearchTier;
 }
 
-/** Finds a page. Compares words exactly, and where that finds nothing, by similarity. A cursor keeps the comparison of its first page. */
+/** Finds a page. Looks for the run whose id `q` is, and where there is none, for words. Compares words exactly, and where that finds nothing, by similarity. A cursor keeps the comparison of its first page. */
 export async function findPage(db: Database, request: PageRequest): Promise<FoundPage> {
+  const runId = runIdIn(request.query.q);
+  if (runId !== undefined && !request.position) {
+    const rows = await byIndexes(db, (tx) => readPage(tx, request, sortMatchesQuery(request, runId)));
+    if (rows.length > 0) return { rows, tier: 'exact' };
+  }
   const words = wordsOf(request.query.q);
   if (words === null) return { rows: await tryStrategies(db, request, null), tier: 'exact' };
   if (words.length === 0) return { rows: [], tier: 'exact' };

@@ -33,12 +33,12 @@ const idsOf = async ({ text, values }: PageQuery) =>
 
 const a = { a: 'true' };
 const queries = {
-  'two columns': { state: ['FAILED'], source: 'API' },
-  'two columns and metadata': { state: ['FAILED'], source: 'CLI', metadata: a },
+  'two columns': { state: ['FAILED'], source: ['API'] },
+  'two columns and metadata': { state: ['FAILED'], source: ['CLI'], metadata: a },
   'two pairs of metadata and states': { metadata: { ...a, b: 'true' }, state: ['FAILED', 'ERROR'] },
   'columns between two times': {
     state: ['SUCCEEDED'],
-    source: 'API',
+    source: ['API'],
     created_after: '2026-03-01T06:10:00Z',
     created_before: '2026-03-03T01:00:00Z',
   },

@@ -1,9 +1,9 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import { type Conditions, startConditions } from './conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf, filtersOf, hourBounds, joinFacets } from './filters.ts';
+import { addColumnFilters, changedAfter, facetsOf, filtersOf, hasFacet, hourBounds, joinFacets } from './filters.ts';
 import { afterPosition, orderOf } from './order.ts';
 import { onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
-import { partsOf } from './parts.ts';
+import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
 
 /** Returns true if at least two filters have lists in the same order, by last change. */
 export const canIntersect = (query: ListRunsQuery): boolean =>
@@ -12,7 +12,9 @@ export const canIntersect = (query: ListRunsQuery): boolean =>
 /** Returns the filters on columns whose lists are in the order of last changes without a merge of parts. */
 const columnsOf = (query: ListRunsQuery): (keyof ListRunsQuery)[] =>
   filtersOf(query).columns.filter(
-    (name) => name !== 'created_before' && !(name === 'state' && new Set(query.state).size > 1),
+    (name) =>
+      name !== 'created_before' &&
+      alternativesOf({ bind: String }, onlyFilter(query, name)).every(({ length }) => length < 2),
   );
 
 /**
@@ -27,7 +29,7 @@ export function intersectQuery(request: PageRequest): PageQuery {
   const lists = (byColumns ? columnLists : facetLists)(conditions, request);
   if (byColumns) joinFacets(conditions, facetsOf(query));
   addColumnFilters(conditions, query);
-  if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
+  addAlternatives(conditions, alternativesOf(conditions, query));
   if (position) conditions.texts.push(...afterPosition(conditions, query, position, null));
   const { direction } = order;
   // OFFSET 0 prevents PostgreSQL from combining lists of the same table into one scan, which would read the runs.
@@ -61,6 +63,6 @@ function facetLists({ bind }: Conditions, { query, position }: PageRequest): str
   const bounds = hourBounds({ bind }, query, position);
   return facetsOf(query).map(
     (facet) => `SELECT f.run_id AS id, f.updated_hour AS at FROM run_facets f
-      WHERE f.team_id = $1 AND f.facet = ${bind(facet)} ${bounds}`,
+      WHERE f.team_id = $1 AND ${hasFacet({ bind }, 'f', facet)} ${bounds}`,
   );
 }

@@ -1,11 +1,51 @@
 /** Splits a list into parts that each come from an index in the order of the page, and merges the parts. */
 import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { RunState, RunTaskStatus } from '@runyard/contract/states';
 import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
 import { afterPosition, type ListOrder } from './order.ts';
 
 /** Longest time from creation to last change in each class of `run_span`; the last class, which is not in this list, has no limit. */
 const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];
+
+/** The states of a run that has the status, whatever the runs below it do. */
+const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
+  running: ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'],
+  failed: ['FAILED', 'ERROR'],
+  blocked: ['BLOCKED'],
+  cancelled: ['CANCELLED'],
+  complete: ['SUCCEEDED'],
+};
+
+/** SQL: the ids of the runs above a run that is at work, as an array. The index `runs_working_below` has these runs. */
+const aboveWork = `ARRAY(SELECT unnest(w.ancestor_ids) FROM runs w
+  WHERE w.team_id = $1 AND w.ancestor_ids <> '{}' AND w.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'))`;
+
+function statusesOf({ bind }: Pick<Conditions, 'bind'>, statuses: readonly RunTaskStatus[]): string[] {
+  const states = [...new Set(statuses.flatMap((status) => statesOfStatus[status]))];
+  const own = states.map((state) => `r.state = ${bind(state)}`);
+  if (!statuses.includes('running')) return own;
+  return [...own, `(r.state <> ALL(${bind(states)}::text[]) AND r.id = ANY(${aboveWork}))`];
+}
+
+/** Returns, of each filter that may have several values, a condition for each value. At most one of them holds for a run. */
+export function alternativesOf(
+  { bind }: Pick<Conditions, 'bind'>,
+  query: Pick<ListRunsQuery, 'state' | 'source' | 'task_status'>,
+): string[][] {
+  const { state, source, task_status: statuses } = query;
+  const sources = source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each));
+  return [
+    ...(state ? [[...new Set(state)].map((each) => `r.state = ${bind(each)}`)] : []),
+    ...(sources ? [[...new Set(sources)].map((each) => `r.source COLLATE "C" = ${bind(each)}`)] : []),
+    ...(statuses ? [statusesOf({ bind }, statuses)] : []),
+  ];
+}
+
+/** Adds the conditions that one value of each of these filters matches. */
+export function addAlternatives(conditions: Conditions, alternatives: readonly (readonly string[])[]): void {
+  conditions.texts.push(...alternatives.map((each) => `(${each.join(' OR ')})`));
+}
 
 /**
  * Returns the conditions of each part of the list. At most one part holds for a run. `hour` is the column with the hour of
@@ -18,13 +58,16 @@ export function partsOf(
   position: CursorPosition | null,
   hour: string | null,
 ): string[][] {
-  const { bind, texts } = conditions;
+  const { bind } = conditions;
   const after = position ? afterPosition(conditions, query, position, hour) : [];
-  const states = [...new Set(query.state ?? [])];
   const byChange = query.sort_by === 'updated_at' && hour === null;
-  if (states.length > 1 && byChange) return states.map((state) => [`r.state = ${bind(state)}`, ...after]);
-  if (states.length === 1) texts.push(`r.state = ${bind(states[0])}`);
-  else if (states.length > 1) texts.push(`r.state = ANY(${bind(states)}::text[])`);
+  const alternatives = alternativesOf(conditions, query);
+  const merged = byChange ? alternatives.find((each) => each.length > 1) : undefined;
+  addAlternatives(
+    conditions,
+    alternatives.filter((each) => each !== merged),
+  );
+  if (merged) return merged.map((condition) => [condition, ...after]);
   if (order.hasEmptyPart) {
     const empty = `${order.column} IS NULL`;
     return position?.value === null ? [[empty, ...after]] : [[`${order.column} IS NOT NULL`, ...after], [empty]];

@@ -28,7 +28,7 @@ afterAll(() => database.drop());
 
 /** Titles of the page, in order; null: the probe does not find the page. */
 async function probe(order: 'asc' | 'desc', list: FilterList, length: number, count: number) {
-  const query = ListRunsQuery.parse({ metadata: { a: 'b' }, source: 'API', sort_order: order });
+  const query = ListRunsQuery.parse({ metadata: { a: 'b' }, source: ['API'], sort_order: order });
   const request = { teamId, query, position: null, count };
   const page = await probeList(database.db, request, { kind: 'probe_list', list, length }, null);
   if (!page) return null;
@@ -43,7 +43,7 @@ describe.each(['desc', 'asc'] as const)('%s', (order) => {
   const expected = () => (order === 'desc' ? titles : titles.toReversed());
 
   test('gives only runs of the hours that it has read completely, in the list of a facet, which is ordered by hours', async () => {
-    const facet = { facet: 'metadata:a=b' };
+    const facet = { facet: ['metadata:a=b'] };
     expect(await probe(order, facet, 6, 4)).toEqual(expected().slice(0, 4));
     expect(await probe(order, facet, 6, 5)).toBeNull();
     expect(await probe(order, facet, 11, 8)).toEqual(expected().slice(0, 8));
@@ -56,7 +56,8 @@ describe.each(['desc', 'asc'] as const)('%s', (order) => {
   });
 
   test('gives all matches when it reads the list to its end', async () => {
-    expect(await probe(order, { facet: 'metadata:a=b' }, 13, 20)).toEqual(expected());
+    expect(await probe(order, { facet: ['metadata:a=b'] }, 13, 20)).toEqual(expected());
+    expect(await probe(order, { facet: ['metadata:a=c', 'metadata:a=b'] }, 13, 20)).toEqual(expected());
     expect(await probe(order, { filter: 'source' }, 13, 20)).toEqual(expected());
   });
 });

@@ -1,10 +1,10 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { type Conditions, startConditions } from './conditions.ts';
-import { addColumnFilters, changedAfter, facetsOf, hourBounds } from './filters.ts';
+import { addColumnFilters, changedAfter, type Facet, facetsOf, hasFacet, hourBounds } from './filters.ts';
 import { orderBy, orderOf } from './order.ts';
 import { foundPage, onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
-import { mergeParts, partsOf } from './parts.ts';
+import { addAlternatives, alternativesOf, mergeParts, partsOf } from './parts.ts';
 import { matchOf, type SearchTemplate } from './search-words.ts';
 import type { Probe } from './strategies.ts';
 
@@ -23,17 +23,17 @@ export async function probeList(
   const order = orderOf(query);
   const readList =
     'facet' in list ? readFacetList(conditions, request, list.facet) : readColumnList(conditions, request, list.filter);
-  const others = facetsOf(query).filter((facet) => !('facet' in list && facet === list.facet));
+  const others = facetsOf(query).filter((facet) => !('facet' in list && String(facet) === String(list.facet)));
   const checks = others.map(
     (facet, index) => `CROSS JOIN LATERAL (
-      SELECT FROM run_facets f WHERE f.run_id = p.id AND f.facet = ${conditions.bind(facet)} OFFSET 0) f${index}`,
+      SELECT FROM run_facets f WHERE f.run_id = p.id AND ${hasFacet(conditions, 'f', facet)} OFFSET 0) f${index}`,
   );
   if (search !== null) {
     checks.push(`CROSS JOIN LATERAL (
       SELECT FROM run_search s WHERE s.run_id = p.id AND ${matchOf(conditions, search)} OFFSET 0) s`);
   }
   addColumnFilters(conditions, query);
-  if (query.state !== undefined) conditions.texts.push(`r.state = ANY(${conditions.bind(query.state)}::text[])`);
+  addAlternatives(conditions, alternativesOf(conditions, query));
   if ('facet' in list) conditions.texts.push(...afterOf(conditions, request));
   const size = conditions.bind(length);
   // A facet's list is in the order of hours: the last hour may have further runs after the end of the probe.
@@ -75,11 +75,16 @@ function readColumnList(conditions: Conditions, request: PageRequest, filter: ke
   return (size) => mergeParts(own, orderOf(query), parts, null, size);
 }
 
-function readFacetList({ bind }: Conditions, { query, position }: PageRequest, facet: string): ReadList {
+function readFacetList({ bind }: Conditions, { query, position }: PageRequest, facet: Facet): ReadList {
   const { direction } = orderOf(query);
-  const name = bind(facet);
+  const conditions = facet.map((each) => hasFacet({ bind }, 'f', [each]));
   const bounds = hourBounds({ bind }, query, position);
-  return (size) => `SELECT f.run_id AS id, f.updated_hour AS hour FROM run_facets f
-    WHERE f.team_id = $1 AND f.facet = ${name} ${bounds}
-    ORDER BY f.updated_hour ${direction}, f.run_id ${direction} LIMIT ${size}`;
+  return (size) => {
+    const end = `ORDER BY hour ${direction}, id ${direction} LIMIT ${size}`;
+    const lists = conditions.map(
+      (condition) => `(SELECT f.run_id AS id, f.updated_hour AS hour FROM run_facets f
+        WHERE f.team_id = $1 AND ${condition} ${bounds} ${end})`,
+    );
+    return lists.length === 1 ? lists.join('') : `${lists.join(' UNION ALL ')} ${end}`;
+  };
 }

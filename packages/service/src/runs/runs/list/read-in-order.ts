@@ -1,5 +1,5 @@
 import { startConditions } from './conditions.ts';
-import { addColumnFilters, facetsOf, joinFacets } from './filters.ts';
+import { addColumnFilters, facetsOf, firstFacet, hasFacet, joinFacets } from './filters.ts';
 import { orderOf } from './order.ts';
 import type { PageQuery, PageRequest } from './page-query.ts';
 import { mergeParts, partsOf } from './parts.ts';
@@ -11,10 +11,16 @@ import { mergeParts, partsOf } from './parts.ts';
 export function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuery {
   const conditions = startConditions(teamId);
   const order = orderOf(query);
-  const facetHour = joinFacets(conditions, facetsOf(query));
+  const facets = facetsOf(query);
+  const facetHour = joinFacets(conditions, facets);
   addColumnFilters(conditions, query);
   const hour = query.sort_by === 'updated_at' ? facetHour : null;
-  const parts = partsOf(conditions, query, order, position, hour);
+  const several = facets.find((facet) => facet.length > 1) ?? [];
+  // Each facet has an order of its own in the index.
+  const ofFacets = several.map((facet) => hasFacet(conditions, firstFacet, [facet]));
+  const parts = partsOf(conditions, query, order, position, hour).flatMap((part) =>
+    ofFacets.length === 0 || hour === null ? [part] : ofFacets.map((ofFacet) => [ofFacet, ...part]),
+  );
   const limit = conditions.bind(count);
   return { text: mergeParts(conditions, order, parts, hour, limit), values: conditions.values };
 }

@@ -1,4 +1,4 @@
-/** Parses `q`: words that must all be in a run's title, its skill or the beginning of its prompt. */
+/** Parses `q`: the id of a run, or words that must all be in a run's title, its skill or the beginning of its prompt. */
 import type { Conditions } from './conditions.ts';
 
 /** Further words of `q` are ignored. */
@@ -15,6 +15,11 @@ export type SearchTier =
    * exchanged. A word of six letters and more may also be the beginning of such a word.
    */
   | 'similar';
+
+const runIdOrUrl = /^(?:\S*\/runs\/)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\/?(?:[?#]\S*)?$/i;
+
+/** Returns the id, if `q` is the whole id of a run or the URL of its page. */
+export const runIdIn = (q: string | undefined): string | undefined => runIdOrUrl.exec(q?.trim() ?? '')?.[1];
 
 /** Returns the words of `q`, separated by punctuation as in `search_words`; empty: `q` has no letter or digit, and finds nothing. Null: no `q`. */
 export function wordsOf(q: string | undefined): string[] | null {

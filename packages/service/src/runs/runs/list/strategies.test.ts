@@ -15,7 +15,10 @@ const table: [string, Record<string, unknown>, string[]][] = [
   ['no filter, another sort', { sort_by: 'title' }, ['read_in_order']],
   ['one filter on a column', { state: ['FAILED'] }, ['read_in_order']],
   ['one filter, by several states', { state: ['FAILED', 'ERROR'] }, ['read_in_order']],
+  ['one filter, by several sources', { source: ['API', 'CLI'] }, ['read_in_order']],
+  ['one filter, by several statuses', { task_status: ['running', 'failed'] }, ['read_in_order']],
   ['one facet', { metadata: { a: 'b' } }, ['read_in_order']],
+  ['one filter, by several factories', { factory_uid: ['a', 'b'] }, ['read_in_order']],
   ['bounds on times only', { updated_after: '2026-03-01T00:00:00Z' }, ['read_in_order']],
   ['one filter, another sort', { name: 'n', sort_by: 'created_at' }, ['probe all 4000', 'sort_matches']],
   [
@@ -23,7 +26,7 @@ const table: [string, Record<string, unknown>, string[]][] = [
     { created_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
     ['probe all 4000', 'sort_matches'],
   ],
-  ['two filters on columns', { name: 'n', source: 'API' }, ['probe name 300', 'probe source 300', 'intersect_lists']],
+  ['two filters on columns', { name: 'n', source: ['API'] }, ['probe name 300', 'probe source 300', 'intersect_lists']],
   [
     'two facets',
     { metadata: { a: 'b', c: 'd' } },
@@ -38,6 +41,11 @@ const table: [string, Record<string, unknown>, string[]][] = [
     'several states and another filter on a column',
     { state: ['FAILED', 'ERROR'], name: 'n' },
     ['probe name 300', 'probe state 300', 'probe name 2000', 'probe state 2000', 'sort_matches'],
+  ],
+  [
+    'several sources and another filter on a column',
+    { source: ['API', 'CLI'], name: 'n' },
+    ['probe name 300', 'probe source 300', 'probe name 2000', 'probe source 2000', 'sort_matches'],
   ],
   ['words', { q: 'flaky' }, ['search_by_week']],
   ['words and a filter', { q: 'flaky', name: 'n' }, ['probe name 1500', 'search_by_week']],

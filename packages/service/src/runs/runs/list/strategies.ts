@@ -1,10 +1,10 @@
 import type { ListRunsQuery } from '@runyard/contract/run-list';
-import { changedAfter, filtersOf } from './filters.ts';
+import { changedAfter, type Facet, filtersOf } from './filters.ts';
 import { canIntersect } from './intersect-lists.ts';
 
 /** Runs in the order of an index: those with a facet, those that match a filter on a column, or all in the order of the sort. */
 export type FilterList =
-  | { readonly facet: string }
+  | { readonly facet: Facet }
   | { readonly filter: keyof ListRunsQuery }
   | { readonly filter: null };
 
