@@ -39,6 +39,22 @@ export const RunSourceType = z
   .meta({ id: 'RunSourceType', description: 'How a run was created' });
 export type RunSourceType = z.infer<typeof RunSourceType>;
 
+const ofPrograms = ['API', 'CLI', 'WEB_APP', 'CLOUD_MODE'] as const satisfies readonly RunSourceType[];
+
+/**
+ * Sources that a request may name in X-Oz-Api-Source, by the kind of its key's owner. The other sources say what the service itself did.
+ * Keys of people cannot name GITHUB_ACTION: nobody could cancel the run.
+ */
+export const claimableSources = {
+  user: ofPrograms,
+  service_account: [...ofPrograms, 'GITHUB_ACTION', 'LINEAR', 'SLACK', 'TEAMS', 'JIRA'],
+} as const satisfies Record<string, readonly RunSourceType[]>;
+
+/** The header with which a request that creates a run names its source. */
+export const sourceHeader = {
+  'X-Oz-Api-Source': `\`source\` of the run: ${ofPrograms.join(', ')}; with an agent key also ${claimableSources.service_account.slice(ofPrograms.length).join(', ')}. Other values are ignored. Runs with the source GITHUB_ACTION cannot be cancelled over the API`,
+};
+
 /** What has become of a run and of the runs below it. */
 export const RunTaskStatus = z.enum(['running', 'failed', 'blocked', 'cancelled', 'complete']).meta({
   id: 'RunTaskStatus',

@@ -18,6 +18,7 @@ import {
 import { DeleteResponse } from '../keys.ts';
 import { maxDefinitionBytes } from '../limits.ts';
 import type { Route } from '../route.ts';
+import { sourceHeader } from '../states.ts';
 
 const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
 const noFactory = { 404: 'No such factory, or it belongs to another team' };
@@ -36,6 +37,7 @@ export const factoryRoutes = {
     allow: teamWrites,
     params: factory,
     body: DispatchRequest,
+    headers: sourceHeader,
     once: 'dispatchFactory',
     answer: { status: 200, description: 'The new run', schema: DispatchResponse },
     errors: {

@@ -15,6 +15,7 @@ import {
   RunFollowupResponse,
 } from '../run-request.ts';
 import { CancelRunResponse, ListRunsResponse, RunItem } from '../runs.ts';
+import { sourceHeader } from '../states.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 
 const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
@@ -36,6 +37,7 @@ const create = {
   allow: teamWrites,
   body: RunAgentRequest,
   bodyLimitBytes: maxRequestBodyBytes,
+  headers: sourceHeader,
   once: 'createRun',
   answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
   errors: {
@@ -90,6 +92,7 @@ export const runRoutes = {
     params: run,
     body: RerunRequest.optional(),
     bodyLimitBytes: 4 * 1024 * 1024,
+    headers: sourceHeader,
     once: 'rerunRun',
     answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
     errors: {

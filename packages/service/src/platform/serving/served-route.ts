@@ -11,6 +11,8 @@ export interface RequestOrigin {
   /** IP address of the client. */
   readonly address: string;
   readonly userAgent: string | null;
+  /** Source of a run that the request creates, as the request says; absent: it says nothing. */
+  readonly apiSource?: string;
   readonly requestId: string;
 }
 

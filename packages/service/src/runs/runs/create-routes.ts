@@ -24,13 +24,13 @@ export function createRoutes(deps: CreateRouteDeps): readonly ServedRoute[] {
 
   return [
     serveRepeatable(routes.createRun, ({ principal, body, once, from }) =>
-      submit({ actor: principal, by: principal, request: body, source: sourceOf(from), once }),
+      submit({ actor: principal, by: principal, request: body, source: sourceOf(from, principal), once }),
     ),
 
     serveRepeatable(routes.createRunDeprecated, ({ principal, body, once, from, setHeader }) => {
       setHeader('deprecation', deprecatedSince);
       setHeader('link', `<${deps.baseUrl()}/api/v1/agent/runs>; rel="successor-version"`);
-      return submit({ actor: principal, by: principal, request: body, source: sourceOf(from), once });
+      return submit({ actor: principal, by: principal, request: body, source: sourceOf(from, principal), once });
     }),
 
     serveRepeatable(routes.rerunRun, ({ principal, params, body, once, from }) =>
@@ -38,7 +38,7 @@ export function createRoutes(deps: CreateRouteDeps): readonly ServedRoute[] {
         actor: principal,
         by: principal,
         request: { rerunOf: params.runId, instead: body ?? {} },
-        source: sourceOf(from),
+        source: sourceOf(from, principal),
         once,
       }),
     ),

@@ -18,7 +18,7 @@ export const factoryRunRoutes = (deps: FactoryRunRouteDeps): readonly ServedRout
       actor: principal,
       factoryUid: params.factoryUid,
       request: body,
-      source: sourceOf(from),
+      source: sourceOf(from, principal),
       once,
     });
     switch (outcome.kind) {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
+const agentKey = await service.newKey({ kind: 'agent' });
 
 const countRuns = async () => Number((await service.deps.db.query('SELECT count(*) FROM runs'))[0]?.count);
 
@@ -301,5 +302,57 @@ describe('POST /agent/runs answers', () => {
   test('400 that explains the allowed names of metadata', async () => {
     const problem = await refusedWith(400, { prompt: 'a', metadata: { 'a b': 'c' } });
     expect(problem.errors).toEqual([{ path: 'metadata.a b', message: 'must be 1 to 64 characters of [a-zA-Z0-9._-]' }]);
+  });
+});
+
+describe('X-Oz-Api-Source', () => {
+  const create = async (key: string, source: string, body: object = {}) => {
+    const headers = { 'x-oz-api-source': source };
+    const answer = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+      key,
+      headers,
+      body: { prompt: 'a', ...body },
+    });
+    return (await service.request<RunItem>('GET', `/agent/runs/${answer.body.run_id}`)).body;
+  };
+
+  test.each([
+    ['CLI', 'CLI', 'CLI'],
+    ['cloud_mode', 'CLOUD_MODE', 'CLOUD_MODE'],
+    ['WEB_APP', 'WEB_APP', 'WEB_APP'],
+    ['GITHUB_ACTION', 'API', 'GITHUB_ACTION'],
+    ['SLACK', 'API', 'SLACK'],
+    ['JIRA', 'API', 'JIRA'],
+    ['SCHEDULED_AGENT', 'API', 'API'],
+    ['ORCHESTRATION', 'API', 'API'],
+    ['WEBHOOK', 'API', 'API'],
+    ['GITHUB_WEBHOOK', 'API', 'API'],
+    ['LOCAL', 'API', 'API'],
+    ['SELF_IMPROVEMENT', 'API', 'API'],
+    ['CLI, GITHUB_ACTION', 'API', 'API'],
+    ['__proto__', 'API', 'API'],
+    ['', 'API', 'API'],
+  ])('%j names the source %s with the key of a person, and %s with an agent key', async (header, person, agent) => {
+    const made = [await create(service.key, header), await create(agentKey, header)];
+    expect(made.map(({ source }) => source)).toEqual([person, agent]);
+  });
+
+  test('lets nobody with the key of a person create a run that cannot be cancelled', async () => {
+    const [mine, ofAgent] = [await create(service.key, 'GITHUB_ACTION'), await create(agentKey, 'GITHUB_ACTION')];
+    expect([mine.is_run_type_cancellable, ofAgent.is_run_type_cancellable]).toEqual([true, false]);
+    expect((await service.request('POST', `/agent/runs/${mine.run_id}/cancel`)).status).toBe(200);
+    await service.problem(422, 'POST', `/agent/runs/${ofAgent.run_id}/cancel`);
+  });
+
+  test('does not name the source of a run below another', async () => {
+    const parent = await service.newRun();
+    expect((await create(agentKey, 'GITHUB_ACTION', { parent_run_id: parent })).source).toBe('ORCHESTRATION');
+  });
+
+  test('names the source of a rerun too', async () => {
+    const { body } = await service.request<{ run_id: string }>('POST', `/agent/runs/${await service.newRun()}/rerun`, {
+      headers: { 'x-oz-api-source': 'CLI' },
+    });
+    expect((await service.request<RunItem>('GET', `/agent/runs/${body.run_id}`)).body.source).toBe('CLI');
   });
 });

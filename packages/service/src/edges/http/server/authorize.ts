@@ -56,12 +56,12 @@ function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: '
   return teamUid === undefined ? undefined : { uid: teamUid, by: 'path' };
 }
 
-/** The origin of a request, for the audit log. */
-export const originOf = (request: FastifyRequest): RequestOrigin => ({
-  address: request.ip,
-  userAgent: request.headers['user-agent'] ?? null,
-  requestId: request.id,
-});
+/** Returns the origin of a request. */
+export function originOf(request: FastifyRequest): RequestOrigin {
+  const { 'user-agent': userAgent = null, 'x-oz-api-source': source } = request.headers;
+  const apiSource = typeof source === 'string' ? { apiSource: source } : {};
+  return { address: request.ip, userAgent, requestId: request.id, ...apiSource };
+}
 
 /** Throws the refusal for a missing permission. `what` names the action that needs it. */
 function requirePermission(permission: Permission, principal: Principal, what: string): void {
