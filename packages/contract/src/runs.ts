@@ -106,6 +106,12 @@ export const RunItem = z
     title: z.string().describe('Title of the run'),
     state: RunState,
     prompt: z.string().meta({ description: 'The whole prompt' }),
+    submitted_prompt: z
+      .string()
+      .optional()
+      .describe(
+        'Prompt as it was sent, and below it the messages that came before the run began. Not in lists, and absent if the service itself wrote a part of the prompt',
+      ),
     created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),

@@ -36,6 +36,7 @@ test('a dispatch starts a run with the configuration of the foreman, its ticket 
     factory_uid: factory.uid,
     metadata: { factory_uid: factory.uid, ticket_ref: 'BILL-12', ticket_url: 'https://tickets.example.com/12' },
   });
+  expect(run.body).not.toHaveProperty('submitted_prompt');
   for (const filter of [
     `factory_uid=${factory.uid}`,
     `factory_uid=x&factory_uid=${factory.uid}`,

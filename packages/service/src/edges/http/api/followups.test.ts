@@ -105,7 +105,12 @@ test('adds waiting follow-ups to the prompt when the agent asks for its task', a
   await service.request('POST', path(runId), { body: { message: 'Second.', mode: 'plan' } });
   const task = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   expect(task.body).toMatchObject({ prompt: 'First.\n\nSecond.', mode: 'plan' });
+  const read = async () => (await service.request<{ submitted_prompt?: string }>('GET', `/agent/runs/${runId}`)).body;
+  expect(await read()).toMatchObject({ prompt: 'First.', submitted_prompt: 'First.\n\nSecond.' });
+  await start(runToken);
   expect(await inboxOf(runToken)).toEqual([]);
+  await service.request('POST', path(runId), { body: { message: 'Third.' } });
+  expect(await read()).toMatchObject({ submitted_prompt: 'First.\n\nSecond.' });
 });
 
 test('answers 400 to an empty message unless an ended run has a conversation', async () => {

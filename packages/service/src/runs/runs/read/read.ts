@@ -1,22 +1,36 @@
 import type { RunItem } from '@runyard/contract/runs';
 import type { RunState } from '@runyard/contract/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
-import { fromRuns, runColumns, runRow } from './run-row.ts';
+import { fromRuns, type RunRow, runColumns, runRow } from './run-row.ts';
 
+/** `joined`: messages of people that came before the run began. */
 const readOne = defineStatement({
   name: 'read_run_item',
-  text: `SELECT ${runColumns} ${fromRuns} WHERE r.id = $1 AND r.team_id = $2`,
-  row: runRow,
+  text: `
+    SELECT ${runColumns}, ARRAY(
+      SELECT f.message FROM followups f
+      WHERE f.run_id = r.id AND f.created_by_kind <> 'run' AND f.created_at < coalesce(r.started_at, 'infinity') ORDER BY f.position
+    ) AS joined
+    ${fromRuns} WHERE r.id = $1 AND r.team_id = $2`,
+  row: { ...runRow, joined: texts },
 });
 
 /** Reads a run of the team; null: the team has none with this id, which may be any text. */
 export async function readRunItem(db: Queryable, context: ReadContext, runId: string): Promise<RunItem | null> {
   if (!isUuid(runId)) return null;
-  const rows = await db.query(readOne, [runId, context.teamId]);
-  return (await toRunItems(db, context, rows))[0] ?? null;
+  const [row] = await db.query(readOne, [runId, context.teamId]);
+  const [item] = row ? await toRunItems(db, context, [row]) : [];
+  return row && item ? { ...item, ...submittedPrompt(row) } : null;
+}
+
+/** Returns the prompt as people sent it. The service adds to prompts for agents of factories: the ticket, or the name of the delivery. */
+function submittedPrompt({ prompt, joined, contents }: RunRow & { joined: readonly string[] }) {
+  const sent = [prompt, ...joined].filter((each) => each !== '');
+  const isChanged = contents.some(({ kind }) => kind === 'definition');
+  return isChanged || sent.length === 0 ? {} : { submitted_prompt: sent.join('\n\n') };
 }
 
 /** The facts about a run that a route needs before it reads the rest. */
