@@ -1,23 +1,32 @@
 /** Tables of values that the schemas of the contract accept and refuse. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { AgentTask } from './agent-protocol.ts';
 import { ApprovalPolicy } from './approvals.ts';
+import { TestFilterRequest } from './automations.ts';
 import { ChildRunRequest, ListChildRunsQuery, RunMessage } from './child-runs.ts';
 import { AmbientAgentConfig, HarnessConfig, MCPServerConfig, RequestedAgentConfig } from './config.ts';
 import { CreateEnvironmentRequest, Repository } from './environments.ts';
 import { CreateEventSubscriptionRequest, ListDeliveriesQuery, SubscriptionFilter } from './event-subscriptions.ts';
 import { UploadSnapshot } from './handoff.ts';
 import { CreateKeyRequest } from './keys.ts';
+import { CreateMcpServerRequest } from './mcp-servers.ts';
 import { IdempotencyKey, NonBlank, Text, TurnNumber, Uid22 } from './primitives.ts';
 import { QueryTime } from './query-time.ts';
 import { ListRunsQuery } from './run-list.ts';
 import { AttachmentInput, RerunRequest, RunAgentRequest, RunFollowupRequest, RunMetadata } from './run-request.ts';
+import { CreateScheduledAgentRequest } from './schedules.ts';
+import { PutSecretRequest } from './secrets.ts';
+import { DryRunRequest, SimulateDeliveryRequest } from './simulations.ts';
 
 interface Table {
   readonly schema: z.ZodType;
   readonly accepted: readonly unknown[];
   readonly refused: readonly unknown[];
+  /** Refused values that fit the JSON Schema. It cannot exclude U+0000, and cannot count bytes or different characters. */
+  readonly beyondJsonSchema?: readonly unknown[];
 }
 
 const uid = 'aB3'.padEnd(22, '0');
@@ -25,10 +34,18 @@ const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }
 const file = { file_name: 'a.png', mime_type: 'image/png', data: 'YQ==' };
 const event = { url: 'https://example.com/', events: ['run.ended'] };
 const upload = { filename: 'a.patch', size_bytes: 0 };
+const id = '0199a000-0000-7000-8000-000000000000';
+const schedule = { name: 'S', prompt: 'a', cron_schedule: '* * * * *' };
+const secret = { value: 'a-b-c-d-', scope: 'team' };
 
 const tables: Readonly<Record<string, Table>> = {
-  Text: { schema: Text, accepted: ['', ' ', 'ünï 🙂'], refused: ['a\u0000b', 1, null, undefined] },
-  NonBlank: { schema: NonBlank, accepted: ['a', ' a '], refused: ['', ' ', '\t\n', '\u00a0\ufeff', 'a\u0000'] },
+  Text: { schema: Text, accepted: ['', ' ', 'ünï 🙂'], refused: [1, null, undefined], beyondJsonSchema: ['a\u0000b'] },
+  NonBlank: {
+    schema: NonBlank,
+    accepted: ['a', ' a '],
+    refused: ['', ' ', '\t\n', '\u00a0\ufeff'],
+    beyondJsonSchema: ['a\u0000'],
+  },
   Uid22: { schema: Uid22, accepted: [uid], refused: ['', uid.slice(1), `${uid}0`, `${uid.slice(1)}-`, `${uid}\n`] },
   IdempotencyKey: {
     schema: IdempotencyKey,
@@ -44,7 +61,8 @@ const tables: Readonly<Record<string, Table>> = {
       '0001-01-01T00:00:00Z',
       '2026-01-01T00:00:00+14:00',
     ],
-    refused: ['', '2026-11-21', '2026-11-21T10:00:00', '2026-13-01T00:00:00Z', '0000-01-01T00:00:00Z', 'now', 1],
+    refused: ['', '2026-11-21', '2026-11-21T10:00:00', '2026-13-01T00:00:00Z', 'now', 1],
+    beyondJsonSchema: ['0000-01-01T00:00:00Z'],
   },
   ApprovalPolicy: {
     schema: ApprovalPolicy,
@@ -108,7 +126,8 @@ const tables: Readonly<Record<string, Table>> = {
   RunMetadata: {
     schema: RunMetadata,
     accepted: [{}, pairs(20), { 'a.B_c-1': '' }, { k: 'x'.repeat(256) }],
-    refused: [pairs(21), { '': 'a' }, { 'a b': 'c' }, { k: 'x'.repeat(257) }, { k: 'ü'.repeat(129) }, { k: 1 }],
+    refused: [pairs(21), { '': 'a' }, { 'a b': 'c' }, { k: 'x'.repeat(257) }, { k: 1 }],
+    beyondJsonSchema: [{ k: 'ü'.repeat(129) }],
   },
   AttachmentInput: {
     schema: AttachmentInput,
@@ -134,12 +153,12 @@ const tables: Readonly<Record<string, Table>> = {
       {},
       { prompt: ' ' },
       { prompt: 'x'.repeat(1024 * 1024 + 1) },
-      { prompt: 'ü'.repeat(512 * 1024 + 1) },
       { config: { skills: [] } },
       { prompt: 'a', mode: 'fast' },
       { prompt: 'a', attachments: Array.from({ length: 6 }, () => file) },
       { prompt: 'a', title: 'x'.repeat(501) },
     ],
+    beyondJsonSchema: [{ prompt: 'ü'.repeat(512 * 1024 + 1) }],
   },
   RerunRequest: { schema: RerunRequest, accepted: [{}, { prompt: 'a' }], refused: [{ prompt: '' }, { title: 1 }] },
   RunFollowupRequest: {
@@ -220,6 +239,68 @@ const tables: Readonly<Record<string, Table>> = {
       { name: 'K', kind: 'agent', expires_in: '2d' },
     ],
   },
+  CreateScheduledAgentRequest: {
+    schema: CreateScheduledAgentRequest,
+    accepted: [
+      schedule,
+      ...['@hourly', '@EVERY 1h30m', ' 0 9 * * MON-FRI ', '*/5 0,12 1-3\t* sun'].map((cron_schedule) => ({
+        ...schedule,
+        cron_schedule,
+      })),
+      { ...schedule, prompt: undefined, agent_config: { skill_spec: 'a:b' } },
+    ],
+    refused: [
+      { ...schedule, prompt: ' ' },
+      { ...schedule, cron_schedule: ' ' },
+      { ...schedule, name: '' },
+    ],
+  },
+  PutSecretRequest: {
+    schema: PutSecretRequest,
+    accepted: [secret, { ...secret, value: `\n${secret.value}\n`, agents: ['a'] }],
+    refused: [
+      { ...secret, value: 'abcdefg' },
+      { ...secret, value: ' abcdef ' },
+      { ...secret, value: 'ab'.repeat(16 * 512 + 1) },
+      { ...secret, scope: 'personal', agents: [] },
+    ],
+    beyondJsonSchema: [
+      { ...secret, value: 'aaaabbbb' },
+      { ...secret, value: 'abcü'.repeat(4 * 1024) },
+    ],
+  },
+  CreateMcpServerRequest: {
+    schema: CreateMcpServerRequest,
+    accepted: [
+      { name: 'a', command: 'b', args: [], env: { A: 'b' } },
+      { name: 'a', url: 'HTTPS://a.com', headers: { a: 'b' } },
+    ],
+    refused: [
+      { name: 'a' },
+      { name: 'a', command: 'b', url: 'https://a.com' },
+      { name: 'a', command: 'b', headers: {} },
+      { name: 'a', url: 'https://a.com', args: [] },
+      { name: 'a', url: 'https://a.com', env: {} },
+    ],
+  },
+  TestFilterRequest: {
+    schema: TestFilterRequest,
+    accepted: [
+      { filter: {}, payload: null },
+      { filter: {}, delivery_id: id },
+    ],
+    refused: [{ filter: {} }, { filter: {}, payload: 1, delivery_id: id }],
+  },
+  SimulateDeliveryRequest: {
+    schema: SimulateDeliveryRequest,
+    accepted: [{ payload: 1 }, { delivery_id: id }],
+    refused: [{}, { payload: 1, delivery_id: id }],
+  },
+  DryRunRequest: {
+    schema: DryRunRequest,
+    accepted: [{ payload: 1, webhook_uid: 'a' }, { delivery_id: id }, { schedule_name: '' }],
+    refused: [{}, { payload: 1, schedule_name: 'a' }, { schedule_name: 'a', webhook_uid: 'b' }],
+  },
   UploadSnapshot: {
     schema: UploadSnapshot,
     accepted: [
@@ -238,14 +319,49 @@ const tables: Readonly<Record<string, Table>> = {
 /** Shortens a value for the title of a test, because values are long. */
 const shown = (value: unknown) => [(JSON.stringify(value) ?? String(value)).slice(0, 80), value] as const;
 
-describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused }) => {
+const ajv = new Ajv2020({ strict: false });
+addFormats.default(ajv);
+
+/** Compiles the schema of the OpenAPI document. Its names of schemas are no keyword of JSON Schema. */
+function compiled(schema: z.ZodType): (value: unknown) => boolean {
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return ajv.compile(
+    JSON.parse(JSON.stringify(json, (key, value) => (key === 'id' && typeof value === 'string' ? undefined : value))),
+  );
+}
+
+describe.each(Object.entries(tables))('%s', (_, { schema, accepted, refused, beyondJsonSchema = [] }) => {
+  const isValid = compiled(schema);
+
   test.each(accepted.map(shown))('accepts %s', (_title, value) => {
     expect(schema.safeParse(value).error?.issues ?? []).toEqual([]);
+    expect(isValid(value)).toBe(true);
   });
 
-  test.each(refused.map(shown))('refuses %s', (_title, value) => {
+  test.each(refused.map(shown))('refuses %s, as the OpenAPI document says', (_title, value) => {
     expect(schema.safeParse(value).success).toBe(false);
+    expect(isValid(value)).toBe(false);
   });
+
+  test.each(beyondJsonSchema.map(shown))('refuses %s', (_title, value) => {
+    expect(schema.safeParse(value).success).toBe(false);
+    expect(isValid(value), 'JSON Schema refuses it too: move it to `refused`').toBe(true);
+  });
+});
+
+/** Values that code of the service refuses, which is not in the schemas. */
+test.each([
+  ['a cron expression of four fields', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '* * * *' }],
+  ['a cron expression of six fields', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '0 * * * * *' }],
+  ['a duration without a unit', CreateScheduledAgentRequest, { ...schedule, cron_schedule: '@every 90' }],
+  ['a skill without a place', RunAgentRequest, { skill: 'acme/site' }],
+  ['a skill of three parts', RunAgentRequest, { skill: 'a/b/c:deploy' }],
+  ['a skill with a name in capitals', RunAgentRequest, { config: { skill_spec: 'a/b:Deploy' } }],
+  ['a skill whose file is no SKILL.md', RunAgentRequest, { config: { skills: ['a/b:skills/deploy.md'] } }],
+  ['an address of a server that is not reached over HTTP', CreateMcpServerRequest, { name: 'a', url: 'ftp://a.com' }],
+  ['an address of a subscription that is no URL', CreateEventSubscriptionRequest, { ...event, url: 'example.com' }],
+])('the OpenAPI document refuses %s', (_title, schema, value) => {
+  expect(compiled(schema)(value)).toBe(false);
 });
 
 test('accepts a task configuration with skill_spec and skills', () => {

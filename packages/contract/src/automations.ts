@@ -217,7 +217,11 @@ export const TestFilterRequest = z
     error: 'needs exactly one of payload and delivery_id',
     path: ['payload'],
   })
-  .meta({ id: 'TestFilterRequest', description: 'A payload filter, and what to compare it with' });
+  .meta({
+    id: 'TestFilterRequest',
+    description: 'A payload filter, and what to compare it with',
+    allOf: [{ oneOf: [{ required: ['payload'] }, { required: ['delivery_id'] }] }],
+  });
 export type TestFilterRequest = z.infer<typeof TestFilterRequest>;
 
 const FilterCondition = z.enum(['in', 'not_in', 'exists', 'any_element', 'body']).meta({

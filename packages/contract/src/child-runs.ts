@@ -10,9 +10,9 @@ import { ArtifactType, RunState } from './states.ts';
 /** `POST /harness-support/child-runs`. */
 export const ChildRunRequest = z
   .object({
-    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).describe(
-      'What the child shall do; at most 1 MB of UTF-8',
-    ),
+    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
+      .meta({ maxLength: maxPromptBytes })
+      .describe('What the child shall do; at most 1 MB of UTF-8'),
     title: Text.max(500).optional().meta({ description: 'Default: first line of the prompt, cut at 80 characters' }),
     config: RequestedAgentConfig.optional().meta({
       description:
@@ -91,9 +91,9 @@ export const ListChildRunsQuery = z.object({
 export const RunMessage = z
   .object({
     run_id: Text.meta({ description: "A run of the caller's tree" }),
-    message: NonBlank.refine(atMostBytes(maxMessageBytes), { error: 'must be at most 64 KB of UTF-8' }).describe(
-      'What to say; at most 64 KB of UTF-8',
-    ),
+    message: NonBlank.refine(atMostBytes(maxMessageBytes), { error: 'must be at most 64 KB of UTF-8' })
+      .meta({ maxLength: maxMessageBytes })
+      .describe('What to say; at most 64 KB of UTF-8'),
   })
   .meta({ id: 'RunMessage', description: 'A message to another run of the own tree' });
 export type RunMessage = z.infer<typeof RunMessage>;

@@ -43,6 +43,12 @@ export const MCPServerConfig = z
   });
 export type MCPServerConfig = z.infer<typeof MCPServerConfig>;
 
+/** A skill as requests name it. The pattern is for readers of the OpenAPI document: the service explains what is wrong with a name. */
+export const SkillSpec = NonBlank.meta({
+  maxLength: 500,
+  pattern: '^([^:/]+/)?[^:/]+:([a-z0-9]+(-[a-z0-9]+)*|([^/]+/)*SKILL\\.md)$',
+});
+
 /** The harness of a run. `command` and `env` are our extensions. */
 export const HarnessConfig = z
   .looseObject({
@@ -170,11 +176,11 @@ export const AmbientAgentConfig = z
       .describe(
         'True: the environment is set up from the beginning, also if an earlier run left its prepared workspace, and the result replaces it',
       ),
-    skill_spec: NonBlank.optional().describe(
+    skill_spec: SkillSpec.optional().describe(
       'Skill to follow: owner/repo:skill-name or owner/repo:path/to/SKILL.md; the owner may be left out of a repository of the environment',
     ),
     skills: z
-      .array(NonBlank)
+      .array(SkillSpec)
       .optional()
       .meta({
         description: `Skills of the run, at most ${maxSkillsOfRun}, each as skill_spec names one. The agent follows the first and may use the others. In answers, skill_spec repeats the first one`,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
+import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from './primitives.ts';
 import { PageInfo } from './profiles.ts';
 import { RunSourceType, RunState } from './states.ts';
 
@@ -81,6 +81,7 @@ export const EventSubscription = z
 export type EventSubscription = z.infer<typeof EventSubscription>;
 
 const subscriptionUrl = Text.max(2000).meta({
+  pattern: webAddressPattern,
   description:
     'https, with port 80, 443 or from 1024 on, without user and password. http, and addresses that are not public, only as RUNYARD_ALLOW_PRIVATE_NETWORKS says.',
 });

@@ -1,24 +1,27 @@
 /** Runs of factories, and their definition by files, on the wire. */
 import { z } from 'zod';
 import { maxDefinitionBytes, maxDefinitionFiles, maxPromptBytes } from './limits.ts';
-import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
+import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from './primitives.ts';
 import { UserProfile } from './profiles.ts';
 import { atMostBytes } from './run-request.ts';
 import { RunState } from './states.ts';
 
-const Ticket = NonBlank.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' });
+const Ticket = NonBlank.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' }).meta({
+  maxLength: 256,
+});
 const isWebAddress = (text: string): boolean => ['https:', 'http:'].includes(URL.parse(text)?.protocol ?? '');
 
 export const DispatchRequest = z
   .object({
-    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).describe(
-      'Work for the foreman; at most 1 MB of UTF-8',
-    ),
+    prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
+      .meta({ maxLength: maxPromptBytes })
+      .describe('Work for the foreman; at most 1 MB of UTF-8'),
     title: Text.max(500).optional().describe('Default: first line of the prompt, cut at 80 characters'),
     ticket_ref: Ticket.optional().describe(
       'Name of the ticket, such as BILL-12, at most 256 bytes; metadata of the run',
     ),
     ticket_url: Ticket.refine(isWebAddress, { error: 'must be an address that begins with https:// or http://' })
+      .meta({ pattern: webAddressPattern })
       .optional()
       .describe('Address of the ticket, at most 256 bytes; metadata of the run'),
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NonBlank, Text, Timestamp, Uuid } from './primitives.ts';
+import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from './primitives.ts';
 
 /** RFC 9110, 5.1: a token. */
 const HeaderName = z
@@ -35,9 +35,11 @@ const command = NonBlank.max(4_096).describe(
 );
 const args = z.array(Text.max(8_192)).max(100).describe('Arguments of `command`; they are shown, so no secrets');
 const env = McpVariables.describe('Environment variables of `command`. They are sealed and never shown');
-const url = Text.max(2_000).describe(
-  'Address of a server that speaks Streamable HTTP: https, or an address in RUNYARD_ALLOW_PRIVATE_NETWORKS. Only the service reaches it',
-);
+const url = Text.max(2_000).meta({
+  pattern: webAddressPattern,
+  description:
+    'Address of a server that speaks Streamable HTTP: https, or an address in RUNYARD_ALLOW_PRIVATE_NETWORKS. Only the service reaches it',
+});
 const headers = McpHeaders.describe(
   'Headers of the requests to `url`. They are sealed and never shown, and never reach a sandbox',
 );
@@ -79,7 +81,21 @@ export const CreateMcpServerRequest = z
         if (server[member] !== undefined) fault(member, 'is only for a server with a command; leave it out');
     } else if (server.headers !== undefined) fault('headers', 'is only for a server with a url; leave it out');
   })
-  .meta({ id: 'CreateMcpServerRequest', description: 'An MCP server to store: exactly one of `command` and `url`' });
+  .meta({
+    id: 'CreateMcpServerRequest',
+    description: 'An MCP server to store: exactly one of `command` and `url`',
+    allOf: [
+      {
+        oneOf: [
+          { required: ['command'], not: { anyOf: [{ required: ['url'] }, { required: ['headers'] }] } },
+          {
+            required: ['url'],
+            not: { anyOf: [{ required: ['command'] }, { required: ['args'] }, { required: ['env'] }] },
+          },
+        ],
+      },
+    ],
+  });
 export type CreateMcpServerRequest = z.infer<typeof CreateMcpServerRequest>;
 
 /** Body of the request that changes a stored MCP server. */

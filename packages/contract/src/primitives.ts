@@ -13,6 +13,9 @@ export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must
   pattern: '\\S',
 });
 
+/** Pattern of an address that the service sends requests to. http is for private networks that the operator allows. */
+export const webAddressPattern = String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]?:`;
+
 /** Names a request, so that the service recognises a repetition. */
 export const IdempotencyKey = z
   .string()

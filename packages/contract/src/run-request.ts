@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Decision } from './approvals.ts';
-import { RequestedAgentConfig } from './config.ts';
+import { RequestedAgentConfig, SkillSpec } from './config.ts';
 import { maxAttachments, maxMetadataKeys, maxPromptBytes } from './limits.ts';
 import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
@@ -64,7 +64,9 @@ export const RunMode = z.enum(['normal', 'plan', 'orchestrate']).meta({
 export type RunMode = z.infer<typeof RunMode>;
 
 /** A person's prompt. */
-const Prompt = Text.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' });
+const Prompt = Text.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).meta({
+  maxLength: maxPromptBytes,
+});
 
 /** `POST /agent/runs`. */
 export const RunAgentRequest = z
@@ -72,7 +74,7 @@ export const RunAgentRequest = z
     prompt: Prompt.optional().meta({
       description: 'Required unless a skill or a conversation to continue is given; at most 1 MB',
     }),
-    skill: NonBlank.optional().meta({
+    skill: SkillSpec.optional().meta({
       description: 'Skill to follow, as config.skill_spec names one, and in its place',
     }),
     config: RequestedAgentConfig.optional(),
@@ -146,6 +148,7 @@ export type RunAgentRequest = z.infer<typeof RunAgentRequest>;
 export const RerunRequest = z
   .object({
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
+      .meta({ maxLength: maxPromptBytes })
       .optional()
       .describe('Replaces the prompt; at most 1 MB of UTF-8'),
     config: RequestedAgentConfig.optional(),

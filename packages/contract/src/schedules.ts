@@ -18,6 +18,7 @@ const cronSchedule = NonBlank.max(200).meta({
   description:
     'Five fields (minute, hour, day of the month, month, day of the week), a word such as @daily, or @every with a duration from 1m, such as @every 90m',
   example: '0 9 * * MON-FRI',
+  pattern: String.raw`^\s*(@[A-Za-z]+(\s+(\d{1,9}[hms])+)?|([0-9*,/-]|[A-Za-z]{3})+(\s+([0-9*,/-]|[A-Za-z]{3})+){4})\s*$`,
 });
 const timezone = NonBlank.max(100).meta({
   description:

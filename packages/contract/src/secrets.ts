@@ -76,12 +76,17 @@ const SecretValue = Text.refine((value) => Buffer.byteLength(value) <= maxSecret
   .refine(isFindable, {
     error: `must have at least ${minSecretLength} characters, ${minSecretCharacters} of them different: a shorter value occurs in ordinary text, so it could not be removed from what a run prints`,
   })
-  .meta({ minLength: minSecretLength });
+  .meta({
+    minLength: minSecretLength,
+    maxLength: maxSecretBytes,
+    // White space at the ends does not count. How many characters differ is only in the description.
+    pattern: String.raw`\S[\s\S]{${minSecretLength - 2},}\S`,
+  });
 
 export const PutSecretRequest = z
   .object({
     value: SecretValue.describe(
-      `The value; it is never shown again. At least ${minSecretLength} characters, at most ${maxSecretBytes / 1024} KB`,
+      `The value; it is never shown again. At least ${minSecretLength} characters, ${minSecretCharacters} of them different, at most ${maxSecretBytes / 1024} KB`,
     ),
     scope: SecretScope,
     agents: z

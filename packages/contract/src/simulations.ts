@@ -27,7 +27,11 @@ const hasOne = (request: { readonly delivery_id?: string | undefined }): boolean
 export const SimulateDeliveryRequest = z
   .object(simulated)
   .refine(hasOne, needsOne)
-  .meta({ id: 'SimulateDeliveryRequest', description: 'A delivery that is not sent' });
+  .meta({
+    id: 'SimulateDeliveryRequest',
+    description: 'A delivery that is not sent',
+    allOf: [{ oneOf: [{ required: ['payload'] }, { required: ['delivery_id'] }] }],
+  });
 export type SimulateDeliveryRequest = z.infer<typeof SimulateDeliveryRequest>;
 
 /** `POST /factory/{factoryUid}/automations/{automationUid}/dry-run`. */
@@ -65,7 +69,19 @@ export const DryRunRequest = z
         message: 'is of deliveries; leave it out with schedule_name',
       });
   })
-  .meta({ id: 'DryRunRequest', description: 'A delivery that is not sent, or a time of a schedule' });
+  .meta({
+    id: 'DryRunRequest',
+    description: 'A delivery that is not sent, or a time of a schedule',
+    allOf: [
+      {
+        oneOf: [
+          { required: ['payload'] },
+          { required: ['delivery_id'] },
+          { required: ['schedule_name'], not: { anyOf: [{ required: ['event'] }, { required: ['webhook_uid'] }] } },
+        ],
+      },
+    ],
+  });
 export type DryRunRequest = z.infer<typeof DryRunRequest>;
 
 const SimulatedAttachment = z
