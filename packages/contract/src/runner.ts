@@ -21,10 +21,12 @@ export const RunnerConfig = z
     ),
     os: z
       .enum(['linux', 'macos'])
+      .meta({ id: 'RunnerOs', description: 'Operating system of a sandbox' })
       .optional()
       .describe('Operating system, default linux. No worker of this service runs macos, so runs with it are refused'),
     arch: z
       .enum(['x86_64', 'aarch64'])
+      .meta({ id: 'RunnerArch', description: 'Architecture of a sandbox' })
       .optional()
       .describe(
         'Architecture, default that of the worker. Runs with aarch64 are refused without a `worker_host` of this kind',
