@@ -1,80 +1,226 @@
 /**
- * Runs the program oz-agent-worker itself in docker mode against this service, with a real engine, the sidecar image and a registry on loopback.
- * `bin/test-public-worker` starts it. Prints the run's end and its time.
+ * Runs the program oz-agent-worker itself against this service: `main.ts PROGRAM BACKEND…`. `bin/test-public-worker` starts it. Docker
+ * mode has a real engine, the sidecar image and a registry on loopback. Prints what each backend did and how long it took.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Environment } from '@runyard/contract/environments';
+import type { TimelineEvent } from '@runyard/contract/timeline';
 import { sidecarContent } from '../../packages/worker/src/sidecar/content.ts';
 import { tarOf } from '../../packages/worker/src/sidecar/tar.ts';
 import { startFakeImageRegistry } from '../../test/fakes/image-registry.ts';
 import { startTestEngine } from '../../test/support/container-engine.ts';
 import { eventually, startSystem } from '../../test/support/system.ts';
 
-const [program = ''] = process.argv.slice(2);
-const host = '172.30.77.1';
+const [program = '', ...names] = process.argv.slice(2);
 const root = path.resolve(import.meta.dirname, '../..');
+const launcher = path.join(root, 'bin/runyard-agent');
+/** Longer than a service without a report of the worker takes to see that an agent is gone. */
+const runLimitMs = 600_000;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-const engine = await startTestEngine(`${host}/24`);
-if (typeof engine === 'string') throw new Error(engine);
-const folder = await mkdtemp(path.join(tmpdir(), 'runyard-public-worker-'));
-const box = await engine.makeRoot();
-const entries = await sidecarContent({ root, busybox: '/bin/busybox', readableNode: false });
-const registry = await startFakeImageRegistry({
-  'team/runyard-agent:1': { layer: Buffer.concat([...tarOf(entries)]) },
-  'team/box:1': { layer: execFileSync('tar', ['-C', box, '-c', '.'], { maxBuffer: 1 << 28 }) },
-});
-const system = await startSystem({
-  workers: [],
-  env: { RUNYARD_HOST: host, RUNYARD_SIDECAR_IMAGE: `${registry.address}/team/runyard-agent:1` },
-});
-const config = path.join(folder, 'worker.yaml');
-await writeFile(config, 'worker_id: my-worker\nbackend:\n  docker: {}\n');
-const url = system.baseUrl();
-const args = ['--config-file', config, '--server-root-url', url, '--log-level', 'debug'];
-const socket = `${url.replace('http', 'ws')}/api/v1/selfhosted/worker/ws`;
-let output = '';
-const worker = spawn(program, [...args, '--web-socket-url', socket], {
-  env: { PATH: process.env.PATH, HOME: folder, DOCKER_HOST: engine.host, WARP_API_KEY: system.key },
-  stdio: ['ignore', 'pipe', 'pipe'],
-});
-for (const stream of [worker.stdout, worker.stderr])
-  stream.on('data', (text: Buffer) => {
-    output += text;
-  });
-const exited = new Promise((resolve) => worker.once('close', resolve));
+/** What a backend needs of the machine. */
+interface Ground {
+  readonly serviceEnv?: Readonly<Record<string, string>>;
+  readonly workerEnv?: Readonly<Record<string, string>>;
+  /** `backend` of the worker's configuration. */
+  readonly backend: object;
+  /** Image of the runs; absent: none. */
+  readonly image?: string;
+  close(): Promise<void>;
+}
 
-/** Runs a script in the image, and returns its end. */
-async function play(script: string): Promise<string> {
-  const body = { config: { name: 'Box', docker_image: `${registry.address}/team/box:1` } };
-  const { uid } = await system.call<Environment>('POST', '/agent/environments', body, 201);
-  const began = performance.now();
-  const more = { config: { environment_id: uid, worker_host: 'my-worker' } };
-  const runId = await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, more);
-  const run = await system.untilEnded(runId, 300_000);
-  const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  const said = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String));
-  if (run.state !== 'SUCCEEDED' || !said.includes('6 of 6')) {
-    say(output);
-    throw new Error(`${run.state}: ${run.status_message?.message} ${said}`);
+/** Makes the ground of each backend in a folder of its own. Runs find `marks`, another folder, under its name. */
+const grounds: Readonly<Record<string, (folder: string, marks: string) => Promise<Ground>>> = {
+  direct: async (folder) => ({
+    backend: {
+      direct: {
+        workspace_root: path.join(folder, 'workspaces'),
+        oz_path: launcher,
+        environment: [{ name: 'RUNYARD_DATA_DIR', value: path.join(folder, 'agent') }],
+      },
+    },
+    close: async () => {},
+  }),
+  command: async (folder) => {
+    const runs = path.join(folder, 'runs');
+    await mkdir(runs);
+    // The dispatch command gives the agent the variables of the payload, and of its own only those of the machine's user.
+    const agent = path.join(folder, 'runyard-agent');
+    await writeFile(agent, `#!/bin/sh\nRUNYARD_DATA_DIR=${folder}/agent exec ${launcher} "$@"\n`, { mode: 0o755 });
+    return {
+      backend: {
+        command: {
+          dispatch_command: path.join(root, 'examples/dispatch.py'),
+          cancel_command: `echo "$OZ_EXECUTION_ID" >>${folder}/cancelled; kill -TERM -- "-$(cat "$RUNS_FOLDER/$OZ_EXECUTION_ID/pid")"`,
+          environment: [
+            { name: 'AGENT_PROGRAM', value: agent },
+            { name: 'RUNS_FOLDER', value: runs },
+          ],
+        },
+      },
+      close: async () => {},
+    };
+  },
+  docker: async (_folder, marks) => {
+    const host = '172.30.77.1';
+    if (existsSync('/sys/class/net/docker0')) throw new Error('docker0 exists: another container engine runs here');
+    const engine = await startTestEngine(`${host}/24`);
+    if (typeof engine === 'string') throw new Error(engine);
+    const box = await engine.makeRoot();
+    const entries = await sidecarContent({ root, busybox: '/bin/busybox', readableNode: false });
+    const registry = await startFakeImageRegistry({
+      'team/runyard-agent:1': { layer: Buffer.concat([...tarOf(entries)]) },
+      'team/box:1': { layer: execFileSync('tar', ['-C', box, '-c', '.'], { maxBuffer: 1 << 28 }) },
+    });
+    return {
+      serviceEnv: { RUNYARD_HOST: host, RUNYARD_SIDECAR_IMAGE: `${registry.address}/team/runyard-agent:1` },
+      workerEnv: { DOCKER_HOST: engine.host },
+      backend: { docker: { volumes: [`${marks}:${marks}`] } },
+      image: `${registry.address}/team/box:1`,
+      close: async () => {
+        await registry[Symbol.asyncDispose]();
+        await engine[Symbol.asyncDispose]();
+        execFileSync('ip', ['link', 'delete', 'docker0']);
+      },
+    };
+  },
+};
+
+async function testBackend(name: string): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), `runyard-public-${name}-`));
+  const marks = path.join(folder, 'marks');
+  await mkdir(marks);
+  const ground = await (grounds[name] ?? unknownBackend(name))(folder, marks);
+  const system = await startSystem({ workers: [], env: ground.serviceEnv ?? {} });
+  let output = '';
+  let stopWorker = async (_: NodeJS.Signals): Promise<void> => {};
+
+  async function startWorker(): Promise<void> {
+    const config = path.join(folder, 'worker.yaml');
+    // JSON is YAML.
+    await writeFile(config, JSON.stringify({ worker_id: 'my-worker', backend: ground.backend }));
+    const url = system.baseUrl();
+    const socket = `${url.replace('http', 'ws')}/api/v1/selfhosted/worker/ws`;
+    const flags = [
+      '--config-file',
+      config,
+      '--server-root-url',
+      url,
+      '--web-socket-url',
+      socket,
+      '--log-level',
+      'debug',
+    ];
+    const more = { WARP_API_KEY: system.key, OTEL_METRICS_EXPORTER: 'none', ...ground.workerEnv };
+    const worker = spawn(program, flags, {
+      env: { PATH: process.env.PATH, HOME: folder, ...more },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const before = output.length;
+    for (const stream of [worker.stdout, worker.stderr])
+      stream.on('data', (text: Buffer) => {
+        output += text;
+      });
+    const exited = once(worker, 'close');
+    stopWorker = async (signal) => {
+      worker.kill(signal);
+      await exited;
+    };
+    const isConnected = async () => output.slice(before).includes('Successfully connected');
+    await eventually('the connection of the worker', isConnected);
   }
-  return `${run.state} after ${seconds} s`;
+
+  const environment = async (): Promise<object> => {
+    if (ground.image === undefined) return {};
+    const config = { name: 'Box', docker_image: ground.image };
+    const { uid } = await system.call<Environment>('POST', '/agent/environments', { config }, 201);
+    return { environment_id: uid };
+  };
+  const create = async (script: string, config: object = {}) =>
+    await system.createRun(`\`\`\`sh\n${script}\n\`\`\``, {
+      config: { worker_host: 'my-worker', ...(await environment()), ...config },
+    });
+  const eventsOf = async (runId: string) =>
+    (await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).events;
+  async function untilDone(runId: string): Promise<void> {
+    const run = await system.untilEnded(runId, runLimitMs);
+    const said = JSON.stringify(await system.call('GET', `/agent/runs/${runId}/conversation`).catch(String));
+    if (run.state !== 'SUCCEEDED' || !said.includes('6 of 6'))
+      throw new Error(`${run.state}: ${run.status_message?.message} ${said}`);
+  }
+  /** Prints how long a step took. */
+  async function step(what: string, work: () => Promise<string>): Promise<void> {
+    const began = performance.now();
+    const found = await work();
+    say(`${name}: ${what}: ${found} after ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  }
+  const untilGone = async (runId: string): Promise<string> => {
+    await untilDone(runId);
+    await system.until(runId, (run) => run.is_sandbox_running !== true, runLimitMs);
+    const gone = (await eventsOf(runId)).findLast(({ event_type }) => event_type === 'vm_shutdown');
+    const cancelled = await readFile(path.join(folder, 'cancelled'), 'utf8').catch(() => '');
+    return `${gone?.payload?.message} (calls of the cancel command: ${cancelled.split('\n').length - 1})`;
+  };
+
+  const answer = 'report-artifact --help >/dev/null && echo "$((2 * 3)) of 6"';
+  /** Prints the answer on its second try only; the first one lasts until its agent ends. */
+  const waits = (mark: string) => `test -e ${mark} || { touch ${mark}; sleep 900; }; ${answer}`;
+  const play = async () => {
+    await untilDone(await create(answer));
+    return 'SUCCEEDED';
+  };
+  async function stopAndResume(): Promise<string> {
+    const mark = path.join(marks, 'begun');
+    const runId = await create(waits(mark), { on_worker_loss: 'resume' });
+    await eventually('the turn', async () => existsSync(mark), runLimitMs);
+    await stopWorker('SIGTERM');
+    await startWorker();
+    await untilDone(runId);
+    const resumed = (await eventsOf(runId)).filter(({ event_type }) => event_type === 'execution_resumed');
+    return `resumed ${resumed.length} time(s) and SUCCEEDED`;
+  }
+  async function stopAndContinue(): Promise<string> {
+    const mark = path.join(marks, 'begun');
+    const runId = await create(`touch ${mark}; sleep 5; ${answer}`);
+    await eventually('the turn', async () => existsSync(mark), runLimitMs);
+    await stopWorker('SIGTERM');
+    await untilDone(runId);
+    await startWorker();
+    return 'the task went on, and SUCCEEDED';
+  }
+  async function killAgent(): Promise<string> {
+    const runId = await create('kill -9 $PPID; sleep 900');
+    const run = await system.untilEnded(runId, runLimitMs);
+    return `${run.state} (${run.status_message?.error_code}): ${run.status_message?.message}`;
+  }
+
+  try {
+    await startWorker();
+    await step('first run, which prepares the agent', play);
+    await step('second run', play);
+    await step('a run whose agent was killed', killAgent);
+    if (name === 'command') {
+      await step('a run and the end of its execution', async () => await untilGone(await create(answer)));
+      await step('SIGTERM of the worker', stopAndContinue);
+    } else await step('SIGTERM of the worker', stopAndResume);
+  } catch (error) {
+    say(output.slice(-20_000));
+    throw error;
+  } finally {
+    await stopWorker('SIGKILL');
+    await system.stop();
+    await ground.close();
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
-try {
-  await eventually('the connection of the worker', async () => output.includes('Successfully connected'));
-  const script = 'report-artifact --help >/dev/null; test -d /agent && echo "$((2 * 3)) of 6"';
-  say(`first run, which pulls both images and copies the sidecar: ${await play(script)}`);
-  say(`second run: ${await play(script)}`);
-} finally {
-  worker.kill('SIGKILL');
-  await exited;
-  await system.stop();
-  await registry[Symbol.asyncDispose]();
-  await engine[Symbol.asyncDispose]();
-  execFileSync('ip', ['link', 'delete', 'docker0']);
-  await rm(folder, { recursive: true, force: true });
+function unknownBackend(name: string): never {
+  throw new Error(`unknown backend ${name}: name some of ${Object.keys(grounds).join(', ')}`);
 }
+
+for (const name of names.length > 0 ? names : Object.keys(grounds)) await testBackend(name);

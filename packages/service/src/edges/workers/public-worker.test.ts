@@ -8,12 +8,14 @@ import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openTestService } from '../../../test/service.ts';
 import { renewLeases } from '../../runs/executions/lease/connection-rows.ts';
 import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
-import { openHub } from './hub.ts';
+import { type HubConnection, openHub } from './hub.ts';
 
 const service = await openTestService();
 const { db, executionDeps } = service.deps;
 const hub = openHub(executionDeps, { serviceInstanceId: randomUUIDv7() });
 const sent: ServiceMessage[] = [];
+let connect: () => Promise<HubConnection>;
+let worker: HubConnection;
 let say: (type: 'task_claimed' | 'task_completed' | 'task_failed', runId: string, more?: object) => Promise<void>;
 
 beforeAll(async () => {
@@ -21,9 +23,10 @@ beforeAll(async () => {
   await insertWorkerPool(db, teamId, 'box');
   const keyId = await insertWorkerKey(db, teamId);
   const send = (message: ServiceMessage): void => void sent.push(message);
-  const connection = await hub.connect({ workerId: 'box', teamId, keyId, send, end: () => {} });
+  connect = () => hub.connect({ workerId: 'box', teamId, keyId, send, end: () => {} });
+  worker = await connect();
   say = (type, task_id, more = {}) =>
-    connection.message({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } } as WorkerMessage);
+    worker.message({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } } as WorkerMessage);
   // A worker whose first message is no hello counts as a public one.
   await say('task_failed', 'no run');
 });
@@ -83,7 +86,18 @@ test.each([
   expect(run.status_message).toMatchObject({ retryable: true, error_code: 'resource_unavailable' });
   expect((await eventsOf(runId)).map(({ event_type }) => event_type)).toContain(event);
   // The processes of the agent have some seconds to save its files, and no second agent works meanwhile.
-  expect((await executionsOf(runId))[0]?.phase).toBe('stopping');
+  const [stopping] = await executionsOf(runId);
+  expect(stopping?.phase).toBe('stopping');
+  // A worker that starts in its place gives them no more time.
+  await worker.closed();
+  worker = await connect();
+  await say('task_failed', 'no run');
+  await set(
+    stopping?.id ?? '',
+    "stop_deadline = stop_deadline - interval '31 seconds', lease_until = lease_until - interval '31 seconds'",
+  );
+  await reconcile(executionDeps);
+  expect((await executionsOf(runId))[0]?.phase).toBe('ended');
 });
 
 test('ends a run whose agent failed by itself in ERROR, whatever it asks for', async () => {
@@ -118,16 +132,16 @@ test('tries a dispatched task again that no agent has begun, while the worker st
   expect((await runOf(runId)).state, 'the late answer was about the first execution').toBe('CLAIMED');
 });
 
-test('ends a run whose agent is silent for 15 minutes, and not one whose agent called', async () => {
+test('ends a run whose agent is silent for three minutes, and not one whose agent called', async () => {
   const { runId, executionId } = await claimed({ begins: true });
-  await set(executionId, "agent_seen_at = now() - interval '14 minutes', lease_until = now() - interval '1 second'");
+  await set(executionId, "agent_seen_at = now() - interval '2 minutes', lease_until = now() - interval '1 second'");
   await pingAndSweep(executionId);
   expect((await runOf(runId)).state).toBe('INPROGRESS');
-  await set(executionId, "agent_seen_at = now() - interval '16 minutes', lease_until = now() - interval '1 second'");
+  await set(executionId, "agent_seen_at = now() - interval '4 minutes', lease_until = now() - interval '1 second'");
   await pingAndSweep(executionId);
   expect(await runOf(runId)).toMatchObject({
     state: 'ERROR',
-    status_message: { message: expect.stringMatching(/not heard of for 15 min, although worker box is connected/) },
+    status_message: { message: expect.stringMatching(/not heard of for 3 min, although worker box is connected/) },
   });
 });
 

@@ -8,10 +8,9 @@ import type { RunLimits } from './run-limits.ts';
 export interface ExecutionTiming {
   /** An execution whose worker and agent sent nothing for this long is lost. */
   readonly leaseSeconds: number;
-  /**
-   * How long the connection of a worker that does not report the ends of all sandboxes renews a lease without a call of the agent. The
-   * pull of a large image counts too.
-   */
+  /** How long the connection of a public worker renews a lease before the first call of the agent. The pull of an image counts too. */
+  readonly agentStartSeconds: number;
+  /** How long it renews a lease after the last call of the agent, which calls every 25 s at least. */
   readonly silentAgentSeconds: number;
   /** How long a lease lasts at most after the worker's connection is lost. */
   readonly reconnectGraceSeconds: number;
@@ -30,7 +29,8 @@ export interface ExecutionTiming {
 /** Time limits without settings of their own. */
 export const defaultTiming: ExecutionTiming = {
   leaseSeconds: 90,
-  silentAgentSeconds: 900,
+  agentStartSeconds: 900,
+  silentAgentSeconds: 180,
   reconnectGraceSeconds: 30,
   claimTimeoutSeconds: 30,
   leaveSeconds: 15,

@@ -48,7 +48,7 @@ export async function adoptExecutions(
 const adoptOfName = defineStatement({
   name: 'adopt_executions_of_public_worker',
   text: `
-    UPDATE executions e SET connection_id = $1, lease_until = ${fromNow('$2')}
+    UPDATE executions e SET connection_id = $1, lease_until = CASE WHEN e.phase = 'stopping' THEN e.lease_until ELSE ${fromNow('$2')} END
     FROM worker_connections c
     WHERE e.worker_instance IS NULL AND e.phase IN ${sandboxPhases}
       AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
@@ -59,7 +59,7 @@ const adoptOfName = defineStatement({
 
 /**
  * Gives the connection of a public worker the executions without an instance that belonged to lost connections of the same name, team
- * and pool. Returns them.
+ * and pool, and a new lease to those that are not stopping: nothing proves that the worker has them. Returns them.
  */
 export async function adoptOfPublicWorker(
   db: Queryable,

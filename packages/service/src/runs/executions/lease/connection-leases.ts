@@ -6,13 +6,20 @@ import { sandboxPhases } from '../transitions/phases.ts';
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.
  *
  * The connection of our own worker, which has an instance, stands for its sandboxes: the worker reports the end of each. A public worker
- * may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only while the
- * agent has called in the last `silentAgentSeconds`, or may still be starting, and it never renews the lease of a stopping execution.
+ * may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only for
+ * `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent, and never that of a stopping execution.
  */
-export const renewLeasesOf = (connectionId: string, leaseSeconds: string, silentAgentSeconds: string): string => `
+export const renewLeasesOf = (
+  connectionId: string,
+  {
+    leaseSeconds,
+    startSeconds,
+    silentSeconds,
+  }: Readonly<Record<'leaseSeconds' | 'startSeconds' | 'silentSeconds', string>>,
+): string => `
   UPDATE executions SET lease_until = CASE WHEN worker_instance IS NOT NULL THEN ${fromNow(leaseSeconds)}
     ELSE greatest(lease_until, least(${fromNow(leaseSeconds)},
-      coalesce(agent_seen_at, claimed_at) + make_interval(secs => ${silentAgentSeconds}::float8))) END
+      coalesce(agent_seen_at + make_interval(secs => ${silentSeconds}::float8), claimed_at + make_interval(secs => ${startSeconds}::float8)))) END
   WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**

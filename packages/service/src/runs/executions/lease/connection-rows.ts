@@ -49,7 +49,7 @@ export async function updateWorkerConnection(
 const renew = defineStatement({
   name: 'renew_leases_of_connection',
   text: `
-    WITH renewed AS (${renewLeasesOf('$1', '$2', '$3')})
+    WITH renewed AS (${renewLeasesOf('$1', { leaseSeconds: '$2', startSeconds: '$3', silentSeconds: '$4' })})
     UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1 RETURNING id`,
   row: { id: uuid },
 });
@@ -61,9 +61,9 @@ const renew = defineStatement({
 export async function renewLeases(
   db: Queryable,
   connectionId: string,
-  timing: Pick<ExecutionTiming, 'leaseSeconds' | 'silentAgentSeconds'>,
+  { leaseSeconds, agentStartSeconds, silentAgentSeconds }: ExecutionTiming,
 ): Promise<boolean> {
-  return (await db.query(renew, [connectionId, timing.leaseSeconds, timing.silentAgentSeconds])).length === 1;
+  return (await db.query(renew, [connectionId, leaseSeconds, agentStartSeconds, silentAgentSeconds])).length === 1;
 }
 
 const drop = defineStatement({

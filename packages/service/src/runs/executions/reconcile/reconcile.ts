@@ -106,10 +106,10 @@ async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<vo
     await endSandbox(deps, row.execution_id, { kind: 'silent', message });
     return;
   }
-  const minutes = deps.timing.silentAgentSeconds / 60;
+  const { agentStartSeconds, silentAgentSeconds } = deps.timing;
   const what = row.never_called
-    ? `no agent called the service within ${minutes} min after worker ${worker} claimed the run`
-    : `the agent was not heard of for ${minutes} min, although worker ${worker} is connected`;
+    ? `no agent called the service within ${agentStartSeconds / 60} min after worker ${worker} claimed the run`
+    : `the agent was not heard of for ${silentAgentSeconds / 60} min, although worker ${worker} is connected`;
   await endSandbox(deps, row.execution_id, {
     kind: 'silent',
     message: `The sandbox was lost: ${what}. Look at the worker's log, and at the program that its dispatch command started.`,
