@@ -19,5 +19,33 @@ export const factoryTools: readonly Tool[] = [
     effect: 'reads',
     maxText: 2_000,
   },
+  {
+    name: 'create_factory',
+    title: 'Create a factory',
+    description: 'Creates a factory, a group of agents that work on the same repositories.',
+    operation: 'createFactory',
+    members: ['name', 'description', 'alias', 'repositories'],
+    effect: 'adds',
+  },
+  {
+    name: 'send_task',
+    title: 'Send a task to a factory',
+    description:
+      'Gives new work to the foreman of a factory and returns the id of its run. Say in the note the goal, the context, the constraints and what was done already; push branches that it names first.',
+    operation: 'dispatchFactory',
+    members: ['title', 'prompt', 'ticket_ref', 'ticket_url'],
+    renamed: { note: 'prompt' },
+    effect: 'adds',
+  },
+  {
+    name: 'message_foreman',
+    title: 'Send a message to the foreman of a task',
+    description:
+      'Sends a message to the run of a task: progress, questions, blockers, or work that you hand back. `current_run` of get_task has its `run_id`.',
+    operation: 'sendFollowup',
+    members: ['message'],
+    required: ['message'],
+    effect: 'adds',
+  },
   getConversation,
 ];
