@@ -10,6 +10,8 @@ const run = promisify(execFile);
 export type PythonPackages =
   | {
       readonly kind: 'ready';
+      /** The packages. Only read it, because other test runs use it. */
+      readonly folder: string;
       /** Runs python3 with these arguments; gives its standard output. */
       start(args: readonly string[], options?: StartOptions): Promise<string>;
       remove(): Promise<void>;
@@ -24,7 +26,7 @@ interface StartOptions {
 }
 
 /** Of pip on a loaded machine with a slow registry. */
-const installLimitMs = 120_000;
+const installLimitMs = 300_000;
 const startLimitMs = 580_000;
 
 const missing = (reason: string): PythonPackages => ({ kind: 'missing', reason });
@@ -69,6 +71,7 @@ export async function installPythonPackages(requirements: string, minor: number)
   }
   return {
     kind: 'ready',
+    folder: path.join(kept.folder, 'packages'),
     start: async (args, { limitMs = startLimitMs, env, cwd } = {}) => {
       const { stdout } = await run('python3', [...args], {
         // No other variables of the machine, because a proxy would be used for the service on loopback.

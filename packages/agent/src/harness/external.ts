@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentModel, AgentTask } from '@runyard/contract/agent-protocol';
 import { findPreset } from '@runyard/contract/harness-presets/presets';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
@@ -34,8 +34,9 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
         `The harness ${type} cannot be started: the run names no command for it. Give config.harness.command, or use the harness oz.`,
       );
     }
-    const variables = { ...(forwarder && model ? modelVariables(forwarder, model) : {}), ...task.harness.env };
-    return { command: [program, ...args], env: { ...base, ...variables } };
+    const own = { ...base, ...task.harness.env };
+    const variables = forwarder && model ? modelVariables(forwarder, model, own) : {};
+    return { command: [program, ...args], env: { ...base, ...variables, ...task.harness.env } };
   }
   if (model === undefined || forwarder === undefined) {
     throw new SetupFailure(
@@ -50,16 +51,63 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
   return { command: [program, ...args], env: { ...base, ...variables, ...task.harness.env } };
 }
 
-/** Variables by which any other program can find the run's model. */
+/** Variables that the public clients of a protocol read by themselves. */
+interface ClientVariables {
+  /** Address of the model. */
+  readonly urls: readonly string[];
+  readonly keys: readonly string[];
+  /** Further names under which a run may give its own address or key. */
+  readonly also: readonly string[];
+  /** True: the clients add the version to the address themselves. */
+  readonly addsVersion: boolean;
+}
+
+const openAiClients: ClientVariables = {
+  urls: ['OPENAI_BASE_URL'],
+  keys: ['OPENAI_API_KEY'],
+  also: ['OPENAI_API_BASE'],
+  addsVersion: false,
+};
+
+/** Read in openai 3.57.0, anthropic 2.14.0, google-genai 3.6.1 and litellm 1.110.2 (PyPI), and in @ai-sdk/* of packages/agent. */
+const clientVariables: Readonly<Record<AgentModel['protocol'], ClientVariables>> = {
+  anthropic: {
+    urls: ['ANTHROPIC_BASE_URL'],
+    keys: ['ANTHROPIC_API_KEY'],
+    also: ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_BASE'],
+    addsVersion: true,
+  },
+  'openai-responses': openAiClients,
+  'openai-compatible': openAiClients,
+  google: {
+    // The second one is of LiteLLM.
+    urls: ['GOOGLE_GEMINI_BASE_URL', 'GEMINI_API_BASE'],
+    keys: ['GEMINI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
+    also: ['GOOGLE_API_KEY'],
+    addsVersion: true,
+  },
+};
+
+/**
+ * Variables by which any other program can find the run's model. If `own` has an address or a key for the clients of the protocol, they
+ * keep it: it leads to another account.
+ */
 function modelVariables(
   forwarder: Forwarder,
-  model: NonNullable<AgentTask['harness']['model']>,
+  { provider_model, protocol, gateway_path }: AgentModel,
+  own: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
+  const url = forwarder.url + gateway_path.replace('/api/v1/gateway', '');
+  const { urls, keys, also, addsVersion } = clientVariables[protocol];
+  const isOwn = [...urls, ...keys, ...also].some((name) => own[name] !== undefined);
+  const clientUrl = addsVersion ? url.replace(/\/[^/]+$/, '') : url;
   return {
-    RUNYARD_MODEL: model.provider_model,
-    RUNYARD_MODEL_PROTOCOL: model.protocol,
-    RUNYARD_MODEL_BASE_URL: `${forwarder.url}${model.gateway_path.replace('/api/v1/gateway', '')}`,
+    RUNYARD_MODEL: provider_model,
+    RUNYARD_MODEL_PROTOCOL: protocol,
+    RUNYARD_MODEL_BASE_URL: url,
     RUNYARD_MODEL_KEY: forwarder.key,
+    ...(isOwn ? {} : Object.fromEntries(urls.map((name) => [name, clientUrl]))),
+    ...(isOwn ? {} : Object.fromEntries(keys.map((name) => [name, forwarder.key]))),
   };
 }
 

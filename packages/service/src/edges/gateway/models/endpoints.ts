@@ -1,4 +1,4 @@
-import { type ProviderName, providerKinds } from '../../../team/models/providers.ts';
+import type { ProviderName } from '../../../team/models/providers.ts';
 import { anthropicRules } from './requests/anthropic.ts';
 import { googleRules } from './requests/google.ts';
 import { openAiChatRules } from './requests/openai-chat.ts';
@@ -63,15 +63,31 @@ const fixed: Readonly<Record<ProviderName, Readonly<Record<string, Endpoint>>>> 
 
 const googlePath = /^\/models\/([A-Za-z0-9._-]+)(?::|%3[Aa])(generateContent|streamGenerateContent|countTokens)$/;
 
+/**
+ * The path of a provider's API without versions. Some clients expect an address with the version, and others add it themselves, so a
+ * request may have none, one or two. All lead to the version of the provider that the service is configured with: Google's `v1` is a part
+ * of `v1beta`.
+ */
+const belowVersions = /^(?:\/v1(?:beta)?){0,2}(\/.*)$/;
+
+/** Path of a provider at the gateway, below which its versions are. */
+export const gatewayRootOf = (provider: ProviderName): string => `/api/v1/gateway/${provider}`;
+
 /** Returns the endpoint for `path`, the request's raw path from the server's root on, without its query. */
 export function endpointOf(provider: ProviderName, method: string, path: string): Endpoint | undefined {
-  const { gatewayPath } = providerKinds[provider];
-  if (!path.startsWith(`${gatewayPath}/`)) return undefined;
-  const below = path.slice(gatewayPath.length);
+  const root = gatewayRootOf(provider);
+  const [, below = ''] = (path.startsWith(root) && belowVersions.exec(path.slice(root.length))) || [];
   const key = `${method} ${below}`;
   if (Object.hasOwn(fixed[provider], key)) return fixed[provider][key];
   const [, model, action] = (provider === 'google' && method === 'POST' && googlePath.exec(below)) || [];
   if (model === undefined || action === undefined) return undefined;
   const upstreamPath = `/models/${model}:${action}`;
   return { kind: action === 'countTokens' ? 'count' : 'generate', path: upstreamPath, protocol: 'google', model };
+}
+
+/** Returns a sentence that names the endpoints of a provider, for requests to others. */
+export function describeEndpoints(provider: ProviderName): string {
+  const google =
+    provider === 'google' ? ['POST /models/{model}:generateContent, streamGenerateContent, countTokens'] : [];
+  return `the gateway has no such endpoint of this provider; it has ${[...Object.keys(fixed[provider]), ...google].join(', ')}`;
 }

@@ -15,7 +15,7 @@ import { type AdmitModelRequest, type AdmittedRequest, headersOfRefusal } from '
 import { findCandidates } from './candidates.ts';
 import { checkRequest } from './check-request.ts';
 import { runTokenOf } from './credentials.ts';
-import { type Endpoint, endpointOf } from './endpoints.ts';
+import { describeEndpoints, type Endpoint, endpointOf, gatewayRootOf } from './endpoints.ts';
 import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
 import { type ModelRouting, routeRequest } from './route-request.ts';
@@ -133,7 +133,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       const holder = token === undefined ? null : await deps.authenticateRunToken(token);
       if (token === undefined || holder === null) return refuse(reply, 401, tokenNeeded);
       const endpoint = endpointOf(provider, request.method, path);
-      if (endpoint === undefined) return refuse(reply, 404, 'the gateway has no such endpoint of this provider');
+      if (endpoint === undefined) return refuse(reply, 404, describeEndpoints(provider));
       admitted.set(request, { token, holder, endpoint, query });
       return undefined;
     });
@@ -142,8 +142,7 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
     const schema: object = { hide: true };
     // The log of requests would hold the query, in which a token may be; the gateway writes its own line.
     const options = { logLevel: 'silent' as const, schema };
-    const { gatewayPath } = providerKinds[provider];
-    scope.route({ method: ['GET', 'POST'], url: `${gatewayPath}/*`, ...options, handler });
+    scope.route({ method: ['GET', 'POST'], url: `${gatewayRootOf(provider)}/*`, ...options, handler });
 
     async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { token, holder, endpoint, query } = admitted.get(request) ?? {};
