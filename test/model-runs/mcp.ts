@@ -96,6 +96,30 @@ export const describeMcp = (system: System, models: FakeModels) =>
           expect(await read(runId, what), what).not.toContain(value);
     }, 120_000);
 
+    test('gives a program and a server over HTTP the secrets that they name, and other programs none of them', async () => {
+      await system.call('PUT', '/secrets/OF_PROGRAM', { value: 'secret-of-the-program-8802', scope: 'personal' });
+      await system.call('PUT', '/secrets/OF_REMOTE', { value: authorization.slice(7), scope: 'team' });
+      const [ofProgram, ofRemote] = ['OF_PROGRAM', 'OF_REMOTE'].map((name) => `\${${name}}`);
+      calls(
+        { name: 'mcp__far__echo', input: { message: 'ping-44' } },
+        { name: 'shell', input: { command: 'env | sort' } },
+        { name: 'mcp__near__get-env', input: {} },
+      );
+      const runId = await run({
+        far: { url: remote?.url, headers: { Authorization: `Bearer ${ofRemote}` } },
+        near: { ...everything, env: { PROGRAM_KEY: ofProgram } },
+      });
+      const ended = await system.untilEnded(runId);
+      expect(ended.state, JSON.stringify(ended.status_message)).toBe('SUCCEEDED');
+      const conversation = await read(runId, 'conversation');
+      expect(conversation).toContain('Echo: ping-44');
+      expect(conversation, 'only its program has the variable').toMatch(/PROGRAM_KEY\\+":\s*\\+"«redacted»/);
+      expect(conversation).not.toContain('PROGRAM_KEY=');
+      for (const text of [conversation, await read(runId, 'timeline'), await read(runId, 'transcript')])
+        expect(text).not.toMatch(/credential-of-the-team|secret-of-the-program/);
+      expect(JSON.stringify(models.requests.at(-1)?.body)).not.toContain('secret-of-the-program');
+    }, 120_000);
+
     test('asks a person before a tool acts, and does not call it where the policy denies', async () => {
       calls({ name: 'mcp__every__echo', input: { message: 'ping-43' } });
       const asking = await run({ every: everything }, { approval_policy: 'ask', idle_timeout_minutes: 5 });

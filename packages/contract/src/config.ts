@@ -12,16 +12,17 @@ export const MCPServerConfig = z
   .looseObject({
     command: NonBlank.optional().describe('Program to start inside the sandbox; it speaks MCP on its standard streams'),
     args: z.array(Text).optional().describe('Arguments of `command`'),
-    env: z.record(Text, Text).optional().describe('Environment variables of `command`'),
+    env: z.record(Text, Text).optional().describe(
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a name in a configuration
+      'Environment variables of `command`. `${NAME}` stands for the secret NAME, which only this server gets',
+    ),
     url: NonBlank.optional().describe(
       'Address of an MCP server that is reached over HTTP (Streamable HTTP). Only the service reaches it; a sandbox asks through the service',
     ),
-    headers: z
-      .record(Text, Text)
-      .optional()
-      .describe(
-        'Headers of the requests to `url`, which the service adds. They are in answers about the run: secrets belong into a stored server',
-      ),
+    headers: z.record(Text, Text).optional().describe(
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a name in a configuration
+      'Headers of the requests to `url`, which the service adds. `${NAME}` stands for the secret NAME, which never reaches the sandbox. The texts are in answers about the run, so other secrets belong into a stored server',
+    ),
     warp_id: NonBlank.optional().describe('Stored MCP server of the team, as in `GET /agent/mcp-servers`'),
     id: NonBlank.optional().describe('Alias of `warp_id`'),
   })

@@ -24,8 +24,10 @@ export const McpHeaders = z
   .record(HeaderName, HeaderValue)
   .refine(fewPairs, manyPairs)
   .meta({ maxProperties: maxPairs });
+/** Characters of a variable of an MCP server. */
+export const maxMcpVariableLength = 32_768;
 const McpVariables = z
-  .record(VariableName, Text.max(32_768))
+  .record(VariableName, Text.max(maxMcpVariableLength))
   .refine(fewPairs, manyPairs)
   .meta({ maxProperties: maxPairs });
 

@@ -13,6 +13,7 @@ import {
 } from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { openValues, type ServerValues } from './sealed-values.ts';
+import { putSecrets, type SecretsByForm } from './secret-references.ts';
 
 const readStored = defineStatement({
   name: 'read_mcp_servers_to_use',
@@ -42,7 +43,13 @@ export type RunMcpServer =
       /** The stored server whose present revision it is; absent: the configuration describes it. */
       readonly stored?: { readonly id: string; readonly revision: number };
     }
-  | { readonly kind: 'url'; readonly url: string; readonly headers: ServerValues }
+  | {
+      readonly kind: 'url';
+      readonly url: string;
+      readonly headers: ServerValues;
+      /** Values of secrets in `headers`. */
+      readonly secrets: readonly string[];
+    }
   /** It was deleted, or is not in this team. */
   | { readonly kind: 'gone'; readonly id: string }
   /** Its values were encrypted with another key. */
@@ -63,26 +70,31 @@ export async function findUnusableServers(
   return ids.filter((id) => !own.has(id.toLowerCase()));
 }
 
-/** Returns the servers of a configuration by name. */
+/** Returns the servers of a configuration by name, with `secrets` in place of their names. */
 export async function readServersOfRun(
   { db, vault }: { readonly db: Queryable; readonly vault: Vault },
   teamId: string,
   servers: NonNullable<AmbientAgentConfig['mcp_servers']>,
+  secrets: SecretsByForm,
 ): Promise<ReadonlyMap<string, RunMcpServer>> {
   const ids = Object.values(servers).flatMap((server) => storedId(server) ?? []);
   const known = ids.filter(isUuid);
   const rows = known.length === 0 ? [] : await db.query(readStored, [teamId, known]);
   const of = (server: MCPServerConfig): RunMcpServer => {
     const { command, args = [], env = {}, url, headers = {} } = server;
-    if (command !== undefined) return { kind: 'command', command, args, env };
-    if (url !== undefined) return { kind: 'url', url, headers };
+    if (command !== undefined)
+      return { kind: 'command', command, args, env: putSecrets(env, secrets.mcp_variable).values };
+    if (url !== undefined) {
+      const filled = putSecrets(headers, secrets.mcp_header);
+      return { kind: 'url', url, headers: filled.values, secrets: filled.used };
+    }
     const id = storedId(server) ?? '';
     const row = rows.find((each) => each.id === id.toLowerCase());
     if (!row?.sealed_values) return { kind: 'gone', id };
     const values = openValues(vault, row.id, row.sealed_values);
     if (values === null) return { kind: 'sealed', id };
     return row.command === null
-      ? { kind: 'url', url: row.url ?? '', headers: values }
+      ? { kind: 'url', url: row.url ?? '', headers: values, secrets: [] }
       : {
           kind: 'command',
           command: row.command,

@@ -16,7 +16,7 @@ import {
 import type { RunActor } from '../access/actor.ts';
 import type { RunContent } from '../access/contents/content.ts';
 import { cuttingAuthors, decideRight } from '../access/contents/decide.ts';
-import type { RightToSecret, Withheld } from '../access/contents/run-rights.ts';
+import type { RightToSecret, ServerSecretForm, Withheld } from '../access/contents/run-rights.ts';
 import { heldBy } from './held-by.ts';
 import { purposeOfSecret } from './seal-purpose.ts';
 
@@ -29,11 +29,22 @@ export interface SecretUser {
   readonly contents?: readonly RunContent[];
 }
 
+/** A name of a secret, and the form in which the run gets it. */
+interface NamedSecret {
+  readonly name: string;
+  readonly variable?: string | undefined;
+  readonly as?: RightToSecret['as'] | undefined;
+  /** The member that names it, for messages. Absent: that of the list. */
+  readonly path?: string;
+}
+
 /** Secrets that a run and its environment name. */
 export interface SecretNames {
   readonly ofRun: readonly SecretReference[];
   /** Secrets of the team. Those that the run may not have are left out. */
   readonly ofEnvironment: readonly SecretReference[];
+  /** Secrets that MCP servers of the run name. Absent: none. */
+  readonly ofServers?: readonly (NamedSecret & { readonly as: ServerSecretForm })[];
 }
 
 /** A value that a sandbox may have. */
@@ -57,7 +68,7 @@ export type UsableSecrets =
       readonly withheld: readonly Withheld[];
     }
   | UnusableSecret
-  | { readonly kind: 'withheld'; readonly withheld: Withheld };
+  | { readonly kind: 'withheld'; readonly withheld: Withheld; readonly path: string };
 
 const row = {
   id: uuid,
@@ -95,7 +106,10 @@ const readById = defineStatement({
 
 type SecretRow = RowOf<typeof readNamed>;
 
-const variableOf = ({ variable, name }: SecretReference): string => variable ?? name;
+/** A reference can have further members, which do not count. */
+const named = ({ name, variable, as }: SecretReference): NamedSecret => ({ name, variable, as });
+
+const variableOf = ({ variable, name }: NamedSecret): string => variable ?? name;
 
 /** Returns the functions that read secrets, with the decision about each for this run. */
 function readerFor(db: Queryable, { teamId, actor, contents = [] }: SecretUser) {
@@ -119,27 +133,33 @@ export async function findUsableSecrets(
   db: Queryable,
   vault: Vault,
   user: SecretUser,
-  { ofRun, ofEnvironment }: SecretNames,
+  { ofRun, ofEnvironment, ofServers = [] }: SecretNames,
 ): Promise<UsableSecrets> {
   const { decide, read } = readerFor(db, user);
   const own = new Set(ofRun.map(variableOf));
-  const sources = [
-    { path: 'config.secrets', references: ofRun, statement: readNamed },
+  const sources: readonly {
+    readonly path: string;
+    readonly references: readonly NamedSecret[];
+    readonly statement: typeof readNamed;
+  }[] = [
+    { path: 'config.secrets', references: ofRun.map(named), statement: readNamed },
+    { path: 'config.mcp_servers', references: ofServers, statement: readNamed },
     {
       path: 'config.environment_id',
-      references: ofEnvironment.filter((reference) => !own.has(variableOf(reference))),
+      references: ofEnvironment.filter((reference) => !own.has(variableOf(reference))).map(named),
       statement: readOfTeam,
     },
   ];
   const secrets: UsableSecret[] = [];
   const withheld: Withheld[] = [];
-  for (const { path, references, statement } of sources) {
+  for (const { path: pathOfAll, references, statement } of sources) {
     const rows = await read(
       statement,
       references.map(({ name }) => name),
     );
     for (const reference of references) {
       const { name } = reference;
+      const { path = pathOfAll } = reference;
       const found = rows.find((each) => each.name === name);
       if (!found) return { kind: 'unknown', name, path };
       const decision = decide(found);
@@ -152,7 +172,7 @@ export async function findUsableSecrets(
         if (statement === readOfTeam) withheld.push(lost);
         else
           return decision.kind === 'withheld'
-            ? { kind: 'withheld', withheld: lost }
+            ? { kind: 'withheld', withheld: lost, path }
             : { kind: 'forbidden', name, path };
         continue;
       }
@@ -163,7 +183,7 @@ export async function findUsableSecrets(
   return { kind: 'ok', secrets, withheld };
 }
 
-const toRight = ({ id, is_personal }: SecretRow, reference: SecretReference): RightToSecret => ({
+const toRight = ({ id, is_personal }: SecretRow, reference: NamedSecret): RightToSecret => ({
   id,
   name: reference.name,
   variable: variableOf(reference),
@@ -193,7 +213,8 @@ export async function readRights(
   const withheld: Withheld[] = [];
   for (const right of rights) {
     const { id, name } = right;
-    const unusable = { name, path: 'config.secrets' };
+    const isOfServer = right.as === 'mcp_variable' || right.as === 'mcp_header';
+    const unusable = { name, path: isOfServer ? 'config.mcp_servers' : 'config.secrets' };
     const found = rows.find((each) => each.id === id);
     if (!found) return { kind: 'unknown', ...unusable };
     const decision = decide(found);

@@ -7,6 +7,7 @@ import type { DeletedDetail } from '../../platform/domain.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { bytes, defineStatement, json, text, uuid } from '../../platform/store/database/statement.ts';
+import { isInSandbox, type RightToSecret } from '../access/contents/run-rights.ts';
 import type { SealedValue } from '../redaction/agent-text.ts';
 import { purposeOfRunSecret } from './seal-purpose.ts';
 
@@ -59,6 +60,17 @@ export interface RunSecret {
   readonly kind: 'granted' | 'configured' | 'withheld';
   readonly value: string;
 }
+
+/** Returns the copy of a secret that the run gets. */
+export const copyOf = ({
+  name,
+  value,
+  as,
+}: Pick<RightToSecret, 'name' | 'as'> & { readonly value: string }): RunSecret => ({
+  name,
+  value,
+  kind: isInSandbox({ as }) ? 'granted' : 'withheld',
+});
 
 /** Returns every value that is removed. Throws if this process does not have the key of one, because then nothing can be redacted. */
 export async function readRunSecrets(db: Queryable, vault: Vault, runId: string): Promise<RunSecret[]> {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import { makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
+import type { ServerOfExecution } from '../../../runs/runs/read/mcp-server.ts';
 import type { RunMcpServer } from '../../../team/mcp/of-run.ts';
 import { type McpGatewayLimits, registerMcpGateway } from './mcp.ts';
 
@@ -53,7 +54,7 @@ const holder = {
 };
 
 async function start(
-  server: RunMcpServer | null,
+  server: ServerOfExecution | null,
   more: { limits?: Partial<McpGatewayLimits>; networks?: readonly string[] } = {},
 ) {
   const lines: string[] = [];
@@ -82,7 +83,12 @@ async function start(
   return { send, log: () => lines.join('\n') };
 }
 
-const at = (url: string, headers: Record<string, string> = {}): RunMcpServer => ({ kind: 'url', url, headers });
+const at = (url: string, headers: Record<string, string> = {}, secrets: string[] = []): RunMcpServer => ({
+  kind: 'url',
+  url,
+  headers,
+  secrets,
+});
 const messageOf = async (answer: Response) => ((await answer.json()) as { error: { message: string } }).error.message;
 
 test('adds the headers of the server and passes the protocol on, in both directions', async () => {
@@ -129,6 +135,12 @@ test('masks the secrets of the headers where an answer repeats them, however it 
   expect(Buffer.from(encoded ?? '', 'base64').toString()).not.toContain('of-the-team');
   expect(version).toBe('2025-06-18');
   expect(answer.headers.get('mcp-session-id')).not.toContain('of-the-team');
+});
+
+test('masks secrets of the run in headers of any name', async () => {
+  const { url } = await listenAndNote(({ headers }, response) => response.end(JSON.stringify(headers)));
+  const { send } = await start(at(url, { 'x-site': 'site-of-acme-0123' }, ['of-acme-0123']));
+  expect(((await (await send()).json()) as IncomingHttpHeaders)['x-site']).toBe('site-************');
 });
 
 test('streams: a piece arrives before the answer has ended', async () => {
@@ -199,6 +211,22 @@ describe('refuses', () => {
     const answer = await (await start(at(url))).send();
     expect(answer.status).toBe(502);
     expect(answer.headers.get('www-authenticate')).toBeNull();
+  });
+
+  test('a server with a secret that may not be used now, and sends it nothing', async () => {
+    const answer = await (await start({ kind: 'unusable', message: 'the secret X in its headers is gone' })).send();
+    expect([answer.status, await messageOf(answer)]).toEqual([502, expect.stringContaining('the secret X')]);
+  });
+
+  test('a web page in place of an answer, whose text it does not repeat', async () => {
+    const { url } = await listenAndNote((_, response) =>
+      response.writeHead(404, { 'content-type': 'text/html' }).end('<pre>Cannot POST /mcp</pre>'),
+    );
+    const answer = await (await start(at(url))).send();
+    expect([answer.status, await messageOf(answer)]).toEqual([
+      502,
+      'the MCP server cannot be used: it answered with status 404 and a web page, not with MCP: check its url',
+    ]);
   });
 
   test('a compressed answer, which could be without bounds', async () => {

@@ -6,6 +6,7 @@ import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
 import { makePlaces } from '../../../platform/bodies/places.ts';
 import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
+import type { ServerOfExecution } from '../../../runs/runs/read/mcp-server.ts';
 import type { Resolve } from '../../../runs/subscriptions/send.ts';
 import { mcpGatewayPath } from '../../../team/mcp/gateway-path.ts';
 import type { RunMcpServer } from '../../../team/mcp/of-run.ts';
@@ -16,13 +17,14 @@ import type { GatewayLog } from '../models/gateway.ts';
 import { passOn } from '../models/pass-on.ts';
 import { headersToSandbox, headersToServer, secretsOf } from './mcp-headers.ts';
 import { type McpAnswer, sendToMcpServer } from './mcp-upstream.ts';
+import { explainNoMcp } from './no-mcp.ts';
 
 export interface McpGatewayDeps {
   /** RUNYARD_ALLOW_PRIVATE_NETWORKS */
   readonly allowedNetworks: readonly string[];
   authenticateRunToken(token: string): Promise<RunTokenHolder | null>;
   /** Returns a server of this execution's run; null: the run has none of this name. */
-  serverOf(executionId: string, name: string): Promise<RunMcpServer | null>;
+  serverOf(executionId: string, name: string): Promise<ServerOfExecution | null>;
   readonly resolve: Resolve;
   readonly bodies: BodyBudget;
   readonly log: GatewayLog;
@@ -102,6 +104,10 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     const server = await deps.serverOf(executionId, name);
     if (server === null || server.kind === 'command')
       return refuse(reply, 404, 'the run has no MCP server over HTTP of this name');
+    if (server.kind === 'unusable') {
+      deps.log.warn({ run_id: holder.runId, mcp_server: name, fault: server.message }, 'MCP request failed');
+      return refuse(reply, 502, `the MCP server cannot be used: ${server.message}`);
+    }
     if (server.kind !== 'url')
       return refuse(reply, 404, 'the stored MCP server was deleted, or its headers cannot be opened any more');
     const leave = places.enter(executionId);
@@ -151,28 +157,28 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     const client = sent.reply.raw;
     const gone = closedSignal(client);
     if (gone.aborted) return;
-    const answer = await sendToMcpServer(
-      {
-        url: server.url,
-        method: request.method,
-        headers: headersToServer(request.headers, server.headers),
-        ...(body ? { body } : {}),
-      },
-      upstream,
-      AbortSignal.any([gone, inFlight.signal, AbortSignal.timeout(limits.answerMs)]),
-    );
-    const fault = faultOf(answer);
+    const { url } = server;
+    const { method } = request;
+    const headers = headersToServer(request.headers, server.headers);
+    const signal = AbortSignal.any([gone, inFlight.signal, AbortSignal.timeout(limits.answerMs)]);
+    const answer = await sendToMcpServer({ url, method, headers, ...(body ? { body } : {}) }, upstream, signal);
+    const fault =
+      faultOf(answer) ??
+      (answer.kind === 'answer'
+        ? await explainNoMcp(answer.response, { url, method, headers, upstream, signal })
+        : undefined);
     if (answer.kind === 'failed' || fault !== undefined) {
       if (answer.kind === 'answer') answer.response.destroy();
       if (client.destroyed) return;
       deps.log.warn({ ...fields, fault }, 'MCP request failed');
-      const headers = { ...ownHeaders, 'content-type': 'application/json' };
-      client.writeHead(502, headers).end(errorBody(`the MCP server cannot be used: ${fault}`));
+      client
+        .writeHead(502, { ...ownHeaders, 'content-type': 'application/json' })
+        .end(errorBody(`the MCP server cannot be used: ${fault}`));
       return;
     }
     const { response } = answer;
     // A server may repeat the headers of its request, which must not reach the sandbox.
-    const mask = createByteMask(secretsOf(server.headers));
+    const mask = createByteMask([...secretsOf(server.headers), ...server.secrets]);
     client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
     client.flushHeaders();
     let size = 0;

@@ -3,13 +3,15 @@ import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { explainWithheld } from '../../../team/access/contents/explain-withheld.ts';
+import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import {
   describeUnusable,
   findUsableSecrets,
   readRights,
   type SecretNames,
+  type UsableSecret,
 } from '../../../team/stored-secrets/find-usable.ts';
-import { keepRunSecrets, type RunSecret, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import { copyOf, keepRunSecrets, type RunSecret, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { TaskRow } from './read-task-row.ts';
 
@@ -19,15 +21,16 @@ const lockRun = defineStatement({
   row: {},
 });
 
-type GrantedSecrets =
-  | {
-      readonly kind: 'granted';
-      readonly secrets: NonNullable<AgentTask['secrets']>;
-      /** All values that a sandbox of the run ever got. The agent gets no others. */
-      readonly redact: readonly string[];
-      /** Those, and the values that the agent does not get. */
-      readonly values: readonly string[];
-    }
+interface GrantedSecrets {
+  readonly secrets: NonNullable<AgentTask['secrets']>;
+  /** All values that a sandbox of the run ever got. The agent gets no others. */
+  readonly redact: readonly string[];
+  /** Those, and the values that the agent does not get. */
+  readonly values: readonly string[];
+}
+
+type SecretsOfTask =
+  | { readonly kind: 'secrets'; readonly secrets: readonly UsableSecret[] }
   | { readonly kind: 'refused'; readonly message: string };
 
 type RowOfGrant = Pick<
@@ -45,22 +48,22 @@ const namesOf = ({ config, environment_config, is_own_environment }: RowOfGrant)
 });
 
 /**
- * Returns the secrets of the run with their present values, and stores a copy of each value before the sandbox has it. The permission
- * is checked again: since the run was created, a secret may have been deleted, or its user may have left the team. `others` are further
- * values that must not appear in the output of the run.
+ * Returns the secrets of the run with their present values. The permission is checked again: since the run was created, a secret may have
+ * been deleted, or its user may have left the team.
  */
-export async function grantSecrets(
+export async function secretsOfTask(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
-  { runId, teamId, grantedSecrets }: Pick<RunSession, 'runId' | 'teamId' | 'grantedSecrets'>,
+  { runId, teamId }: Pick<RunSession, 'runId' | 'teamId'>,
   row: RowOfGrant,
-  others: readonly RunSecret[],
-): Promise<GrantedSecrets> {
+): Promise<SecretsOfTask> {
   const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid }, contents: row.contents };
   const usable = row.rights
     ? await readRights(db, vault, user, row.rights.secrets)
     : await findUsableSecrets(db, vault, user, namesOf(row));
   // The owner of the pool that has the execution may not use them. Those that only the environment names are left out.
-  const named = new Set((row.config.secrets ?? []).map(({ name }) => name));
+  const named = new Set(
+    [...(row.config.secrets ?? []), ...secretsOfServers(row.config.mcp_servers ?? {})].map(({ name }) => name),
+  );
   const lost =
     usable.kind === 'withheld'
       ? usable.withheld
@@ -71,8 +74,20 @@ export async function grantSecrets(
   }
   if (usable.kind === 'withheld') throw new Error('what is withheld was refused');
   if (usable.kind !== 'ok') return { kind: 'refused', message: `${usable.path}: ${describeUnusable(usable)}.` };
-  const { secrets } = usable;
-  const granted = secrets.map(({ name, value }) => ({ name, value, kind: 'granted' as const }));
+  return { kind: 'secrets', secrets: usable.secrets };
+}
+
+/**
+ * Stores a copy of each value before the sandbox has it, or the gateway adds it. `others` are further values that must not appear in the
+ * output of the run.
+ */
+export async function grantSecrets(
+  { db, vault }: { readonly db: Database; readonly vault: Vault },
+  { runId, grantedSecrets }: Pick<RunSession, 'runId' | 'grantedSecrets'>,
+  secrets: readonly UsableSecret[],
+  others: readonly RunSecret[],
+): Promise<GrantedSecrets> {
+  const granted = secrets.map(copyOf);
   const ids = secrets.map(({ id }) => id);
   const toKeep = [...granted, ...others];
   if (toKeep.length > 0) {
@@ -83,8 +98,9 @@ export async function grantSecrets(
   }
   const kept = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
   return {
-    kind: 'granted',
-    secrets: secrets.map(({ name, variable, as, value }) => ({ name, variable, as, value })),
+    secrets: secrets.flatMap(({ name, variable, as, value }) =>
+      as === 'variable' || as === 'file' ? [{ name, variable, as, value }] : [],
+    ),
     redact: kept.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
     values: kept.map(({ value }) => value),
   };

@@ -6,6 +6,7 @@ import type { RunContent } from '../../../team/access/contents/content.ts';
 import { gatewayPathOfServer } from '../../../team/mcp/gateway-path.ts';
 import { type RunMcpServer, readServersOfRun } from '../../../team/mcp/of-run.ts';
 import type { ServerValues } from '../../../team/mcp/sealed-values.ts';
+import { faultsOfSecrets, type SecretsByForm } from '../../../team/mcp/secret-references.ts';
 import type { RunSecret } from '../../../team/stored-secrets/run-secrets.ts';
 
 /** The MCP servers of a task, and the configuration without them; or the reason why the agent cannot have them. */
@@ -17,7 +18,7 @@ export type TaskServers =
       /** Values of variables and headers. */
       readonly values: readonly RunSecret[];
     }
-  | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed'; readonly message: string };
+  | { readonly kind: 'mcp_server_gone' | 'mcp_server_sealed' | 'secret_unusable'; readonly message: string };
 
 /** Returns the agent's view of the run's MCP servers: for servers over HTTP it has neither address nor headers. */
 export async function mcpServersOfTask(
@@ -25,10 +26,13 @@ export async function mcpServersOfTask(
   teamId: string,
   { mcp_servers: described = {}, ...config }: AmbientAgentConfig,
   contents: readonly RunContent[],
+  secrets: SecretsByForm,
 ): Promise<TaskServers> {
+  const [unfit] = faultsOfSecrets(described, secrets);
+  if (unfit) return { kind: 'secret_unusable', message: `${unfit.path} ${unfit.message}.` };
   const servers: TaskMcpServer[] = [];
   const values: RunSecret[] = [];
-  for (const [name, server] of await readServersOfRun(deps, teamId, described)) {
+  for (const [name, server] of await readServersOfRun(deps, teamId, described, secrets)) {
     if (server.kind === 'gone' || server.kind === 'sealed') return problemOf(name, server);
     if (server.kind === 'command') {
       if (server.stored && server.stored.revision !== revisionOf(contents, server.stored.id))

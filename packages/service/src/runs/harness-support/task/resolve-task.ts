@@ -10,6 +10,7 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import type { ContentPolicy, PolicyText } from '../../../team/content-policy/content-policy.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
+import { secretsByForm } from '../../../team/mcp/secret-references.ts';
 import type { Models } from '../../../team/models/models.ts';
 import type { ReadDefinedSkill } from '../../../team/skills/defined.ts';
 import type { SkillLibrary } from '../../../team/skills/library.ts';
@@ -26,7 +27,7 @@ import { childRunsOf } from '../../runs/tree/permission.ts';
 import { readAuthor } from './author-of-task.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
 import { findRefused } from './find-refused.ts';
-import { grantSecrets } from './grant-secrets.ts';
+import { grantSecrets, secretsOfTask } from './grant-secrets.ts';
 import { nameKeptObjects } from './kept-objects.ts';
 import { checkpointsOf, lossOf } from './loss-of-task.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
@@ -117,7 +118,10 @@ export async function resolveTask(
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
-  const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents);
+  const found = await secretsOfTask(deps, session, row);
+  if (found.kind === 'refused') return { kind: 'secret_unusable', message: found.message };
+  const { secrets } = found;
+  const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, secretsByForm(secrets));
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
   const user = { teamId: session.teamId, actor: session.codeHostActor };
@@ -130,10 +134,9 @@ export async function resolveTask(
   const granted = await grantSecrets(
     deps,
     session,
-    row,
+    secrets,
     [...mcp.values, ...ofHosts].filter(({ value }) => isFindable(value)),
   );
-  if (granted.kind !== 'granted') return { kind: 'secret_unusable', message: granted.message };
   const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
   const skills = await skillsOfTask(deps, session, row, granted.values);
   if (skills.kind !== 'skills') return skills;

@@ -4,7 +4,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isSameActor, type RunContent } from '../../../team/access/contents/content.ts';
-import type { RunRights } from '../../../team/access/contents/run-rights.ts';
+import { isInSandbox, type RunRights } from '../../../team/access/contents/run-rights.ts';
 import { findLacking } from '../../../team/stored-secrets/find-usable.ts';
 import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
 
@@ -44,7 +44,10 @@ export async function findLackingRight(
 ): Promise<string | null> {
   const [run] = await db.query(readRun, [runId, teamId]);
   if (!run || isSameActor(author, run.executor) || isOpenToTeam(run.config, run.contents)) return null;
-  if (run.rights) return (await findLacking(db, { teamId, actor: author }, run.rights.secrets))[0]?.name ?? null;
+  if (run.rights) {
+    const inSandbox = run.rights.secrets.filter(isInSandbox);
+    return (await findLacking(db, { teamId, actor: author }, inSandbox))[0]?.name ?? null;
+  }
   // An older run has no record of the owners of its secrets.
   const [granted] = await readGrantedNames(db, run.id);
   return granted ?? (run.names_secrets ? (run.config.secrets?.[0]?.name ?? null) : null);

@@ -1,24 +1,94 @@
 import type { MCPServerConfig } from '@runyard/contract/config';
 import type { Vault } from '../../../platform/secrets/vault.ts';
-import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement, json, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
 import { type RunMcpServer, readServersOfRun } from '../../../team/mcp/of-run.ts';
+import { faultsOfSecrets, secretsByForm, secretsOfServers } from '../../../team/mcp/secret-references.ts';
+import { describeUnusable, readRights } from '../../../team/stored-secrets/find-usable.ts';
+import { copyOf, keepRunSecrets, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import { isOfTurnByOther } from '../../executions/run-tokens/turn-authors.ts';
 
 const readOfExecution = defineStatement({
   name: 'read_mcp_server_of_execution',
   text: `
-    SELECT r.team_id, r.config->'mcp_servers'->$2 AS server
+    SELECT r.id AS run_id, r.team_id, r.config->'mcp_servers'->$2 AS server, r.rights, r.contents, ${unexpectedPool('r', 'e')} AS pool,
+      r.executor_kind, r.executor_uid
     FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
-  row: { team_id: uuid, server: nullable(json<MCPServerConfig>()) },
+  row: {
+    run_id: uuid,
+    team_id: uuid,
+    server: nullable(json<MCPServerConfig>()),
+    rights: nullable(json<RunRights>()),
+    contents: json<RunContent[]>(),
+    pool: nullable(json<RunContent>()),
+    executor_kind: text<RunActor['kind']>(),
+    executor_uid: text(),
+  },
 });
 
-/** Returns one server of an execution's run as it is stored now; null: its run has no server of this name. */
+const readTurnAuthors = defineStatement({
+  name: 'read_authors_of_turn',
+  text: `
+    SELECT DISTINCT f.created_by_kind AS kind, f.created_by_uid AS uid
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN followups f ON ${isOfTurnByOther('r', 'e')} WHERE e.id = $1`,
+  row: { kind: text<RunActor['kind'] | 'run'>(), uid: text() },
+});
+
+const lockRun = defineStatement({
+  name: 'lock_run_for_secrets_of_server',
+  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
+  row: {},
+});
+
+/** A server of a run, or `unusable`: why the run may not use it now. */
+export type ServerOfExecution = RunMcpServer | { readonly kind: 'unusable'; readonly message: string };
+
+/**
+ * Returns one server of an execution's run as it is stored now; null: its run has no server of this name. Its headers have the present values
+ * of the secrets that they name, if the run still has the right to each, and the author of the present turn too.
+ */
 export async function readServerOfExecution(
-  deps: { readonly db: Queryable; readonly vault: Vault },
+  deps: { readonly db: Database; readonly vault: Vault },
   executionId: string,
   name: string,
-): Promise<RunMcpServer | null> {
-  const [row] = await deps.db.query(readOfExecution, [executionId, name]);
+): Promise<ServerOfExecution | null> {
+  const { db, vault } = deps;
+  const [row] = await db.query(readOfExecution, [executionId, name]);
   if (!row?.server) return null;
-  return (await readServersOfRun(deps, row.team_id, { [name]: row.server })).get(name) ?? null;
+  const { server, team_id: teamId, run_id: runId } = row;
+  const servers = { [name]: server };
+  const named = new Set(secretsOfServers(servers).flatMap((each) => (each.as === 'mcp_header' ? [each.name] : [])));
+  const rights = (row.rights?.secrets ?? []).filter((right) => right.as === 'mcp_header' && named.has(right.name));
+  if (rights.length === 0) return (await readServersOfRun(deps, teamId, servers, secretsByForm([]))).get(name) ?? null;
+  const authors = await db.query(readTurnAuthors, [executionId]);
+  const ofTurn = authors.map(({ kind, uid }): RunContent => {
+    // Nobody knows all authors of the text of a run.
+    const author = kind === 'run' ? null : { kind, uid };
+    return { kind: 'conversation', author, accepted: false };
+  });
+  const contents = [...row.contents, ...(row.pool ? [row.pool] : []), ...ofTurn];
+  const user = { teamId, actor: { kind: row.executor_kind, uid: row.executor_uid }, contents };
+  const usable = await readRights(db, vault, user, rights);
+  if (usable.kind === 'forbidden' || (usable.kind === 'ok' && usable.withheld.length > 0)) {
+    const lost = usable.kind === 'ok' ? usable.withheld[0]?.name : usable.name;
+    const message = `the secret ${lost} in its headers may not be used now, by this run or by the author of its present turn`;
+    return { kind: 'unusable', message };
+  }
+  if (usable.kind !== 'ok') return { kind: 'unusable', message: `in its headers, ${describeUnusable(usable)}` };
+  const [unfit] = faultsOfSecrets(servers, secretsByForm(usable.secrets));
+  if (unfit) return { kind: 'unusable', message: `${unfit.path} ${unfit.message}` };
+  // A value that was set since the sandbox began is removed from the output of the run too.
+  const copies = await readRunSecrets(db, vault, runId);
+  const isKept = (value: string) => copies.some((copy) => copy.value === value);
+  if (!usable.secrets.every(({ value }) => isKept(value)))
+    await db.transaction(async (tx) => {
+      await tx.query(lockRun, [runId]);
+      const ids = usable.secrets.map(({ id }) => id);
+      await keepRunSecrets(tx, vault, runId, usable.secrets.map(copyOf), ids);
+    });
+  return (await readServersOfRun(deps, teamId, servers, secretsByForm(usable.secrets))).get(name) ?? null;
 }

@@ -6,7 +6,9 @@ import type { RunAgentRequest } from '@runyard/contract/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import { isInSandbox } from '../../../team/access/contents/run-rights.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
+import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { parseSkillSpec } from '../../../team/skills/spec.ts';
@@ -160,7 +162,9 @@ async function findUngranted(
   const other = environment_id !== undefined && environment_id !== parent.environment_id;
   const environment = other ? await findNamedEnvironment(db, { teamId, creator: executor }, environment_id) : undefined;
   const ofEnvironment = environment?.kind === 'own' && !environment.isGuest ? (environment.config.secrets ?? []) : [];
-  const wanted = [...(child.secrets ?? []), ...ofEnvironment].map(({ name }) => name);
+  // Headers of other servers than the parent's were refused.
+  const ofPrograms = secretsOfServers(child.mcp_servers ?? {}).filter(isInSandbox);
+  const wanted = [...(child.secrets ?? []), ...ofEnvironment, ...ofPrograms].map(({ name }) => name);
   if (wanted.length === 0) return undefined;
   const granted = new Set(await readGrantedNames(db, runId));
   return wanted.find((name) => !granted.has(name));

@@ -1,9 +1,10 @@
 import type { MCPServerConfig } from '@runyard/contract/config';
-import { maxMcpServersOfRun } from '@runyard/contract/limits';
+import { maxMcpServersOfRun, maxSecretsOfRun } from '@runyard/contract/limits';
 import { McpHeaders } from '@runyard/contract/mcp-servers';
 import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { findUnusableServers, storedId } from '../../../team/mcp/of-run.ts';
+import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 
 const maxNameLength = 100;
 /** The name is used in tool names, in messages and in a path of the gateway. */
@@ -32,6 +33,8 @@ export async function checkMcpServers(
   const named = Object.entries(servers);
   if (named.length > maxMcpServersOfRun)
     return { faults: [{ path: 'config.mcp_servers', message: `takes at most ${maxMcpServersOfRun} servers` }] };
+  if (secretsOfServers(servers).length > maxSecretsOfRun)
+    return { faults: [{ path: 'config.mcp_servers', message: `names more than ${maxSecretsOfRun} secrets` }] };
   const faults: Fault[] = [];
   for (const [name, server] of named) {
     const path = `config.mcp_servers.${name}`;

@@ -1,4 +1,5 @@
 /** Computes the rights of the run of a request (docs/decisions/rights.md). */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
@@ -13,6 +14,7 @@ import {
 } from '../../../team/access/contents/run-rights.ts';
 import { hasPersonalCredentials } from '../../../team/code-hosts/personal.ts';
 import { findAdmitted } from '../../../team/environments/named.ts';
+import { faultsOfSecrets, secretsByForm } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, findUsableSecrets, type SecretNames } from '../../../team/stored-secrets/find-usable.ts';
 
 /** Outcome of the computation. `values`: those of the secrets of the run. */
@@ -31,6 +33,8 @@ interface RunOfRights {
   readonly contents: readonly RunContent[];
   /** The environment of another team that admits the executor; absent: the run has none. */
   readonly guestOf?: string | undefined;
+  /** MCP servers of its configuration. */
+  readonly servers: NonNullable<AmbientAgentConfig['mcp_servers']>;
 }
 
 /** Decides whether the run may use the environment of another team. The authors of the environment itself may. */
@@ -61,10 +65,12 @@ export async function rightsOfRequest(
   if (found.kind === 'withheld')
     return {
       kind: 'withheld',
-      detail: `config.secrets: ${await explainWithheld(db, teamId, executor, found.withheld)}`,
+      detail: `${found.path}: ${await explainWithheld(db, teamId, executor, found.withheld)}`,
     };
-  if (found.kind === 'forbidden') return { kind: 'forbidden', detail: `config.secrets: ${describeUnusable(found)}.` };
+  if (found.kind === 'forbidden') return { kind: 'forbidden', detail: `${found.path}: ${describeUnusable(found)}.` };
   if (found.kind !== 'ok') return { kind: 'invalid', fault: { path: found.path, message: describeUnusable(found) } };
+  const [unfit] = faultsOfSecrets(run.servers, secretsByForm(found.secrets));
+  if (unfit) return { kind: 'invalid', fault: unfit };
   const personal = decidePersonalCredentials(executor, contents);
   const loses =
     personal.kind === 'withheld' && (await hasPersonalCredentials(db, teamId, executor.uid))

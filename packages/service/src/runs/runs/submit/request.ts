@@ -22,6 +22,7 @@ import { uidOfPool } from '../../../team/access/worker-pools/pool-content.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
 import { storedId } from '../../../team/mcp/of-run.ts';
+import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { readRecentModelChoices } from '../../../team/models/team-models.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
@@ -264,10 +265,12 @@ export async function checkRunRequest(
     parentRunId: lineage.parentRunId,
     conversationId: request.conversation_id,
   });
-  const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets };
+  const { mcp_servers = {} } = config;
+  const ofServers = secretsOfServers(mcp_servers);
+  const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets, ofServers };
   const granted = await rightsOfRequest(
     { db, vault },
-    { teamId, executor, contents, guestOf: environment.guestOf },
+    { teamId, executor, contents, guestOf: environment.guestOf, servers: mcp_servers },
     names,
   );
   if (granted.kind === 'forbidden' || granted.kind === 'withheld') return granted;

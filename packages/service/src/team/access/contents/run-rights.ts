@@ -3,13 +3,19 @@ import type { RunActor } from '../actor.ts';
 import { isSameActor, type RunContent } from './content.ts';
 import { decideRight } from './decide.ts';
 
+/**
+ * The way in which an MCP server of the configuration gets a secret that it names: in its own environment inside the sandbox, or in headers
+ * that only the gateway adds.
+ */
+export type ServerSecretForm = 'mcp_variable' | 'mcp_header';
+
 /** A secret that a run may have. Its value is read when a sandbox begins. */
 export interface RightToSecret {
   /** Id of the stored secret: another one of the same name is not granted. */
   readonly id: string;
   readonly name: string;
   readonly variable: string;
-  readonly as: 'variable' | 'file';
+  readonly as: 'variable' | 'file' | ServerSecretForm;
   /** It belongs to the executor; absent: to the team. */
   readonly personal?: true;
 }
@@ -29,6 +35,9 @@ export interface RunRights {
   readonly personal_credentials: boolean;
   readonly withheld: readonly ExplainedWithheld[];
 }
+
+/** Returns whether the sandbox of the run holds the value. */
+export const isInSandbox = ({ as }: Pick<RightToSecret, 'as'>): boolean => as !== 'mcp_header';
 
 /** With the reason for people. */
 export type ExplainedWithheld = Withheld & { readonly reason: string };

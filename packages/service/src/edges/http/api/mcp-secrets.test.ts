@@ -1,0 +1,224 @@
+/** `${NAME}` in the variables and headers of a run's MCP servers: who may name a secret, where its value goes, and where it must not. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are names of secrets in configurations
+import { randomUUIDv7 } from 'node:crypto';
+import http, { type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService({ env: { RUNYARD_ALLOW_PRIVATE_NETWORKS: '127.0.0.0/8' } });
+const { db } = service.deps;
+await db.query('UPDATE teams SET max_concurrent_executions = 10000');
+const team = await teamUidOf(service);
+const [owner, colleague] = [await newPerson(service, team, 'admin'), await newPerson(service, team, 'member')];
+const agentKey = await service.newKey({ kind: 'agent' });
+
+const set = async (name: string, scope: 'personal' | 'team', key: string, value = `${name}-${randomUUIDv7()}`) => {
+  const answer = await service.request('PUT', `/secrets/${name}`, { key, body: { value, scope } });
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return value;
+};
+await set('THEIRS', 'personal', colleague.key);
+await set('BOTH', 'personal', colleague.key);
+await set('BOTH', 'personal', owner.key);
+const broken = await set('BROKEN', 'personal', owner.key, 'value-of-two\r\nx-evil: lines');
+const ofTeam = await set('TEAM', 'team', owner.key);
+let mine = '';
+beforeEach(async () => {
+  mine = await set('MINE', 'personal', owner.key);
+});
+
+/** An MCP server that answers with all that it got. */
+const seen: IncomingHttpHeaders[] = [];
+const echo = http.createServer(async (request, response) => {
+  for await (const _ of request);
+  seen.push(request.headers);
+  response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': String(request.headers['x-site']) });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { headers: request.headers } }));
+});
+await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
+afterAll(() => {
+  echo.close();
+  echo.closeAllConnections();
+});
+beforeEach(() => void seen.splice(0));
+
+const url = `http://127.0.0.1:${(echo.address() as AddressInfo).port}/mcp`;
+const far = { url, headers: { Authorization: 'Bearer ${MINE}', 'X-Site': '${TEAM}' } };
+const near = { command: 'tickets', env: { TOKEN: 'token ${MINE}', PLAIN: '${ not a name }' } };
+const run = (mcp_servers: object, key = owner.key, config: object = {}) => ({
+  key,
+  body: { prompt: 'a', config: { mcp_servers, ...config } },
+});
+const begin = async (mcp_servers: object, config: object = {}) =>
+  await service.claimRun(
+    await service.newRun({ prompt: 'a', mode: 'orchestrate', config: { mcp_servers, ...config } }, owner.key),
+  );
+const taskOf = async (runToken: string) => {
+  const path = '/harness-support/resolve-prompt';
+  const answer = await service.request<AgentTask>('POST', path, { key: runToken, body: {} });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body;
+};
+const report = async (runToken: string, text: string) => {
+  const body = (type: string, more: object) => ({ occurred_at: '2026-01-02T03:04:05.000Z', type, ...more });
+  const events = [
+    body('agent_started', { harness: 'oz', model_id: 'runbook' }),
+    body('turn_started', { step_id: 't', prompt: 'a' }),
+    body('text', { step_id: 't', message_id: 'm', role: 'assistant', text }),
+  ].map((event, index) => ({ seq: index + 1, ...event }));
+  const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  expect(answer.status, answer.text).toBe(200);
+};
+const call = (runToken: string, name = 'far') =>
+  service.request<{ error?: { message: string } }>('POST', `/gateway/mcp/${name}`, {
+    key: runToken,
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  });
+
+test('a header gets the value at the gateway: neither the sandbox nor an answer sees it, also if the server repeats it', async () => {
+  const { runId, runToken } = await begin({ far });
+  const task = await taskOf(runToken);
+  expect(task.mcp_servers).toEqual([{ name: 'far', gateway_path: '/api/v1/gateway/mcp/far' }]);
+  expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
+  const answer = await call(runToken);
+  expect(answer.status, answer.text).toBe(200);
+  expect(seen).toMatchObject([{ authorization: `Bearer ${mine}`, 'x-site': ofTeam }]);
+  await report(runToken, `It said ${mine} and ${Buffer.from(ofTeam).toString('base64')}`);
+  const shown = await service.request('GET', `/agent/runs/${runId}`, { key: owner.key });
+  expect(shown.text).toContain('Bearer ${MINE}');
+  const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`, { key: owner.key });
+  expect(conversation.text).toContain('«redacted»');
+  const stored = await db.query<{ text: string }>('SELECT row_to_json(r)::text AS text FROM runs r');
+  const headers = JSON.stringify([...answer.headers]);
+  for (const value of [mine, ofTeam, Buffer.from(ofTeam).toString('base64')])
+    for (const text of [
+      JSON.stringify(task),
+      answer.text,
+      headers,
+      shown.text,
+      conversation.text,
+      JSON.stringify(stored),
+    ])
+      expect(text).not.toContain(value);
+  expect(service.logged.join()).not.toContain(mine);
+});
+
+test('a variable gets the value in the environment of this program only, and its agent redacts it', async () => {
+  const task = await taskOf((await begin({ near })).runToken);
+  expect(task.mcp_servers).toEqual([
+    { name: 'near', command: 'tickets', args: [], env: { TOKEN: `token ${mine}`, PLAIN: '${ not a name }' } },
+  ]);
+  expect(task.secrets).toBeUndefined();
+  expect(task.redact).toContain(mine);
+  const both = await taskOf((await begin({ near }, { secrets: [{ name: 'MINE', variable: 'OWN' }] })).runToken);
+  expect(both.mcp_servers?.[0]?.env?.TOKEN).toBe(`token ${mine}`);
+  expect(both.secrets).toEqual([{ name: 'MINE', variable: 'OWN', as: 'variable', value: mine }]);
+});
+
+describe('a request is refused', () => {
+  test.each([
+    [
+      'a personal secret of somebody else',
+      400,
+      { near: { command: 'x', env: { A: '${THEIRS}' } } },
+      /near\.env\.A.*no secret THEIRS/,
+    ],
+    [
+      'a name that is no secret',
+      400,
+      { far: { url, headers: { a: '${NOTHING}' } } },
+      /far\.headers\.a.*no secret NOTHING/,
+    ],
+    ['a header with a line break', 400, { far: { url, headers: { a: '${BROKEN}' } } }, /far\.headers\.a.*line break/],
+    [
+      'more names than a run may have',
+      400,
+      { x: { command: 'x', env: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`A${at}`, `\${N${at}}`])) } },
+      /more than 50 secrets/,
+    ],
+  ])('%s: %i', async (_, status, servers, message) => {
+    const problem = await service.problem(status, 'POST', '/agent/runs', run(servers));
+    expect(JSON.stringify(problem)).toMatch(message);
+    expect(JSON.stringify(problem)).not.toContain(broken.slice(0, 12));
+  });
+
+  test('a secret that the service account may not use: 403', async () => {
+    const problem = await service.problem(
+      403,
+      'POST',
+      '/agent/runs',
+      run({ x: { url, headers: { a: '${TEAM}' } } }, agentKey),
+    );
+    expect(problem.detail).toMatch(/^config\.mcp_servers\.x\.headers\.a: the secret TEAM may not be used/);
+  });
+
+  test('a secret of the caller in a configuration that somebody else wrote: 403 with the way out', async () => {
+    const theirs = await service.newRun(
+      { config: { mcp_servers: { x: { url, headers: { a: '${BOTH}' } } } } },
+      colleague.key,
+    );
+    const problem = await service.problem(403, 'POST', `/agent/runs/${theirs}/rerun`, { key: owner.key, body: {} });
+    expect(problem).toMatchObject({
+      error_code: 'not_authorized',
+      detail: expect.stringMatching(/^config\.mcp_servers\.x\.headers\.a: The secret BOTH is withheld/),
+    });
+  });
+
+  test('a value of the gateway for the sandbox of a child run: 403', async () => {
+    const { runToken } = await begin({ far });
+    await taskOf(runToken);
+    const child = (config: object) => ({ key: runToken, body: { prompt: 'a', config } });
+    const path = '/harness-support/child-runs';
+    for (const config of [{ mcp_servers: { x: near } }, { secrets: [{ name: 'MINE' }] }]) {
+      const problem = await service.problem(403, 'POST', path, child(config));
+      expect(problem.detail).toContain('MINE is not among them');
+    }
+    const own = { mcp_servers: { x: { url, headers: { a: '${MINE}' } } } };
+    await service.problem(403, 'POST', path, child(own));
+    const started = await service.request<{ run_id: string }>('POST', path, child({ mcp_servers: { same: { url } } }));
+    expect(started.status, started.text).toBe(200);
+    const { runToken: ofChild } = await service.claimRun(started.body.run_id);
+    expect((await call(ofChild, 'same')).status).toBe(200);
+    expect(seen).toMatchObject([{ authorization: `Bearer ${mine}` }]);
+  });
+});
+
+test('a turn of somebody else uses no header with a secret that its author lacks', async () => {
+  const { runId, runToken, executionId } = await begin({ far });
+  await taskOf(runToken);
+  await report(runToken, 'a');
+  expect((await call(runToken)).status).toBe(200);
+  const followUp = { key: colleague.key, body: { message: 'print all headers' } };
+  expect((await service.request('POST', `/agent/runs/${runId}/followups`, followUp)).status).toBe(200);
+  const take =
+    'UPDATE followups SET execution_id = $2, taken_at = clock_timestamp() WHERE run_id = $1 AND taken_at IS NULL';
+  await db.query(take, [runId, executionId]);
+  const refused = await call(runToken);
+  expect([refused.status, refused.body.error?.message]).toEqual([
+    502,
+    expect.stringMatching(/cannot be used: the secret MINE in its headers may not be used now/),
+  ]);
+  expect(seen).toHaveLength(1);
+  // A program with the value is in the sandbox.
+  const holder = await begin({ near });
+  await service.problem(403, 'POST', `/agent/runs/${holder.runId}/followups`, followUp);
+});
+
+test('a header has the present value, which is removed from what the run reports, and none after the secret is deleted', async () => {
+  const { runId, runToken } = await begin({ far });
+  await taskOf(runToken);
+  const later = await set('MINE', 'personal', owner.key);
+  await call(runToken);
+  expect(seen).toMatchObject([{ authorization: `Bearer ${later}` }]);
+  await report(runToken, `It said ${later}`);
+  const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`, { key: owner.key });
+  expect(conversation.text).toContain('It said «redacted»');
+  await set('MINE', 'personal', owner.key, 'changed-to\nseveral lines');
+  expect((await call(runToken)).body.error?.message).toMatch(/no value of an HTTP header/);
+  await service.request('DELETE', '/secrets/MINE?scope=personal', { key: owner.key });
+  expect((await call(runToken)).body.error?.message).toMatch(/there is no secret MINE/);
+  expect(seen).toHaveLength(1);
+});

@@ -1,0 +1,97 @@
+/** `${NAME}` in the variables and headers that a configuration gives an MCP server stands for the value of a secret of the run. */
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
+import { McpHeaders, maxMcpVariableLength } from '@runyard/contract/mcp-servers';
+import type { Fault } from '../../platform/fault.ts';
+import type { ServerSecretForm } from '../access/contents/run-rights.ts';
+import type { ServerValues } from './sealed-values.ts';
+
+/** A secret that a server names. */
+export interface ServerSecret {
+  readonly name: string;
+  readonly as: ServerSecretForm;
+  /** The first member that names it. */
+  readonly path: string;
+}
+
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}/g;
+
+/** Returns the values of a server in which names of secrets count. Those of stored servers are used as they are. */
+function valuesOf({ command, env = {}, url, headers = {} }: MCPServerConfig) {
+  if (command !== undefined) return { member: 'env', as: 'mcp_variable', values: env } as const;
+  return { member: 'headers', as: 'mcp_header', values: url === undefined ? {} : headers } as const;
+}
+
+/** Returns the secrets that servers name, each once in each form. */
+export function secretsOfServers(servers: NonNullable<AmbientAgentConfig['mcp_servers']>): readonly ServerSecret[] {
+  const found = new Map<string, ServerSecret>();
+  for (const [server, described] of Object.entries(servers)) {
+    const { member, as, values } = valuesOf(described);
+    for (const [key, text] of Object.entries(values))
+      for (const [, name = ''] of text.matchAll(reference))
+        if (!found.has(`${as} ${name}`))
+          found.set(`${as} ${name}`, { name, as, path: `config.mcp_servers.${server}.${member}.${key}` });
+  }
+  return [...found.values()];
+}
+
+/** Present values of the secrets that a run may use in one form, by name. */
+export type SecretValues = ReadonlyMap<string, string>;
+
+/** Values of secrets by form. */
+export type SecretsByForm = Readonly<Record<ServerSecretForm, SecretValues>>;
+
+/** Returns the values that servers may get, of all secrets of a run. */
+export function secretsByForm(
+  secrets: readonly { readonly name: string; readonly as: string; readonly value: string }[],
+): SecretsByForm {
+  const inForm = (form: ServerSecretForm): SecretValues =>
+    new Map(secrets.flatMap(({ name, as, value }) => (as === form ? [[name, value]] : [])));
+  return { mcp_variable: inForm('mcp_variable'), mcp_header: inForm('mcp_header') };
+}
+
+/** Puts values in place of names. Names without a value stay. `used`: the values that were put in. */
+export function putSecrets(
+  values: ServerValues,
+  secrets: SecretValues,
+): { readonly values: ServerValues; readonly used: readonly string[] } {
+  const used = new Set<string>();
+  const put = (text: string): string =>
+    text.replace(reference, (written, name: string) => {
+      const value = secrets.get(name);
+      if (value === undefined) return written;
+      used.add(value);
+      return value;
+    });
+  const filled = Object.entries(values).map(([name, text]): [string, string] => [name, put(text)]);
+  return { values: Object.fromEntries(filled), used: [...used] };
+}
+
+/** Characters that a text has with the values in place of names, counted without making it: a name is shorter than its value. */
+const filledLength = (text: string, secrets: SecretValues): number =>
+  [...text.matchAll(reference)].reduce(
+    (length, [written, name = '']) => length + (secrets.get(name) ?? written).length - written.length,
+    text.length,
+  );
+
+const isHeader = (name: string, value: string): boolean => McpHeaders.safeParse({ [name]: value }).success;
+
+/** Returns why the values of secrets do not fit into the servers that name them. No fault has a value. */
+export function faultsOfSecrets(
+  servers: NonNullable<AmbientAgentConfig['mcp_servers']>,
+  byForm: SecretsByForm,
+): Fault[] {
+  return Object.entries(servers).flatMap(([server, described]) => {
+    const { member, as, values } = valuesOf(described);
+    const secrets = byForm[as];
+    return Object.entries(values).flatMap(([key, text]): Fault[] => {
+      if (![...text.matchAll(reference)].some(([, name = '']) => secrets.has(name))) return [];
+      const path = `config.mcp_servers.${server}.${member}.${key}`;
+      if (filledLength(text, secrets) > maxMcpVariableLength)
+        return [{ path, message: `is longer than ${maxMcpVariableLength} characters with the values of its secrets` }];
+      if (as === 'mcp_variable' || isHeader(key, putSecrets({ [key]: text }, secrets).values[key] ?? '')) return [];
+      const message =
+        'is no value of an HTTP header with the values of its secrets: at most 8192 characters, no line breaks or other control characters, no characters outside of Latin-1. A file that is stored as a secret often ends with a line break';
+      return [{ path, message }];
+    });
+  });
+}
