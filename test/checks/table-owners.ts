@@ -73,6 +73,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factories: { owner: 'factories', readers: ['definitions'] },
   factory_agents: { owner: 'factories' },
   factory_definitions: { owner: 'definitions' },
+  factory_tasks: { owner: 'factory-runs' },
   factory_sources: { owner: 'definitions', readers: ['webhooks'] },
   // A retry or a continuation releases follow-ups that its execution took and did not answer, in the same statement.
   followups: {
@@ -87,14 +88,24 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   open_model_requests: { owner: 'usage' },
   run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
   // Triggers on `runs` and `artifacts` write it.
-  run_facets: { owner: 'runs', readers: ['executions'] },
+  run_facets: { owner: 'runs', readers: ['factory-runs', 'executions'] },
   pushed_branches: { owner: 'repositories' },
   run_search: { owner: 'runs' },
   run_search_waiting: { owner: 'runs' },
   run_spend: { owner: 'usage' },
   runs: {
     owner: 'runs',
-    readers: ['workers', 'live', 'retention', 'history', 'harness-support', 'files', 'executions', 'conversations'],
+    readers: [
+      'workers',
+      'live',
+      'retention',
+      'factory-runs',
+      'history',
+      'harness-support',
+      'files',
+      'executions',
+      'conversations',
+    ],
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
   run_skills: { owner: 'skills' },

@@ -16,9 +16,11 @@ export const DispatchRequest = z
     prompt: NonBlank.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' })
       .meta({ maxLength: maxPromptBytes })
       .describe('Work for the foreman; at most 1 MB of UTF-8'),
-    title: Text.max(500).optional().describe('Default: first line of the prompt, cut at 80 characters'),
+    title: Text.max(500)
+      .optional()
+      .describe('Title of the run and its task. Default: first line of the prompt, cut at 80 characters'),
     ticket_ref: Ticket.optional().describe(
-      'Name of the ticket, such as BILL-12, at most 256 bytes; metadata of the run',
+      'The ticket as `SOURCE:ID`, such as linear:BILL-12, or its id alone, at most 256 bytes. Absent: a new one of the source `adhoc`. The metadata of the run has ticket_source and ticket_id',
     ),
     ticket_url: Ticket.refine(isWebAddress, { error: 'must be an address that begins with https:// or http://' })
       .meta({ pattern: webAddressPattern })
@@ -33,6 +35,9 @@ export const DispatchResponse = z
     run_id: Uuid.describe('Id of the run'),
     run_url: z.string().describe('Page of the run'),
     state: RunState,
+    factory_uid: z.string().describe('UID of the factory'),
+    foreman_agent: z.string().describe('Name of the agent of the factory that got the work'),
+    ticket_ref: z.string().describe('The ticket as `SOURCE:ID`, or the id alone if the request has no source'),
   })
   .meta({ id: 'DispatchResponse', description: 'The new run' });
 export type DispatchResponse = z.infer<typeof DispatchResponse>;

@@ -144,6 +144,10 @@ export const maxModelFallbacks = 5;
 export const maxSubscriptions = 20;
 /** Factories of a team. */
 export const maxFactories = 50;
+/** Artifacts that the answer about a task of a factory has. */
+export const maxTaskOutputs = 200;
+/** Artifacts of each task in a list of tasks. */
+export const maxListedTaskOutputs = 20;
 /** Bytes of the body of a delivery to a webhook. */
 export const maxWebhookBytes = 256 * 1024;
 /** Deliveries to a webhook in a minute, and separately the requests that fail its authentication. */

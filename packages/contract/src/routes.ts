@@ -16,6 +16,7 @@ import { environmentGuestRoutes } from './routes/environment-guests.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
 import { factoryRoutes } from './routes/factories.ts';
+import { factoryTaskRoutes } from './routes/factory-tasks.ts';
 import { handoffRoutes } from './routes/handoff.ts';
 import { harnessRoutes } from './routes/harness.ts';
 import { mcpServerRoutes } from './routes/mcp-servers.ts';
@@ -48,6 +49,7 @@ export const routes = {
   ...budgetRoutes,
   ...webhookRoutes,
   ...factoryRoutes,
+  ...factoryTaskRoutes,
   ...automationRoutes,
   ...serviceRoutes,
   ...workerPoolRoutes,

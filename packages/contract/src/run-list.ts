@@ -10,7 +10,7 @@ const RunSortField = z
   .meta({ id: 'RunSortField', description: 'What a list of runs is sorted by' });
 
 /** Direction of a list. */
-const SortOrder = z
+export const SortOrder = z
   .enum(['asc', 'desc'])
   .meta({ id: 'SortOrder', description: '`asc`: smallest or oldest first. `desc`: greatest or newest first' });
 

@@ -33,6 +33,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   updateSchedule: schedule,
   createFactory: { name: 'F' },
   dispatchFactory: { prompt: 'a' },
+  updateFactoryTask: { stage: 'REVIEW' },
   applyFactoryDefinition: { files: minimalDefinition },
   setFactorySource: { repository: 'acme/factories' },
   createWebhook: { name: 'W' },
@@ -73,6 +74,13 @@ export const automationOf = (webhookUid: string) => ({
   triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhookUid] } }],
 });
 
+const queryOfTask = (name: string, { taskConversationId, taskRunId }: OwnThings): string =>
+  name === 'getFactoryTaskByConversation'
+    ? `?conversation_id=${taskConversationId}`
+    : name === 'getFactoryTaskByRun'
+      ? `?run_id=${taskRunId}`
+      : '';
+
 /** Returns the function that makes the requests about these things. */
 export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
   return (name, route) => {
@@ -88,7 +96,8 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
       id: own.artifactUid,
     };
     const path =
-      route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') + (queries[name] ?? '');
+      route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') +
+      (queries[name] ?? queryOfTask(name, own));
     if (route.bodyType) return { path, options: { raw: 'a', headers: { 'content-type': route.bodyType } } };
     if (!route.body) return { path, options: {} };
     if (name === 'createBrowserSession')
@@ -102,6 +111,8 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
     // A factory has each name of an automation once.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
+    if (name === 'createFactoryTask')
+      return { path, options: { body: { conversation_id: own.conversationId, title: 'T' } } };
     if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
     if (name === 'accept')
       return { path, options: { body: { kind: 'environment', uid: own.environmentUid, revision: 1 } } };

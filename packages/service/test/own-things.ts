@@ -24,6 +24,10 @@ export interface OwnThings {
   readonly webhookUid: string;
   readonly webhookDeliveryId: string;
   readonly automationUid: string;
+  /** A task of the factory, its conversation and its run. */
+  readonly taskUid: string;
+  readonly taskConversationId: string;
+  readonly taskRunId: string;
   readonly scheduleId: string;
   readonly serverId: string;
   readonly credentialId: string;
@@ -54,6 +58,9 @@ const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
   '/team-invitations/join': 'invitationKey',
   '/harness-support/messages': 'childRunId',
   '/factory/{factoryUid}/automations': 'webhookUid',
+  '/factory/{factoryUid}/tasks': 'conversationId',
+  '/factory/{factoryUid}/task-by-conversation': 'taskUid',
+  '/factory/{factoryUid}/task-by-run': 'taskUid',
   '/factory/{factoryUid}/automations/{automationUid}': 'webhookUid',
 };
 
@@ -240,6 +247,13 @@ export async function makeOwnThings(
   const isAutomation = isNamed('automationUid');
   const automations = `/factory/${factory.uid}/automations`;
   const automation = await post(isAutomation, automations, automationOf(webhook.uid ?? ''));
+  const dispatched = await post(isNamed('taskUid'), `/factory/${factory.uid}/runs`, { prompt: 'a' });
+  const task = dispatched.run_id
+    ? await service.request<Record<string, string>>(
+        'GET',
+        `/factory/${factory.uid}/task-by-run?run_id=${dispatched.run_id}`,
+      )
+    : undefined;
   const pool = isNamed('poolName') ? await insertPool(service, keyOwner) : { poolName: '', principalUid: '' };
   const own: OwnThings = {
     ...run,
@@ -255,6 +269,9 @@ export async function makeOwnThings(
     webhookUid: webhook.uid ?? '',
     webhookDeliveryId: received.delivery_id ?? '',
     automationUid: automation.uid ?? '',
+    taskUid: task?.body.uid ?? '',
+    taskConversationId: task?.body.conversation_id ?? '',
+    taskRunId: dispatched.run_id ?? '',
     scheduleId: (await post(isNamed('scheduleId'), '/agent/schedules', schedule)).id ?? '',
     serverId: (await post(isNamed('serverId'), '/agent/mcp-servers', { name: 'M', command: 'm' })).id ?? '',
     credentialId: credential.id ?? '',

@@ -21,9 +21,12 @@ export function examplePathValue(path: string, member: string): string {
 
 /** Returns a text in single quotes for a POSIX shell; ids of the examples in it become shell variables. */
 function quoted(text: string): string {
-  const safe = `'${text.replaceAll("'", "'\\''")}'`;
-  return Object.entries(exampleIds).reduce((all, [name, id]) => all.replaceAll(id, `'"$${name}"'`), safe);
+  return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
 }
+
+/** Replaces the ids of the examples by shell variables. */
+const withVariables = (text: string, write: (name: string) => string): string =>
+  Object.entries(exampleIds).reduce((all, [name, id]) => all.replaceAll(id, write(name)), text);
 
 function credential(route: Route): string[] {
   if ('run' in route.allow) return ['-H "Authorization: Bearer $RUN_TOKEN"'];
@@ -48,7 +51,7 @@ function urlOf(route: Route, example: Example, baseUrl: string): string {
   if ('anyone' in route.allow && route.allow.anyone === 'with_signature') return '"$SIGNED_URL"';
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => `$${pathVariable(route.path, member)}`);
   const pairs = Object.entries(example.query ?? {}).flatMap(([name, value]) => pairsOf(name, value));
-  const query = new URLSearchParams(pairs).toString();
+  const query = withVariables(new URLSearchParams(pairs).toString(), (name) => `$${name}`);
   return `"${baseUrl}${apiPrefix}${path}${query === '' ? '' : `?${query}`}"`;
 }
 

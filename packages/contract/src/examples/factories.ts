@@ -36,20 +36,56 @@ const source = {
   last_sync: { outcome: 'applied', at: exampleTimes.ended, commit },
 } as const;
 
+const listedTask = {
+  uid: exampleIds.TASK_UID,
+  factory_uid: exampleIds.FACTORY_UID,
+  conversation_id: exampleIds.CONVERSATION_ID,
+  run_id: exampleIds.RUN_ID,
+  title: 'Say hello',
+  stage: 'TRIAGE',
+  created_at: exampleTimes.created,
+  updated_at: exampleTimes.created,
+  author: exampleCreator,
+} as const;
+const task = {
+  ...listedTask,
+  current_run: { run_id: exampleIds.RUN_ID, state: 'INPROGRESS', is_run_type_cancellable: true },
+  outputs: [],
+} as const;
+
 export const factoryExamples = {
   dispatchFactory: {
     body: {
       prompt: runbookPrompt,
       title: 'Say hello',
-      ticket_ref: 'BILL-12',
+      ticket_ref: 'linear:BILL-12',
       ticket_url: 'https://tickets.example.com/BILL-12',
     },
     answer: {
       run_id: exampleIds.RUN_ID,
       run_url: `https://runyard.example.com/runs/${exampleIds.RUN_ID}`,
       state: 'QUEUED',
+      factory_uid: exampleIds.FACTORY_UID,
+      foreman_agent: 'foreman',
+      ticket_ref: 'linear:BILL-12',
     },
   },
+  listFactoryTasks: {
+    query: { stage: ['TRIAGE', 'REVIEW'], limit: 10 },
+    answer: { tasks: [listedTask], page_info: { has_next_page: false } },
+  },
+  createFactoryTask: {
+    body: { conversation_id: exampleIds.CONVERSATION_ID, title: 'Say hello' },
+    answer: task,
+  },
+  getFactoryTask: { answer: task },
+  updateFactoryTask: { body: { stage: 'REVIEW' }, answer: { ...task, stage: 'REVIEW' } },
+  deleteFactoryTask: { answer: { success: true } },
+  cancelFactoryTask: {
+    answer: { ...task, stage: 'CANCELLED', current_run: { ...task.current_run, state: 'CANCELLED' } },
+  },
+  getFactoryTaskByConversation: { query: { conversation_id: exampleIds.CONVERSATION_ID }, answer: task },
+  getFactoryTaskByRun: { query: { run_id: exampleIds.RUN_ID }, answer: task },
   getFactoryDefinition: {
     answer: { version: 1, files, applied_at: exampleTimes.created, applied_by: exampleCreator, drift: [], notices: [] },
   },

@@ -5,7 +5,15 @@ const factory = {
   uid: exampleIds.FACTORY_UID,
   name: 'Billing',
   alias: 'billing',
+  team_uid: exampleIds.TEAM_UID,
   repositories: [{ owner: 'acme', repo: 'billing' }],
+  agent_defaults: { model_id: 'runbook', default_runner_uid: '', mcp_servers: {}, secrets: [], worker_host: '' },
+  default_model: 'runbook',
+  code_forge: 'GITHUB',
+  code_forges: ['GITHUB'],
+  credential_strategy: 'CREATOR',
+  scoring: {},
+  scorer_defaults: {},
   created_at: exampleTimes.created,
   updated_at: exampleTimes.created,
 };
@@ -34,7 +42,12 @@ const delivery = {
 export const webhookExamples = {
   listFactories: { query: { search: 'bill' }, answer: { factories: [factory], page_info: { has_next_page: false } } },
   createFactory: {
-    body: { name: 'Billing', alias: 'billing', repositories: [{ owner: 'acme', repo: 'billing' }] },
+    body: {
+      name: 'Billing',
+      alias: 'billing',
+      repositories: [{ owner: 'acme', repo: 'billing' }],
+      agent_defaults: { model_id: 'runbook' },
+    },
     answer: { ...factory, agents },
   },
   getFactory: { answer: { ...factory, agents } },

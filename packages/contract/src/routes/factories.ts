@@ -33,7 +33,7 @@ export const factoryRoutes = {
     tag: 'factories',
     summary: 'Give work to the foreman of a factory',
     description:
-      "The run has the factory's agent_defaults and the configuration of the foreman. Its metadata has factory_uid, and the ticket.",
+      "The run has the factory's agent_defaults and the configuration of the foreman. Its metadata has factory_uid, and the ticket. A task is created with it.",
     allow: teamWrites,
     params: factory,
     body: DispatchRequest,

@@ -17,6 +17,20 @@ const readNames = defineStatement({
   row: { kind: text<'user' | 'service_account'>(), uid: text(), display_name: text(), email: nullable(text()) },
 });
 
+const readUids = defineStatement({
+  name: 'read_uids_of_addresses',
+  text: `
+    SELECT u.uid FROM team_members m JOIN users u ON u.id = m.user_id
+    WHERE m.team_id = $1 AND lower(u.email) = ANY($2::text[])`,
+  row: { uid: text() },
+});
+
+/** Returns the UIDs of the people of the team with these email addresses, in any case. */
+export async function uidsOfAddresses(db: Queryable, teamId: string, addresses: readonly string[]): Promise<string[]> {
+  const rows = await db.query(readUids, [teamId, addresses.map((address) => address.toLowerCase())]);
+  return rows.map(({ uid }) => uid);
+}
+
 /** Reads names and addresses of creators and executors. The profile of a deleted one has only its uid. */
 export async function readProfiles(
   db: Queryable,

@@ -89,7 +89,7 @@ export async function readAgentOfRun(
   db: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
   name?: string,
-): Promise<AgentOfRun | null> {
+): Promise<(AgentOfRun & { readonly agent: FactoryAgent }) | null> {
   const [found] = await db.query(readForRun, [teamId, factoryUid, name ?? null]);
   if (!found) return null;
   const { agent_defaults: defaults, revision, ...agent } = found;

@@ -1,12 +1,8 @@
 /** The factories of teams. */
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type {
-  CreateFactoryRequest,
-  Factory,
-  ListFactoriesQuery,
-  ListFactoriesResponse,
-} from '@runyard/contract/factories';
+import type { CreateFactoryRequest, Factory, ListFactoriesQuery } from '@runyard/contract/factories';
 import { maxFactories } from '@runyard/contract/limits';
+import type { PageInfo } from '@runyard/contract/profiles';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
@@ -61,6 +57,12 @@ const lockOne = defineStatement({
   row: { uid: text() },
 });
 
+const keepOne = defineStatement({
+  name: 'keep_factory',
+  text: 'SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR KEY SHARE',
+  row: { uid: text() },
+});
+
 const readIsAliasTaken = defineStatement({
   name: 'read_whether_factory_alias_is_taken',
   text: 'SELECT EXISTS (SELECT FROM factories WHERE team_id = $1 AND alias = $2) AS is_taken',
@@ -97,7 +99,16 @@ const remove = defineStatement({
   row: { name: text() },
 });
 
-const toFactory = (found: RowOf<typeof readOne>): Factory => ({
+/** A factory as it is stored. `agents`: absent in lists. */
+export interface StoredFactory
+  extends Pick<
+    Factory,
+    'uid' | 'name' | 'description' | 'alias' | 'repositories' | 'created_at' | 'updated_at' | 'agents'
+  > {
+  readonly agent_defaults: AmbientAgentConfig;
+}
+
+const toFactory = (found: RowOf<typeof readOne>): StoredFactory => ({
   uid: found.uid,
   name: found.name,
   ...(found.description === null ? {} : { description: found.description }),
@@ -114,7 +125,7 @@ export async function listFactories(
   signer: CursorSigner,
   teamId: string,
   query: ListFactoriesQuery,
-): Promise<ListFactoriesResponse | null> {
+): Promise<{ readonly factories: StoredFactory[]; readonly page_info: PageInfo } | null> {
   const identity = listIdentity(['factories', teamId, query.search ?? null]);
   let after = { value: '', id: '' };
   if (query.cursor !== undefined) {
@@ -136,7 +147,7 @@ export async function listFactories(
 }
 
 /** Returns a factory; null: the team has none with this UID. */
-export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<Factory | null> {
+export async function readFactory(db: Queryable, teamId: string, uid: string): Promise<StoredFactory | null> {
   const [found] = await db.query(readOne, [teamId, uid]);
   return found ? { ...toFactory(found), agents: await listFactoryAgents(db, uid) } : null;
 }
@@ -144,6 +155,11 @@ export async function readFactory(db: Queryable, teamId: string, uid: string): P
 /** Locks a factory until the transaction ends, so that its parts can be counted. False: the team has no such factory. */
 export async function lockFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
   return (await tx.query(lockOne, [teamId, uid])).length > 0;
+}
+
+/** Keeps a factory from being deleted until the transaction ends. False: the team has no such factory. */
+export async function keepFactory(tx: Queryable, teamId: string, uid: string): Promise<boolean> {
+  return (await tx.query(keepOne, [teamId, uid])).length > 0;
 }
 
 const revise = defineStatement({
@@ -169,7 +185,7 @@ export async function createFactory(
   tx: Queryable,
   by: Author,
   request: CreateFactoryRequest,
-): Promise<Factory | 'too_many' | 'taken'> {
+): Promise<StoredFactory | 'too_many' | 'taken'> {
   const { teamId } = by;
   // The lock of the count also keeps the alias free until the end of the transaction.
   if (!(await teamHasRoom(tx, teamId, 'factories', maxFactories))) return 'too_many';

@@ -1,24 +1,63 @@
+import type { Factory } from '@runyard/contract/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { notFound, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
-import { createFactory, deleteFactory, listFactories, readFactory } from './factories.ts';
+import type { CodeHosts } from '../../team/code-hosts/code-hosts.ts';
+import { createFactory, deleteFactory, listFactories, readFactory, type StoredFactory } from './factories.ts';
+
+/** Returns a factory with the members that follow from its team, its repositories and this service. */
+function toItem(
+  { agent_defaults: defaults, ...factory }: StoredFactory,
+  { teamUid }: Pick<Principal, 'teamUid'>,
+  codeHosts: Pick<CodeHosts, 'apiOf'>,
+): Factory {
+  const [repository] = factory.repositories;
+  // All repositories of a service are on one code host.
+  const forge = !repository ? 'NONE' : codeHosts.apiOf(repository).kind === 'gitlab' ? 'GITLAB' : 'GITHUB';
+  const { default_runner_uid: runner } = defaults;
+  return {
+    ...factory,
+    team_uid: teamUid,
+    agent_defaults: {
+      ...defaults,
+      default_runner_uid: typeof runner === 'string' ? runner : '',
+      mcp_servers: defaults.mcp_servers ?? {},
+      secrets: defaults.secrets ?? [],
+      worker_host: defaults.worker_host ?? '',
+    },
+    ...(defaults.environment_id === undefined ? {} : { default_environment: defaults.environment_id }),
+    ...(defaults.model_id === undefined ? {} : { default_model: defaults.model_id }),
+    code_forge: forge,
+    code_forges: [forge],
+    credential_strategy: 'CREATOR',
+    scoring: {},
+    scorer_defaults: {},
+  };
+}
 
 /** List, create, read and delete of factories. */
 export const factoryRoutes = ({
   db,
   signing,
+  codeHosts,
 }: {
   readonly db: Database;
   readonly signing: Signer;
+  readonly codeHosts: Pick<CodeHosts, 'apiOf'>;
 }): readonly ServedRoute[] => [
-  serve(
-    routes.listFactories,
-    async ({ principal, query }) => (await listFactories(db, signing, principal.teamId, query)) ?? wrongCursor(),
-  ),
+  serve(routes.listFactories, async ({ principal, query }) => {
+    if (query.team_uid !== undefined && query.team_uid !== principal.teamUid)
+      return { factories: [], page_info: { has_next_page: false } };
+    const page = await listFactories(db, signing, principal.teamId, query);
+    return page
+      ? { ...page, factories: page.factories.map((factory) => toItem(factory, principal, codeHosts)) }
+      : wrongCursor();
+  }),
 
   serveOnce(routes.createFactory, {
     work: async (tx, { principal, body }) => {
@@ -27,12 +66,13 @@ export const factoryRoutes = ({
         return refuse('conflict', { detail: `alias: the team has a factory ${body.alias}; choose another alias.` });
       if (made === 'too_many')
         return refuse('conflict', { detail: `A team has at most ${maxFactories} factories; delete one.` });
-      return made;
+      return toItem(made, principal, codeHosts);
     },
   }),
 
   serve(routes.getFactory, async ({ principal, params }) => {
-    return (await readFactory(db, principal.teamId, params.factoryUid)) ?? notFound('factory');
+    const factory = await readFactory(db, principal.teamId, params.factoryUid);
+    return factory ? toItem(factory, principal, codeHosts) : notFound('factory');
   }),
 
   serve(routes.deleteFactory, async ({ principal, params }) => {

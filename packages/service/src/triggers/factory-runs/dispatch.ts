@@ -1,47 +1,109 @@
-import type { DispatchRequest } from '@runyard/contract/factory-definitions';
+import { randomUUIDv7 } from 'node:crypto';
+import type { DispatchRequest, DispatchResponse } from '@runyard/contract/factory-definitions';
 import type { RunSourceType } from '@runyard/contract/states';
-import type { RepeatableRequest } from '../../platform/idempotency/once.ts';
-import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
-import { type SubmitOutcome, submitRun } from '../../runs/runs/submit/submit.ts';
+import { findReplay, once, type RepeatableRequest } from '../../platform/idempotency/once.ts';
+import { prepareRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
+import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
+import { writeRun } from '../../runs/runs/submit/write-runs.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
+import { newUid } from '../../team/access/teams/uid.ts';
 import { readAgentOfRun } from '../factories/agents.ts';
+import { keepFactory } from '../factories/factories.ts';
 import { configOfFactoryRun } from '../factories/run-config.ts';
+import { insertTask } from './tasks/write.ts';
 
-/** Outcome of a dispatch. `no_factory`: 404; others are those of a run's create. */
-export type DispatchOutcome = SubmitOutcome | { readonly kind: 'no_factory' };
+type Dispatched = Omit<DispatchResponse, 'run_url'>;
+
+/** Outcome of a dispatch. `no_factory`: 404; other refusals are those of a run's create. */
+export type DispatchOutcome =
+  | { readonly kind: 'dispatched'; readonly response: Dispatched }
+  | { readonly kind: 'no_factory' }
+  | SubmitRefusal;
 
 export interface Dispatch {
   readonly actor: Principal;
   readonly factoryUid: string;
   readonly request: DispatchRequest;
   readonly source: RunSourceType;
-  readonly once: RepeatableRequest | undefined;
+  /** Identity of a request that its sender may repeat. */
+  readonly repeatable: RepeatableRequest | undefined;
 }
 
-/** Starts a run of the foreman of a factory, as the caller. */
+interface Ticket {
+  /** As the answer of the dispatch shows it. */
+  readonly ref: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Returns the ticket of a dispatch: `SOURCE:ID`, an id without a source, or without either a new one of the source `adhoc`. */
+function ticketOf({ ticket_ref: given, ticket_url }: DispatchRequest): Ticket {
+  const url: Record<string, string> = ticket_url === undefined ? {} : { ticket_url };
+  if (given === undefined) {
+    const id = newUid();
+    return { ref: `adhoc:${id}`, metadata: { ticket_source: 'adhoc', ticket_id: id, ...url } };
+  }
+  const ref = given.trim();
+  const [, source, id = ref] = /^([^\s:]+):\s*(\S.*)$/s.exec(ref) ?? [];
+  return {
+    ref,
+    metadata: { ticket_ref: given, ...(source === undefined ? {} : { ticket_source: source }), ticket_id: id, ...url },
+  };
+}
+
+/** Starts a run of the foreman of a factory as the caller, and creates the task that the run works on: both or neither. */
 export async function dispatchFactory(
   deps: SubmitDeps,
-  { actor, factoryUid, request, source, once }: Dispatch,
+  { actor, factoryUid, request, source, repeatable }: Dispatch,
 ): Promise<DispatchOutcome> {
-  const { prompt, title, ticket_ref, ticket_url } = request;
-  const foreman = await readAgentOfRun(deps.executionDeps.db, { teamId: actor.teamId, factoryUid });
+  const { db } = deps.executionDeps;
+  const { teamId } = actor;
+  if (repeatable) {
+    // A repeated request gets the first answer, even if the factory was deleted meanwhile.
+    const earlier = await findReplay<Dispatched>(db, repeatable);
+    if (earlier.kind === 'replayed') return { kind: 'dispatched', response: earlier.response };
+    if (earlier.kind === 'conflict') return { kind: 'idempotency_conflict' };
+  }
+  const foreman = await readAgentOfRun(db, { teamId, factoryUid });
   if (!foreman) return { kind: 'no_factory' };
-  const ticket = [ticket_ref, ticket_url].filter((part) => part !== undefined).join(' ');
-  return await submitRun(deps, {
+  const { prompt, title, ticket_ref, ticket_url } = request;
+  const ticket = ticketOf(request);
+  const shown = [ticket_ref, ticket_url].filter((part) => part !== undefined).join(' ');
+  const prepared = await prepareRun(deps, {
     actor,
     by: actor,
     source,
-    once,
     contents: [{ kind: 'definition', uid: factoryUid, revision: foreman.revision }],
     request: {
-      prompt: ticket === '' ? prompt : `${prompt}\n\nTicket: ${ticket}`,
+      prompt: shown === '' ? prompt : `${prompt}\n\nTicket: ${shown}`,
       config: configOfFactoryRun(foreman),
-      metadata: {
-        factory_uid: factoryUid,
-        ...(ticket_ref === undefined ? {} : { ticket_ref }),
-        ...(ticket_url === undefined ? {} : { ticket_url }),
-      },
+      metadata: { factory_uid: factoryUid, ...ticket.metadata },
       ...(title === undefined ? {} : { title }),
     },
   });
+  if (prepared.kind !== 'prepared') return prepared;
+  const conversationId = randomUUIDv7();
+  const run = { ...prepared.run, conversationId };
+  const attempt = await once<Dispatched, DispatchOutcome>(db, repeatable, async (tx) => {
+    if (!(await keepFactory(tx, teamId, factoryUid))) return { kind: 'failed', failure: { kind: 'no_factory' } };
+    const written = await writeRun(tx, { ...prepared, run });
+    if (written.kind !== 'written') return { kind: 'failed', failure: written };
+    await insertTask(tx, { teamId, factoryUid, conversationId, runId: run.id, title: run.title });
+    const { run_id, state } = written.response;
+    const response = {
+      run_id,
+      state,
+      factory_uid: factoryUid,
+      foreman_agent: foreman.agent.name,
+      ticket_ref: ticket.ref,
+    };
+    return { kind: 'done', response };
+  });
+  switch (attempt.kind) {
+    case 'done':
+      return { kind: 'dispatched', response: attempt.response };
+    case 'failed':
+      return attempt.failure;
+    case 'conflict':
+      return { kind: 'idempotency_conflict' };
+  }
 }

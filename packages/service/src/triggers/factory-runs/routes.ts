@@ -19,13 +19,11 @@ export const factoryRunRoutes = (deps: FactoryRunRouteDeps): readonly ServedRout
       factoryUid: params.factoryUid,
       request: body,
       source: sourceOf(from, principal),
-      once,
+      repeatable: once,
     });
     switch (outcome.kind) {
-      case 'submitted': {
-        const { run_id, state } = outcome.response;
-        return { run_id, run_url: `${deps.baseUrl()}/runs/${run_id}`, state };
-      }
+      case 'dispatched':
+        return { ...outcome.response, run_url: `${deps.baseUrl()}/runs/${outcome.response.run_id}` };
       case 'no_factory':
         return notFound('factory');
       default:

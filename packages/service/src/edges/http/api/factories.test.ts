@@ -1,9 +1,43 @@
+import type { Factory } from '@runyard/contract/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
+
+describe('a factory', () => {
+  const agent_defaults = { model_id: 'runbook', environment_id: 'x'.repeat(22), worker_host: 'build-1', later: 1 };
+  const create = async (body: object) =>
+    (await service.request<Factory>('POST', '/factory', { body: { name: 'F', ...body } })).body;
+
+  test('shows its team, its code host and all members of its defaults, in the create, the read and the list', async () => {
+    const made = await create({ repositories: [{ owner: 'acme', repo: 'site' }], agent_defaults });
+    const [team] = await db.query<{ uid: string }>('SELECT uid FROM teams WHERE id = $1', [service.teamId]);
+    expect(made).toMatchObject({
+      team_uid: team?.uid,
+      agent_defaults: { ...agent_defaults, default_runner_uid: '', mcp_servers: {}, secrets: [] },
+      default_model: 'runbook',
+      default_environment: agent_defaults.environment_id,
+      code_forge: 'GITHUB',
+      code_forges: ['GITHUB'],
+      credential_strategy: 'CREATOR',
+      scoring: {},
+      scorer_defaults: {},
+    });
+    expect((await service.request('GET', `/factory/${made.uid}`)).body).toEqual(made);
+    const { agents, ...listed } = made;
+    type Page = { factories: Factory[] };
+    const list = async (query: string) => (await service.request<Page>('GET', `/factory${query}`)).body.factories;
+    expect(await list('')).toEqual([listed]);
+    expect(await list(`?team_uid=${team?.uid}`)).toEqual([listed]);
+    expect(await list('?team_uid=another')).toEqual([]);
+    const again = await create({ agent_defaults: made.agent_defaults });
+    expect(again.agent_defaults, 'an answer can be sent back').toEqual(made.agent_defaults);
+    expect(again.code_forge, 'it has no repositories').toBe('NONE');
+    for (const { uid } of [made, again]) await service.request('DELETE', `/factory/${uid}`);
+  });
+});
 
 describe('factories', () => {
   test('are listed by name in pages, and found by a part of name or alias', async () => {

@@ -27,6 +27,9 @@ test('a dispatch starts a run with the configuration of the foreman, its ticket 
     run_id: expect.any(String),
     run_url: `${service.baseUrl}/runs/${answer.body.run_id}`,
     state: 'QUEUED',
+    factory_uid: factory.uid,
+    foreman_agent: 'foreman',
+    ticket_ref: 'BILL-12',
   });
   const run = await service.request<RunItem>('GET', `/agent/runs/${answer.body.run_id}`);
   expect(run.body).toMatchObject({
@@ -34,7 +37,12 @@ test('a dispatch starts a run with the configuration of the foreman, its ticket 
     prompt: 'Fix it.\n\nTicket: BILL-12 https://tickets.example.com/12',
     agent_config: { model_id: 'runbook', base_prompt: 'Be careful.' },
     factory_uid: factory.uid,
-    metadata: { factory_uid: factory.uid, ticket_ref: 'BILL-12', ticket_url: 'https://tickets.example.com/12' },
+    metadata: {
+      factory_uid: factory.uid,
+      ticket_ref: 'BILL-12',
+      ticket_id: 'BILL-12',
+      ticket_url: 'https://tickets.example.com/12',
+    },
   });
   expect(run.body).not.toHaveProperty('submitted_prompt');
   for (const filter of [
@@ -45,6 +53,23 @@ test('a dispatch starts a run with the configuration of the foreman, its ticket 
     const listed = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?${filter}`);
     expect(listed.body.runs.map(({ run_id }) => run_id)).toEqual([answer.body.run_id]);
   }
+});
+
+test.each([
+  ['linear:BILL-12', { ticket_source: 'linear', ticket_id: 'BILL-12' }],
+  ['jira:a:b ', { ticket_source: 'jira', ticket_id: 'a:b' }],
+  ['see: BILL', { ticket_source: 'see', ticket_id: 'BILL' }],
+  ['two words: BILL', { ticket_id: 'two words: BILL' }],
+  ['linear: ', { ticket_id: 'linear:' }],
+  [undefined, { ticket_source: 'adhoc', ticket_id: expect.stringMatching(/^\w{22}$/) }],
+])('the ticket %j is stamped onto the run and answered', async (ticket_ref, stamped) => {
+  const { body } = await dispatch({ prompt: 'a', ...(ticket_ref === undefined ? {} : { ticket_ref }) });
+  const run = await service.request<RunItem>('GET', `/agent/runs/${body.run_id}`);
+  const { factory_uid, ticket_ref: kept, ...metadata } = run.body.metadata ?? {};
+  expect(metadata).toEqual(stamped);
+  expect(kept).toBe(ticket_ref);
+  expect(body.ticket_ref).toBe(ticket_ref?.trim() ?? `adhoc:${metadata.ticket_id}`);
+  expect(run.body.prompt).toBe(ticket_ref === undefined ? 'a' : `a\n\nTicket: ${ticket_ref}`);
 });
 
 test('a dispatch is done once for its Idempotency-Key', async () => {

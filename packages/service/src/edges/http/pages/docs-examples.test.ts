@@ -96,6 +96,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     POOL_NAME: own.poolName,
     PRINCIPAL_UID: own.principalUid,
     FACTORY_UID: own.factoryUid,
+    TASK_UID: own.taskUid,
     WEBHOOK_UID: own.webhookUid,
     AUTOMATION_UID: own.automationUid,
     NAME: 'OWN',
@@ -128,6 +129,15 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
   setFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
   deleteFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
   syncFactorySource: async ({ sourcedFactoryUid }) => ({ FACTORY_UID: sourcedFactoryUid }),
+  getFactoryTaskByConversation: async ({ taskConversationId }) => ({ CONVERSATION_ID: taskConversationId }),
+  getFactoryTaskByRun: async ({ taskRunId }) => ({ RUN_ID: taskRunId }),
+  deleteFactoryTask: async ({ factoryUid }) => {
+    const run = await service.request<{ run_id: string }>('POST', `/factory/${factoryUid}/runs`, {
+      body: { prompt: 'a' },
+    });
+    const path = `/factory/${factoryUid}/task-by-run?run_id=${run.body.run_id}`;
+    return { TASK_UID: (await service.request<{ uid: string }>('GET', path)).body.uid };
+  },
   deleteRun: async () => {
     const runId = await service.newRun();
     await service.request('POST', `/agent/runs/${runId}/cancel`);

@@ -54,11 +54,12 @@ describe.each(withKey)('%s', (name, route) => {
 describe.each(withKeyAndId)('%s', (name, route) => {
   test('answers 404 for a thing of another team, as for one that does not exist', async () => {
     const problem = await expectStatus(404, name, route, { key: service.otherKey });
-    const { options } = requestOf(name, route);
-    const unknown = route.path.replaceAll(/\{\w+\}/g, randomUUIDv7());
-    expect((await service.problem(404, route.method, unknown, options)).detail).toBe(problem.detail);
+    const { path, options } = requestOf(name, route);
+    const [, query = ''] = /(\?.*)/.exec(path) ?? [];
+    const unknown = (id: string) => route.path.replaceAll(/\{\w+\}/g, id) + query;
+    expect((await service.problem(404, route.method, unknown(randomUUIDv7()), options)).detail).toBe(problem.detail);
     for (const malformed of ['x', '%00', 'a%2fb', "'--"]) {
-      await service.problem(404, route.method, route.path.replaceAll(/\{\w+\}/g, malformed), options);
+      await service.problem(404, route.method, unknown(malformed), options);
     }
   });
 });

@@ -67,6 +67,22 @@ export async function cancelDescendants(deps: ExecutionDeps, runId: string): Pro
   await db.query(forget, [runId]);
 }
 
+const cascadeFromEnded = defineStatement({
+  name: 'cascade_from_ended_run',
+  text: "UPDATE runs SET cascade_at = clock_timestamp() WHERE id = $1 AND state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')",
+  row: {},
+});
+
+/** Cancels the live runs below a run that has ended, as a cancel of the run would. A run that is live again is left alone. */
+export async function cancelBelow(deps: ExecutionDeps, runId: string): Promise<void> {
+  await deps.db.transaction(async (tx) => {
+    // The time is read when the lock is held: a child that was created before it is older.
+    await tx.query(lockRun, [runId]);
+    await tx.query(cascadeFromEnded, [runId]);
+  });
+  await cancelDescendants(deps, runId);
+}
+
 const findCancelledAbove = defineStatement({
   name: 'find_cancelled_above',
   text: `

@@ -53,6 +53,17 @@ const readOfRuns = defineStatement({
   row,
 });
 
+/** Leaves out plans. `n`: place among the artifacts of the group, the newest first. */
+const readOutputs = defineStatement({
+  name: 'read_newest_outputs_of_groups',
+  text: `
+    SELECT * FROM (
+      SELECT ${columns}, data, g.name AS "group", row_number() OVER (PARTITION BY g.name ORDER BY created_at DESC, id DESC) AS n
+      FROM unnest($1::text[], $2::uuid[]) AS g(name, of_run) JOIN artifacts ON run_id = g.of_run AND is_ready AND artifact_type <> 'PLAN'
+    ) o WHERE n <= $3 ORDER BY n`,
+  row: { ...row, group: text(), n: integer },
+});
+
 /** Reads an artifact of any team; null: there is none, or its bytes have not arrived. The caller checks who may see it. */
 export async function findArtifact(db: Queryable, artifactUid: string): Promise<StoredArtifact | null> {
   if (!isUuid(artifactUid)) return null;
@@ -72,6 +83,28 @@ export async function readArtifactItems(
     items.set(artifact.runId, ofRun);
   }
   return items;
+}
+
+/** A run and the group that its artifacts are listed in. */
+interface RunInGroup {
+  readonly group: string;
+  readonly runId: string;
+}
+
+/** Reads the artifacts of the runs other than plans, newest first, at most `limit` of each group, in one query. */
+export async function readNewestOutputs(
+  db: Queryable,
+  runs: readonly RunInGroup[],
+  limit: number,
+): Promise<Map<string, ArtifactItem[]>> {
+  const outputs = new Map<string, ArtifactItem[]>();
+  const values = [runs.map(({ group }) => group), runs.map(({ runId }) => runId), limit];
+  for (const artifact of await db.query(readOutputs, values)) {
+    const ofGroup = outputs.get(artifact.group) ?? [];
+    ofGroup.push(toItem(artifact));
+    outputs.set(artifact.group, ofGroup);
+  }
+  return outputs;
 }
 
 function toItem({ id, type, data, createdAt, sizeBytes }: StoredArtifact): ArtifactItem {

@@ -1,0 +1,85 @@
+/** Reads single tasks with their outputs. */
+import type { FactoryTask } from '@runyard/contract/factory-tasks';
+import { maxTaskOutputs } from '@runyard/contract/limits';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { readNewestOutputs } from '../../../runs/files/artifacts/read.ts';
+import { fromTasks, readByUid, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
+
+/** A factory of a team. */
+export interface FactoryPlace {
+  readonly teamId: string;
+  readonly factoryUid: string;
+}
+
+const readByConversation = defineStatement({
+  name: 'read_task_of_conversation',
+  text: `SELECT ${taskColumns} ${fromTasks} WHERE t.team_id = $1 AND t.factory_uid = $2 AND t.conversation_id = $3`,
+  row: taskRow,
+});
+
+/** The conversation of the highest run above a run, or of the run itself. */
+const readRootConversation = defineStatement({
+  name: 'read_conversation_of_root_run',
+  text: `
+    SELECT a.conversation_id AS id FROM runs x JOIN runs a ON a.id = coalesce(x.ancestor_ids[cardinality(x.ancestor_ids)], x.id)
+    WHERE x.id = $2 AND x.team_id = $1`,
+  row: { id: uuid },
+});
+
+const readRunsOfTree = defineStatement({
+  name: 'read_runs_of_task',
+  text: `
+    WITH own AS (SELECT id FROM runs WHERE team_id = $1 AND conversation_id = $2)
+    SELECT id FROM own UNION SELECT f.run_id FROM own JOIN run_facets f ON f.team_id = $1 AND f.facet = 'ancestor:' || own.id`,
+  row: { id: uuid },
+});
+
+/** Finds the row of a task; null: the factory has no task with this UID. */
+export async function findTask(
+  db: Queryable,
+  { teamId, factoryUid }: FactoryPlace,
+  uid: string,
+): Promise<TaskRow | null> {
+  const [row] = await db.query(readByUid, [teamId, factoryUid, uid]);
+  return row ?? null;
+}
+
+/** Returns the item of a row, with the outputs of the runs of its conversation and of all runs below them. */
+export async function toWholeTask(db: Queryable, teamId: string, row: TaskRow): Promise<FactoryTask> {
+  const runs = await db.query(readRunsOfTree, [teamId, row.conversation_id]);
+  const outputs = await readNewestOutputs(
+    db,
+    runs.map(({ id }) => ({ group: row.uid, runId: id })),
+    maxTaskOutputs,
+  );
+  const outputsOf = () => outputs.get(row.uid) ?? [];
+  const [task] = await toTasks(db, teamId, [row], { ticket: true, currentRun: true, outputsOf });
+  if (!task) throw new Error('the task has no item');
+  return task;
+}
+
+/** Reads a task; null: the factory has no task with this UID. */
+export async function readTask(db: Queryable, place: FactoryPlace, uid: string): Promise<FactoryTask | null> {
+  const row = await findTask(db, place, uid);
+  return row && (await toWholeTask(db, place.teamId, row));
+}
+
+/** Reads the task of a conversation, whose id may be any text; null: the factory has none for it. */
+export async function readTaskOfConversation(
+  db: Queryable,
+  { teamId, factoryUid }: FactoryPlace,
+  conversationId: string,
+): Promise<FactoryTask | null> {
+  if (!isUuid(conversationId)) return null;
+  const [row] = await db.query(readByConversation, [teamId, factoryUid, conversationId]);
+  return row ? await toWholeTask(db, teamId, row) : null;
+}
+
+/** Reads the task that a run works for, whose id may be any text; null: the factory has none for it. */
+export async function readTaskOfRun(db: Queryable, place: FactoryPlace, runId: string): Promise<FactoryTask | null> {
+  if (!isUuid(runId)) return null;
+  const [conversation] = await db.query(readRootConversation, [place.teamId, runId]);
+  return conversation ? await readTaskOfConversation(db, place, conversation.id) : null;
+}

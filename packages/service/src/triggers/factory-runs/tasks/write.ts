@@ -1,0 +1,175 @@
+/** Writes tasks. */
+import type {
+  CreateFactoryTaskRequest,
+  FactoryTaskStage,
+  UpdateFactoryTaskRequest,
+} from '@runyard/contract/factory-tasks';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { type Author, recordAction } from '../../../team/access/audit/record.ts';
+import { newUid } from '../../../team/access/teams/uid.ts';
+import { keepFactory } from '../../factories/factories.ts';
+
+const insert = defineStatement({
+  name: 'insert_task_of_factory',
+  text: `
+    INSERT INTO factory_tasks (uid, factory_uid, team_id, conversation_id, run_id, title, description, stage)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (conversation_id) DO NOTHING RETURNING uid`,
+  row: { uid: text() },
+});
+
+/** A task to write. */
+interface NewTask {
+  readonly teamId: string;
+  readonly factoryUid: string;
+  readonly conversationId: string;
+  /** Newest run of the conversation. */
+  readonly runId: string;
+  readonly title: string;
+  readonly description?: string | undefined;
+  readonly stage?: FactoryTaskStage | undefined;
+}
+
+/** Inserts a task of a factory that `keepFactory` keeps, and returns its UID; null: the conversation has a task. */
+export async function insertTask(tx: Queryable, task: NewTask): Promise<string | null> {
+  const { teamId, factoryUid, conversationId, runId, title, description, stage } = task;
+  const values = [newUid(), factoryUid, teamId, conversationId, runId, title, description || null, stage ?? 'TRIAGE'];
+  const [made] = await tx.query(insert, values);
+  return made?.uid ?? null;
+}
+
+/** The newest run of a conversation; the newest that no other run started comes first. */
+const readNewestRun = defineStatement({
+  name: 'read_newest_run_for_task',
+  text: `
+    SELECT id, ancestor_ids <> '{}' AS is_child FROM runs WHERE team_id = $1 AND conversation_id = $2
+    ORDER BY is_child, created_at DESC, id DESC LIMIT 1`,
+  row: { id: uuid, is_child: boolean },
+});
+
+const readUidOf = defineStatement({
+  name: 'read_uid_of_task_of_conversation',
+  text: 'SELECT uid, factory_uid FROM factory_tasks WHERE conversation_id = $1',
+  row: { uid: text(), factory_uid: text() },
+});
+
+/** Outcome of a create. `taken`: the conversation has the task with this UID. `child`: a run started all runs of the conversation. */
+export type CreateTaskOutcome =
+  | { readonly kind: 'created'; readonly uid: string }
+  | { readonly kind: 'no_factory' | 'no_conversation' | 'child' }
+  | { readonly kind: 'taken'; readonly uid: string; readonly factoryUid: string };
+
+/** Creates a task for a conversation of the team. */
+export async function createTask(
+  tx: Queryable,
+  by: Author,
+  factoryUid: string,
+  request: CreateFactoryTaskRequest,
+): Promise<CreateTaskOutcome> {
+  const { teamId } = by;
+  const { conversation_id: conversationId, title, description, stage } = request;
+  if (!(await keepFactory(tx, teamId, factoryUid))) return { kind: 'no_factory' };
+  const [run] = isUuid(conversationId) ? await tx.query(readNewestRun, [teamId, conversationId]) : [];
+  if (!run) return { kind: 'no_conversation' };
+  if (run.is_child) return { kind: 'child' };
+  const task = {
+    teamId,
+    factoryUid,
+    conversationId,
+    runId: run.id,
+    title,
+    description: description ?? undefined,
+    stage,
+  };
+  const uid = await insertTask(tx, task);
+  if (uid === null) {
+    const [other] = await tx.query(readUidOf, [conversationId]);
+    return { kind: 'taken', uid: other?.uid ?? '', factoryUid: other?.factory_uid ?? '' };
+  }
+  await recordAction(tx, by, { action: 'factory_task.create', subject: { type: 'factory_task', uid, name: title } });
+  return { kind: 'created', uid };
+}
+
+const lock = defineStatement({
+  name: 'lock_task_of_factory',
+  text: `
+    SELECT title, description, stage FROM factory_tasks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE`,
+  row: { title: text(), description: nullable(text()), stage: text<FactoryTaskStage>() },
+});
+
+const update = defineStatement({
+  name: 'update_task_of_factory',
+  text: `
+    UPDATE factory_tasks SET title = $2, description = $3, stage = coalesce($4, stage),
+      stage_at = CASE WHEN $4 IS NULL THEN stage_at ELSE clock_timestamp() END, updated_at = clock_timestamp()
+    WHERE uid = $1`,
+  row: {},
+});
+
+/** Names a task. */
+export interface TaskPlace {
+  readonly factoryUid: string;
+  readonly taskUid: string;
+}
+
+/** Changes a task. False: the team has no such task in this factory. */
+export async function updateTask(
+  db: Database,
+  by: Author,
+  { factoryUid, taskUid }: TaskPlace,
+  changes: UpdateFactoryTaskRequest,
+): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const [before] = await tx.query(lock, [by.teamId, factoryUid, taskUid]);
+    if (!before) return false;
+    const title = changes.title ?? before.title;
+    const description = changes.description === undefined ? before.description : changes.description || null;
+    await tx.query(update, [taskUid, title, description, changes.stage ?? null]);
+    const after = { title, description, stage: changes.stage ?? before.stage };
+    const subject = { type: 'factory_task', uid: taskUid, name: title };
+    await recordAction(tx, by, { action: 'factory_task.update', subject, before, after });
+    return true;
+  });
+}
+
+const cancelStageOf = defineStatement({
+  name: 'cancel_stage_of_task',
+  text: `
+    UPDATE factory_tasks SET stage = 'CANCELLED', stage_at = clock_timestamp(), updated_at = clock_timestamp()
+    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING title`,
+  row: { title: text() },
+});
+
+/** Writes the stage CANCELLED. `isRecorded`: the audit log has an entry already. False: the team has no such task in this factory. */
+export async function cancelStage(
+  db: Database,
+  by: Author,
+  { factoryUid, taskUid }: TaskPlace,
+  { isRecorded }: { readonly isRecorded: boolean },
+): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const [task] = await tx.query(cancelStageOf, [by.teamId, factoryUid, taskUid]);
+    if (!task) return false;
+    const subject = { type: 'factory_task', uid: taskUid, name: task.title };
+    if (!isRecorded) await recordAction(tx, by, { action: 'factory_task.cancel', subject });
+    return true;
+  });
+}
+
+const remove = defineStatement({
+  name: 'delete_task_of_factory',
+  text: 'DELETE FROM factory_tasks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING title',
+  row: { title: text() },
+});
+
+/** Deletes a task. False: the team has no such task in this factory. */
+export async function deleteTask(db: Database, by: Author, { factoryUid, taskUid }: TaskPlace): Promise<boolean> {
+  return await db.transaction(async (tx) => {
+    const [gone] = await tx.query(remove, [by.teamId, factoryUid, taskUid]);
+    if (!gone) return false;
+    const subject = { type: 'factory_task', uid: taskUid, name: gone.title };
+    await recordAction(tx, by, { action: 'factory_task.delete', subject });
+    return true;
+  });
+}
