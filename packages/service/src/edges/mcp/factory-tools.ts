@@ -38,6 +38,24 @@ export const factoryTools: readonly Tool[] = [
     effect: 'adds',
   },
   {
+    name: 'list_tasks',
+    title: 'List the tasks of a factory',
+    description: 'Lists tasks with their stages, the newest first. `q` searches their titles.',
+    operation: 'listFactoryTasks',
+    effect: 'reads',
+    untrusted: true,
+    maxText: 1_000,
+  },
+  {
+    name: 'get_task',
+    title: 'Read a task',
+    description: 'Returns stage, current run and outputs of a task, such as its pull requests.',
+    operation: 'getFactoryTask',
+    effect: 'reads',
+    untrusted: true,
+    maxText: 20_000,
+  },
+  {
     name: 'message_foreman',
     title: 'Send a message to the foreman of a task',
     description:
@@ -48,4 +66,12 @@ export const factoryTools: readonly Tool[] = [
     effect: 'adds',
   },
   getConversation,
+  {
+    name: 'complete_task',
+    title: 'Complete a task',
+    description: 'Sets the stage of a task to COMPLETE. Its run is not changed.',
+    operation: 'updateFactoryTask',
+    fixed: { stage: 'COMPLETE' },
+    effect: 'adds',
+  },
 ];

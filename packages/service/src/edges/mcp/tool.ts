@@ -17,6 +17,8 @@ export interface Tool {
   readonly configMembers?: readonly string[];
   /** Other names of members, by the name of the argument. */
   readonly renamed?: Readonly<Record<string, string>>;
+  /** Members of the body that are always the same. */
+  readonly fixed?: Json;
   /** Arguments that the operation does not require. */
   readonly required?: readonly string[];
   /** Arguments that the service handles itself, as members of a JSON Schema. */
@@ -199,7 +201,11 @@ export function requestMaker(tool: Tool): (given: Json) => OperationRequest | re
     return {
       method: route.method,
       url,
-      ...(route.body ? { body: Object.fromEntries(sent.map(([argument, member]) => [member, given[argument]])) } : {}),
+      ...(route.body
+        ? {
+            body: { ...Object.fromEntries(sent.map(([argument, member]) => [member, given[argument]])), ...tool.fixed },
+          }
+        : {}),
       ...(typeof given.idempotency_key === 'string' && route.once !== undefined
         ? { idempotencyKey: given.idempotency_key }
         : {}),

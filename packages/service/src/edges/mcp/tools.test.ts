@@ -160,7 +160,7 @@ describe('arguments', () => {
   });
 });
 
-test('work is sent to the foreman of a factory, who gets messages', async () => {
+test('work is sent to the foreman of a factory and followed as a task', async () => {
   const factories = await connectMcp(`${service.baseUrl}/api/v1/mcp/factory`, service.key);
   const { uid: factory_uid } = await factories.json<{ uid: string }>('create_factory', { name: 'Works' });
   const task = { factory_uid, title: 'Fix the total', note: 'It is wrong in March.' };
@@ -170,6 +170,11 @@ test('work is sent to the foreman of a factory, who gets messages', async () => 
     title: 'Fix the total',
     prompt: expect.stringContaining('It is wrong in March.'),
   });
+  const listed = await factories.json<{ tasks: { uid: string }[] }>('list_tasks', { factory_uid, q: 'total' });
+  const task_uid = listed.tasks[0]?.uid ?? '';
+  expect(await factories.json('get_task', { factory_uid, task_uid })).toMatchObject({ current_run: { run_id } });
+  const completed = await factories.json('complete_task', { factory_uid, task_uid });
+  expect(completed).toMatchObject({ title: 'Fix the total', stage: 'COMPLETE' });
 });
 
 describe('what a run made', () => {
