@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { OperationRequest } from './tool.ts';
 
 export type OperationAnswer =
-  | { readonly kind: 'answer'; readonly type: string; readonly bytes: Buffer }
+  | { readonly kind: 'answer'; readonly bytes: Buffer }
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
   /** Its body has more bytes than asked for. */
@@ -51,7 +51,7 @@ export function operationsFor(app: FastifyInstance, request: FastifyRequest): Ca
     const { statusCode: status, headers } = answer;
     if (status >= 400) return { kind: 'refused', status, message: refusalText(bytes, headers['retry-after']) };
     if (typeof headers.location === 'string') return { kind: 'redirect', location: headers.location };
-    return { kind: 'answer', type: String(headers['content-type'] ?? ''), bytes };
+    return { kind: 'answer', bytes };
   };
 }
 

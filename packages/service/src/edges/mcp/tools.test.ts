@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { connectMcp } from '../../../test/mcp.ts';
 import { openTestService } from '../../../test/service.ts';
 import { maxInFlight } from './domain.ts';
-import { untrustedMark, untrustedNotice } from './texts.ts';
+import { maxAnswerCharacters, untrustedMark, untrustedNotice } from './texts.ts';
 
 const service = await openTestService();
 const url = `${service.baseUrl}/mcp`;
@@ -205,6 +205,15 @@ describe('what a run made', () => {
     const { texts, content } = await mcp.call('get_artifact', { artifact_uid: file.artifact_uid });
     expect(texts).toEqual([untrustedNotice, expect.stringContaining('a.txt'), untrustedNotice, hostile]);
     expect(content[3]).toMatchObject({ _meta: { [untrustedMark]: true } });
+
+    const long = await make('FILE', { filename: 'b.txt', mime_type: 'text/plain' });
+    await service.request('PUT', long.upload_url, {
+      key: null,
+      raw: 'x'.repeat(2 * maxAnswerCharacters),
+      headers: { 'content-type': 'text/plain' },
+    });
+    const link = await mcp.call('get_artifact', { artifact_uid: long.artifact_uid });
+    expect(link.texts).toEqual([untrustedNotice, expect.stringContaining('download_url')]);
 
     const { resources } = await mcp.client.listResources();
     const planUri = `runyard://plans/${plan.artifact_uid}`;
