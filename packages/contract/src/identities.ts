@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { maxSecretsOfRun, maxSkillsOfRun } from './limits.ts';
+import { HarnessConfig, MCPServerConfig } from './config.ts';
+import { FactoryAgentType } from './factories.ts';
+import { maxMcpServersOfRun, maxSecretsOfRun, maxSkillsOfRun } from './limits.ts';
 import { NonBlank, Text, Timestamp } from './primitives.ts';
 
 const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
@@ -23,6 +25,28 @@ const Secrets = z
   .array(Secret)
   .max(maxSecretsOfRun)
   .describe(`Secrets of the team that its runs get in addition to their own, at most ${maxSecretsOfRun}`);
+const Prompt = Text.max(65_536)
+  .nullable()
+  .optional()
+  .describe(
+    'Instructions in front of every prompt of its runs that have no base_prompt, at most 65,536 characters; empty: none',
+  );
+const Harness = HarnessConfig.nullable()
+  .optional()
+  .describe('Harness of its runs that name none; an empty object: the built-in one');
+const BaseHarness = Text.max(100)
+  .nullable()
+  .optional()
+  .describe('Older form of `harness.type`, which must be the same if both are there; empty: the built-in one');
+const McpServers = z
+  .record(Text, MCPServerConfig)
+  .describe(
+    `MCP servers of its runs, by name, at most ${maxMcpServersOfRun}; a server of the run takes the place of one with the same name. Headers and variables are shown, so secrets belong into a stored server`,
+  );
+const WorkerHost = Text.max(200)
+  .nullable()
+  .optional()
+  .describe('Self-hosted worker of its runs that name none; `warp`: any worker of the service; empty: it has none');
 const OnBehalfOfEnabled = z
   .boolean()
   .describe(
@@ -60,6 +84,16 @@ export const AgentIdentity = z
     environment_id: z.string().optional().describe('Environment of its runs that name none'),
     skills: z.array(z.string()).describe('Skills of its runs that name none'),
     secrets: z.array(Secret).describe('Secrets of the team that its runs get in addition to their own'),
+    prompt: z.string().optional().describe('Instructions in front of every prompt of its runs'),
+    harness: HarnessConfig.optional(),
+    base_harness: z.string().optional().describe('The same as `harness.type`'),
+    mcp_servers: z.record(z.string(), MCPServerConfig).optional().describe('MCP servers of its runs, by name'),
+    worker_host: z.string().optional().describe('Self-hosted worker of its runs that name none'),
+    factory_uid: z
+      .string()
+      .optional()
+      .describe('UID of the factory whose definition has this agent. It is changed there, and no key acts as it'),
+    agent_type: FactoryAgentType.optional(),
     on_behalf_of_enabled: OnBehalfOfEnabled,
     memory: AgentMemory,
     default_runner_uid: z
@@ -69,8 +103,16 @@ export const AgentIdentity = z
   .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });
 export type AgentIdentity = z.infer<typeof AgentIdentity>;
 
+export const ListAgentIdentitiesQuery = z.object({
+  factory_uid: Text.max(200)
+    .optional()
+    .describe('Only the agents that the definition of this factory has, by name. Absent: all identities of the team'),
+});
+
 export const ListAgentIdentitiesResponse = z
-  .object({ agents: z.array(AgentIdentity).describe('Agent identities of the team, oldest first') })
+  .object({
+    agents: z.array(AgentIdentity).describe('Agent identities of the team, oldest first, or the agents of a factory'),
+  })
   .meta({ id: 'ListAgentIdentitiesResponse', description: 'Agent identities of a team' });
 
 export const CreateAgentIdentityRequest = z
@@ -81,6 +123,11 @@ export const CreateAgentIdentityRequest = z
     environment_id: EnvironmentId,
     skills: Skills.default([]),
     secrets: Secrets.default([]),
+    prompt: Prompt,
+    harness: Harness,
+    base_harness: BaseHarness,
+    mcp_servers: McpServers.default({}),
+    worker_host: WorkerHost,
     on_behalf_of_enabled: OnBehalfOfEnabled.default(false),
   })
   .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
@@ -101,11 +148,16 @@ export const UpdateAgentIdentityRequest = z
     environment_id: EnvironmentId,
     skills: orNull(Skills),
     secrets: orNull(Secrets),
+    prompt: Prompt,
+    harness: Harness,
+    base_harness: BaseHarness,
+    mcp_servers: orNull(McpServers),
+    worker_host: WorkerHost,
     on_behalf_of_enabled: orNull(OnBehalfOfEnabled),
   })
   .meta({
     id: 'UpdateAgentIdentityRequest',
     description:
-      'What to change. Members that are left out or null stay; an empty text removes description, base_model or environment_id',
+      'What to change. Members that are left out or null stay; an empty text removes description, base_model, environment_id, prompt, base_harness or worker_host, an empty object harness or mcp_servers',
   });
 export type UpdateAgentIdentityRequest = z.infer<typeof UpdateAgentIdentityRequest>;

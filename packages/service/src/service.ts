@@ -31,6 +31,7 @@ import { storageUseOf } from './runs/files/stored-bytes.ts';
 import { harnessSupportDomain } from './runs/harness-support/domain.ts';
 import { repositoriesDomain } from './runs/repositories/domain.ts';
 import { runsDomain } from './runs/runs/domain.ts';
+import { checkIdentityDefaults } from './runs/runs/submit/identity-defaults.ts';
 import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
 import { acceptancesDomain } from './team/acceptances/domain.ts';
 import { accessDomain } from './team/access/domain.ts';
@@ -39,7 +40,6 @@ import { environmentsDomain } from './team/environments/domain.ts';
 import { mcpDomain } from './team/mcp/domain.ts';
 import { modelsDomain } from './team/models/domain.ts';
 import { skillsDomain } from './team/skills/domain.ts';
-import { checkIdentityDefaults } from './team/skills/identity-defaults.ts';
 import { storedSecretsDomain, vaultDomain } from './team/stored-secrets/domain.ts';
 import { checkEnvironmentSecrets } from './team/stored-secrets/environment-secrets.ts';
 import { isTeamOutOfBudget } from './team/usage/budget/team-budget.ts';
@@ -47,6 +47,7 @@ import { usageDomain } from './team/usage/domain.ts';
 import { automationsDomain } from './triggers/automations/domain.ts';
 import { definitionsDomain } from './triggers/definitions/domain.ts';
 import { definedSkillsWith } from './triggers/definitions/skills.ts';
+import { listAgentsOfFactory } from './triggers/factories/agents-as-identities.ts';
 import { factoriesDomain } from './triggers/factories/domain.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
@@ -63,7 +64,7 @@ export function listDomains(deps: ServiceDeps): readonly Edge[] {
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
-    accessDomain(deps, checkIdentityDefaults(deps.models)),
+    accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory),
     storedSecretsDomain(deps, faultOfWebhookSecret),
     modelsDomain(deps, isTeamOutOfBudget),
     acceptancesDomain(deps),

@@ -3,6 +3,7 @@ import { administrators, teamReads } from '../access.ts';
 import {
   AgentIdentity,
   CreateAgentIdentityRequest,
+  ListAgentIdentitiesQuery,
   ListAgentIdentitiesResponse,
   UpdateAgentIdentityRequest,
 } from '../identities.ts';
@@ -23,8 +24,10 @@ export const agentIdentityRoutes = {
     path: '/agent/identities',
     tag: 'agent_identities',
     summary: 'List agent identities',
+    description: 'With `factory_uid`, the agents that the definition of a factory has, in the same form.',
     allow: teamReads,
-    answer: { status: 200, description: 'All of the team', schema: ListAgentIdentitiesResponse },
+    query: ListAgentIdentitiesQuery,
+    answer: { status: 200, description: 'All of the team, or of the factory', schema: ListAgentIdentitiesResponse },
   },
   createAgentIdentity: {
     method: 'POST',
@@ -56,7 +59,7 @@ export const agentIdentityRoutes = {
     path: '/agent/identities/{identityUid}',
     tag: 'agent_identities',
     summary: 'Change an agent identity',
-    description: 'Runs that exist stay as they are.',
+    description: 'Runs that exist stay as they are. The agents of a factory are changed with its definition.',
     allow: administrators,
     params: identity,
     body: UpdateAgentIdentityRequest,

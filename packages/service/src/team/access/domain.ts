@@ -4,7 +4,7 @@ import type { Signer } from '../../platform/secrets/signer.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { deleteOldChanges } from './audit/delete-old.ts';
 import { auditRoutes } from './audit-routes.ts';
-import type { CheckDefaults } from './identities/identities.ts';
+import type { CheckDefaults, ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
 import { invitationRoutes } from './invitation-routes.ts';
 import { keyRoutes } from './key-routes.ts';
@@ -17,15 +17,22 @@ interface AccessDeps {
   readonly settings: Pick<Settings, 'RUNYARD_RETENTION_AUDIT_DAYS'>;
 }
 
-/** Teams, people, keys, agent identities and the audit log. `checkIdentity` returns the faults of an identity's references to domains above this one. */
-export function accessDomain(deps: AccessDeps, checkIdentity: CheckDefaults): Domain {
+/**
+ * Teams, people, keys, agent identities and the audit log. `checkIdentity` returns the faults of an identity's references to domains above
+ * this one, and `agentsOfFactory` the agents of a factory in the form of identities.
+ */
+export function accessDomain(
+  deps: AccessDeps,
+  checkIdentity: CheckDefaults,
+  agentsOfFactory: ListAgentsOfFactory,
+): Domain {
   return {
     name: 'access',
     routes: () => [
       ...keyRoutes(deps),
       ...teamRoutes(deps),
       ...invitationRoutes(deps),
-      ...identityRoutes({ ...deps, checkIdentity }),
+      ...identityRoutes({ ...deps, checkIdentity, agentsOfFactory }),
       ...auditRoutes(deps),
       ...workerPoolRoutes(deps),
     ],

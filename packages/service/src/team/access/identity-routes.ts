@@ -8,6 +8,7 @@ import {
   createIdentity,
   deleteIdentity,
   type IdentityRefusal,
+  type ListAgentsOfFactory,
   listIdentities,
   readIdentity,
   updateIdentity,
@@ -34,14 +35,22 @@ function refuseIdentity(refusal: IdentityRefusal): Refusal {
 
 interface IdentityRouteDeps {
   readonly db: Database;
+  readonly agentsOfFactory: ListAgentsOfFactory;
   /** Returns the faults of an identity's references to other domains. */
   readonly checkIdentity: CheckDefaults;
 }
 
 /** List, create, read, change and delete of agent identities. */
-export const identityRoutes = ({ db, checkIdentity: check }: IdentityRouteDeps): readonly ServedRoute[] => [
-  serve(routes.listAgentIdentities, async ({ principal }) => ({
-    agents: await listIdentities(db, principal.teamId, check),
+export const identityRoutes = ({
+  db,
+  checkIdentity: check,
+  agentsOfFactory,
+}: IdentityRouteDeps): readonly ServedRoute[] => [
+  serve(routes.listAgentIdentities, async ({ principal: { teamId }, query: { factory_uid: factoryUid } }) => ({
+    agents:
+      factoryUid === undefined
+        ? await listIdentities(db, teamId, check)
+        : await agentsOfFactory(db, teamId, { factoryUid }, check),
   })),
 
   serveOnce(routes.createAgentIdentity, {
@@ -53,8 +62,9 @@ export const identityRoutes = ({ db, checkIdentity: check }: IdentityRouteDeps):
 
   serve(routes.getAgentIdentity, async ({ principal, params }) => {
     const { identityUid: uid } = params;
-    const found = isUid(uid) && (await readIdentity(db, principal.teamId, uid, check));
-    return found || notFound('agent identity');
+    if (!isUid(uid)) return notFound('agent identity');
+    const found = await readIdentity(db, principal.teamId, uid, check);
+    return found ?? (await agentsOfFactory(db, principal.teamId, { uid }, check))[0] ?? notFound('agent identity');
   }),
 
   serve(routes.updateAgentIdentity, async ({ principal, params, body }) => {

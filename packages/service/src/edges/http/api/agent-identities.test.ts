@@ -1,5 +1,7 @@
 import { AgentIdentity, ListAgentIdentitiesResponse } from '@runyard/contract/identities';
+import type { RunItem } from '@runyard/contract/runs';
 import { describe, expect, test } from 'vitest';
+import { baseFiles, testDefinitions } from '../../../../test/definitions.ts';
 import { admitGuest, newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
@@ -59,6 +61,14 @@ describe('an agent identity', () => {
     ['a skill of another form', { skills: ['a/b:c', 'nothing'] }, 'skills'],
     ['a repository that its environment does not have', { skills: ['b:c'] }, 'skills'],
     ['a secret that the team does not have', { secrets: [{ name: 'MISSING' }] }, 'secrets'],
+    ['an unknown harness', { harness: { type: 'cluade' } }, 'harness.type'],
+    ['an unknown harness in the older form', { base_harness: 'cluade' }, 'harness.type'],
+    ['two harnesses', { harness: { type: 'codex' }, base_harness: 'claude' }, 'base_harness'],
+    ['two models', { base_model: 'runbook', harness: { model_id: 'runbook' } }, 'harness.model_id'],
+    ['the name of no worker', { worker_host: 'a b' }, 'worker_host'],
+    ['an MCP server at no address', { mcp_servers: { docs: { url: 'file:///etc' } } }, 'mcp_servers.docs.url'],
+    ['an MCP server of two kinds', { mcp_servers: { docs: { url: 'https://a', command: 'b' } } }, 'mcp_servers.docs'],
+    ['more than an identity may have', { mcp_servers: { a: { command: 'x'.repeat(300_000) } } }, 'mcp_servers'],
   ])('is refused with %s', async (_, body, member) => {
     const problem = await service.problem(400, 'POST', path, { body: { name: 'I', ...body } });
     expect(problem.errors?.map((error) => error.path)).toEqual([member]);
@@ -75,6 +85,39 @@ describe('an agent identity', () => {
       const changed = await service.problem(403, 'PUT', `${path}/${own.uid}`, { body: { environment_id } });
       for (const { error_code, detail } of [made, changed])
         expect([error_code, detail]).toEqual(['not_authorized', expect.stringMatching(/^environment_id: there is no/)]);
+    }
+  });
+
+  test('keeps prompt, harness, MCP servers and worker until they are replaced or emptied', async () => {
+    const members = {
+      prompt: 'Be brief.',
+      harness: { type: 'oz', reasoning_level: 'high' },
+      mcp_servers: { docs: { url: 'https://mcp.example/docs', headers: { A: 'b' } } },
+      worker_host: 'warp',
+    };
+    const made = await create({ name: 'Full', ...members });
+    expect(made).toMatchObject({ ...members, base_harness: 'oz', available: true });
+    const put = async (body: object) => (await service.request('PUT', `${path}/${made.uid}`, { body })).body;
+    const nothing = { prompt: null, harness: null, base_harness: null, mcp_servers: null, worker_host: null };
+    expect(await put(nothing)).toMatchObject(members);
+    expect(await put({ base_harness: 'builtin', mcp_servers: { own: { command: 'tool' } } })).toMatchObject({
+      prompt: 'Be brief.',
+      harness: { type: 'builtin' },
+      mcp_servers: { own: { command: 'tool' } },
+    });
+    const emptied = await put({ prompt: '', base_harness: '', mcp_servers: {}, worker_host: '' });
+    for (const member of [...Object.keys(members), 'base_harness']) expect(emptied).not.toHaveProperty(member);
+  });
+
+  test('is refused with the stored MCP server of another team', async () => {
+    const theirs = await service.request<{ id: string }>('POST', '/agent/mcp-servers', {
+      body: { name: 'Theirs', command: 'tool' },
+      key: service.otherKey,
+    });
+    for (const warp_id of [theirs.body.id, '01900000-0000-7000-8000-000000000000']) {
+      const body = { name: 'I', mcp_servers: { tool: { warp_id } } };
+      const { detail } = await service.problem(403, 'POST', path, { body });
+      expect(detail).toMatch(/^mcp_servers\.tool: there is no such stored MCP server/);
     }
   });
 
@@ -180,6 +223,46 @@ describe('agent_identity_uid', () => {
     expect(detail).toContain('the secret OTHER may not be used by this run');
   });
 
+  test('gives the run its prompt, harness, MCP servers and worker, and those of the request come first', async () => {
+    const [docs, own] = [{ url: 'https://mcp.example/docs' }, { url: 'https://mcp.example/own' }];
+    const identity = await create({
+      name: 'Bot',
+      prompt: 'Be brief.',
+      harness: { type: 'oz', model_id: 'runbook', reasoning_level: 'high' },
+      mcp_servers: { docs, more: docs },
+      worker_host: 'mac',
+    });
+    const { key } = (await keyOf(identity)).body;
+    const expected = { base_prompt: 'Be brief.', worker_host: 'mac', mcp_servers: { docs, more: docs } };
+    for (const run of [await runOf({ agent_identity_uid: identity.uid }), await runOf({}, key)])
+      expect(run.agent_config).toMatchObject({
+        ...expected,
+        harness: { reasoning_level: 'high', model_id: 'runbook' },
+      });
+    const config = { base_prompt: 'Be long.', model_id: 'runbook', worker_host: '', mcp_servers: { docs: own } };
+    const { agent_config } = await runOf({ agent_identity_uid: identity.uid, config });
+    expect(agent_config).toMatchObject({ ...config, mcp_servers: { docs: own, more: docs } });
+    expect(agent_config).toHaveProperty('harness', { type: 'oz', reasoning_level: 'high' });
+    const other = { harness: { type: 'acp', command: ['agent'] } };
+    expect((await runOf({ agent_identity_uid: identity.uid, config: other })).agent_config).toMatchObject(other);
+  });
+
+  test('is content of the run, also of a rerun by a person', async () => {
+    const admin = await newPerson(service, team, 'admin');
+    const identity = await create({ name: 'Bot', mcp_servers: { tool: { command: 'tool' } } }, admin.key);
+    const first = await runOf({ agent_identity_uid: identity.uid });
+    await service.request('PUT', `${path}/${identity.uid}`, { body: { mcp_servers: {} }, key: admin.key });
+    const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${first.run_id}/rerun`);
+    const revision = { kind: 'agent_identity', uid: identity.uid, revision: 1, is_accepted: false };
+    for (const id of [first.run_id, again.body.run_id])
+      expect((await service.request<RunItem>('GET', `/agent/runs/${id}`)).body).toMatchObject({
+        agent_config: { mcp_servers: { tool: { command: 'tool' } } },
+        contents: expect.arrayContaining([expect.objectContaining(revision)]),
+      });
+    const { body } = await service.request<{ waiting: object[] }>('GET', `/acceptances?uid=${identity.uid}`);
+    expect(body.waiting).toMatchObject([{ revision: 2 }]);
+  });
+
   test('is refused for another team, for an unknown one, and for the key of another identity', async () => {
     const [mine, other] = [await create({ name: 'Mine' }), await create({ name: 'Other' })];
     const { key } = (await keyOf(mine)).body;
@@ -190,6 +273,37 @@ describe('agent_identity_uid', () => {
       await service.problem(403, 'POST', '/agent/runs', { body: { prompt: 'a', agent_identity_uid: 'x' } }),
     ];
     expect(refusals[0]?.detail).toBe(refusals[1]?.detail);
+  });
+});
+
+describe('the agents of a factory', () => {
+  test('are listed and read in the form of identities, with what they inherit, and keep their UIDs', async () => {
+    const { open, apply } = testDefinitions(service);
+    const factoryUid = (await open()).split('/').at(-1) ?? '';
+    await apply(baseFiles);
+    const list = async (key?: string) => {
+      const answer = await service.request('GET', `${path}?factory_uid=${factoryUid}`, key ? { key } : {});
+      return ListAgentIdentitiesResponse.parse(answer.body).agents;
+    };
+    const [foreman, reviewer] = await list();
+    const defaults = { factory_uid: factoryUid, base_model: 'runbook', available: true, harness: { type: 'oz' } };
+    expect(foreman).toMatchObject({ ...defaults, name: 'foreman', agent_type: 'FOREMAN', prompt: 'Divide the work.' });
+    expect(reviewer).toMatchObject({ ...defaults, name: 'reviewer', agent_type: 'REVIEW', worker_host: 'mac' });
+    await apply({ ...baseFiles, 'agents/reviewer/agent.md': '---\nagentType: REVIEW\n---\n\nReview well.\n' });
+    const one = `${path}/${reviewer?.uid}`;
+    expect((await service.request('GET', one)).body).toMatchObject({ uid: reviewer?.uid, prompt: 'Review well.' });
+    const all = ListAgentIdentitiesResponse.parse((await service.request('GET', path)).body).agents;
+    expect(all.filter(({ factory_uid }) => factory_uid !== undefined)).toEqual([]);
+    expect([await list(service.otherKey), (await service.request('GET', `${path}?factory_uid=x`)).body]).toEqual([
+      [],
+      { agents: [] },
+    ]);
+    await service.problem(404, 'GET', one, { key: service.otherKey });
+    // They are changed by their definition, and no key acts as one.
+    await service.problem(404, 'PUT', one, { body: { name: 'Mine' } });
+    await service.problem(404, 'DELETE', one);
+    const body = { prompt: 'a', agent_identity_uid: reviewer?.uid };
+    await service.problem(403, 'POST', '/agent/runs', { body });
   });
 });
 

@@ -287,7 +287,12 @@ test('old entries are deleted by the nightly sweep', async () => {
   expect(key).not.toBe('');
   const [old] = (await list('?action=member.create&limit=1')).entries;
   await db.query(`UPDATE audit_entries SET occurred_at = now() - interval '401 days' WHERE id = $1`, [old?.id]);
-  const [task] = accessDomain(service.deps, async () => []).retention?.nightly ?? [];
+  const [task] =
+    accessDomain(
+      service.deps,
+      async () => [],
+      async () => [],
+    ).retention?.nightly ?? [];
   expect(await task?.run(db)).toEqual({ rows: 1, more: false });
   const ids = (await list('?limit=500')).entries.map(({ id }) => id);
   expect(ids).toContain(kept?.id);

@@ -39,8 +39,8 @@ const readConversation = defineStatement({
   row: { id: uuid },
 });
 
-/** Contents that a repeated run reads again in their present revision. */
-const readAgain: readonly RunContent['kind'][] = ['environment', 'agent_identity', 'mcp_server', 'worker_pool'];
+/** Contents that a repeated run reads again in their present revision. What it has of an agent identity is in its configuration. */
+const readAgain: readonly RunContent['kind'][] = ['environment', 'mcp_server', 'worker_pool'];
 
 /** Returns the contents of a run to create. */
 export async function contentsOfRequest(db: Queryable, request: ContentsOfRequest): Promise<RunContent[]> {

@@ -1,5 +1,6 @@
 /** Agent identities: the agents of a team that runs and agent keys act as. */
 import { isAtLeast } from '@runyard/contract/access';
+import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type {
   AgentIdentity,
   CreateAgentIdentityRequest,
@@ -11,6 +12,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import {
   boolean,
   defineStatement,
+  json,
   nullable,
   type RowOf,
   text,
@@ -23,8 +25,11 @@ import type { Principal } from '../keys/principal.ts';
 import { teamHasRoom } from '../teams/has-room.ts';
 import { newUid } from '../teams/uid.ts';
 
+/** Defaults of the runs in the form in which they have them. */
+export type IdentityConfig = Pick<AmbientAgentConfig, 'base_prompt' | 'harness' | 'mcp_servers' | 'worker_host'>;
+
 const columns =
-  'uid, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled, created_at, updated_at';
+  'uid, name, description, base_model, environment_id, skills, secrets, config, on_behalf_of_enabled, created_at, updated_at';
 const identityRow = {
   uid: text(),
   name: text(),
@@ -33,6 +38,7 @@ const identityRow = {
   environment_id: nullable(text()),
   skills: texts,
   secrets: texts,
+  config: json<IdentityConfig>(),
   on_behalf_of_enabled: boolean,
   created_at: timestamp,
   updated_at: timestamp,
@@ -60,8 +66,8 @@ const insert = defineStatement({
   name: 'insert_agent_identity',
   text: `
     INSERT INTO agent_identities (uid, team_id, name, description, base_model, environment_id, skills, secrets, on_behalf_of_enabled, editor_kind,
-      editor_uid)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${columns}`,
+      editor_uid, config)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ${columns}`,
   row: identityRow,
 });
 
@@ -69,7 +75,7 @@ const update = defineStatement({
   name: 'update_agent_identity',
   text: `
     UPDATE agent_identities SET name = $3, description = $4, base_model = $5, environment_id = $6, skills = $7, secrets = $8,
-      on_behalf_of_enabled = $9, editor_kind = $10, editor_uid = $11, updated_at = clock_timestamp()
+      on_behalf_of_enabled = $9, editor_kind = $10, editor_uid = $11, config = $12, updated_at = clock_timestamp()
     WHERE team_id = $1 AND uid = $2 RETURNING ${columns}`,
   row: identityRow,
 });
@@ -90,26 +96,75 @@ const removeKeys = defineStatement({
 });
 
 type IdentityRow = RowOf<typeof readOne>;
-type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets'>;
+/** What runs as an identity have where they name nothing else. */
+export type Defaults = Pick<IdentityRow, 'base_model' | 'environment_id' | 'skills' | 'secrets' | 'config'>;
 
-/** Returns the faults of an identity's defaults, each with the name of its member; empty if its runs can be created. */
 /** `isForbidden`: the default names a thing that the team may not use, which is 403. */
 export type DefaultFault = Fault & { readonly isForbidden?: true };
 
+/** Returns the faults of an identity's defaults, each with the path of its member; empty if its runs can be created. */
 export type CheckDefaults = (tx: Queryable, teamId: string, defaults: Defaults) => Promise<DefaultFault[]>;
 
+/** Returns the agents of a factory of the team, by name, or the one with this UID; empty: there is none. */
+export type ListAgentsOfFactory = (
+  db: Queryable,
+  teamId: string,
+  wanted: { readonly factoryUid: string } | { readonly uid: string },
+  check: CheckDefaults,
+) => Promise<AgentIdentity[]>;
+
 /** Members that published clients require and this service does not support. */
-const nothing = {
+export const membersWithoutEffect = {
   memory: { attached_stores: [], auto_memory: { enabled: false } },
   default_runner_uid: '',
 } satisfies Partial<AgentIdentity>;
 
 const textOrNone = (value: string | null | undefined): string | null => value || null;
 
+const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
+/** The published clients send null to keep a text, and an empty text to remove it. */
+const givenText = (value: string | null | undefined, before: string | null): string | null => (value ?? before) || null;
+
+/** Returns the members of an answer for a stored configuration. */
+export const defaultsOf = ({ base_prompt, harness, mcp_servers, worker_host }: IdentityConfig) => ({
+  ...(base_prompt === undefined ? {} : { prompt: base_prompt }),
+  ...(harness === undefined ? {} : { harness }),
+  ...(harness?.type === undefined ? {} : { base_harness: harness.type }),
+  ...(mcp_servers === undefined ? {} : { mcp_servers }),
+  ...(worker_host === undefined ? {} : { worker_host }),
+});
+
+type RequestedConfig = Pick<
+  UpdateAgentIdentityRequest,
+  'prompt' | 'harness' | 'base_harness' | 'mcp_servers' | 'worker_host'
+>;
+
+/** Returns the configuration after a request. Members that it leaves out or that are null stay; an empty one removes. */
+function configAfter(request: RequestedConfig, before: IdentityConfig): IdentityConfig {
+  const { base_harness: type } = request;
+  const named = type == null ? undefined : type === '' ? {} : { type };
+  const harness = request.harness ?? named ?? before.harness ?? {};
+  const servers = request.mcp_servers ?? before.mcp_servers ?? {};
+  const prompt = givenText(request.prompt, before.base_prompt ?? null);
+  const host = givenText(request.worker_host?.trim(), before.worker_host ?? null);
+  return {
+    ...(prompt === null ? {} : { base_prompt: prompt }),
+    ...(Object.keys(harness).length === 0 ? {} : { harness }),
+    ...(Object.keys(servers).length === 0 ? {} : { mcp_servers: servers }),
+    ...(host === null ? {} : { worker_host: host }),
+  };
+}
+
+/** Returns the fault of a request whose two harnesses differ. */
+const harnessFaults = ({ harness, base_harness: type }: RequestedConfig): DefaultFault[] =>
+  type && harness && type !== (harness.type ?? 'oz')
+    ? [{ path: 'base_harness', message: 'must be harness.type, or be left out' }]
+    : [];
+
 async function toIdentity(
   db: Queryable,
   teamId: string,
-  { description, base_model, environment_id, skills, secrets, ...row }: IdentityRow,
+  { description, base_model, environment_id, skills, secrets, config, ...row }: IdentityRow,
   check: CheckDefaults,
 ): Promise<AgentIdentity> {
   return {
@@ -119,8 +174,9 @@ async function toIdentity(
     ...(environment_id === null ? {} : { environment_id }),
     skills,
     secrets: secrets.map((name) => ({ name })),
-    ...nothing,
-    available: (await check(db, teamId, { base_model, environment_id, skills, secrets })).length === 0,
+    ...defaultsOf(config),
+    ...membersWithoutEffect,
+    available: (await check(db, teamId, { base_model, environment_id, skills, secrets, config })).length === 0,
   };
 }
 
@@ -169,8 +225,9 @@ export async function createIdentity(
     environment_id: textOrNone(request.environment_id),
     skills: request.skills,
     secrets: request.secrets.map(({ name }) => name),
+    config: configAfter(request, {}),
   };
-  const faults = await check(tx, teamId, defaults);
+  const faults = [...harnessFaults(request), ...(await check(tx, teamId, defaults))];
   if (faults.length > 0) return { kind: 'invalid', faults };
   if (!(await teamHasRoom(tx, teamId, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
   const [row] = await tx.query(insert, [
@@ -185,16 +242,13 @@ export async function createIdentity(
     request.on_behalf_of_enabled,
     creator.kind,
     creator.uid,
+    JSON.stringify(defaults.config),
   ]);
   if (!row) throw new Error('the identity was not inserted');
   const subject = { type: 'agent_identity', uid: row.uid, name: row.name };
   await recordChange(tx, principal, { action: 'agent_identity.create', subject, after: stateOf(row) });
   return { kind: 'written', identity: await toIdentity(tx, teamId, row, check) };
 }
-
-const given = <T>(value: T | null | undefined, before: T): T => value ?? before;
-/** The published clients send null to keep a text, and an empty text to remove it. */
-const givenText = (value: string | null | undefined, before: string | null): string | null => (value ?? before) || null;
 
 /** Changes the members that the request has. Turning on `on_behalf_of_enabled` ends the keys of the identity. */
 export async function updateIdentity(
@@ -215,10 +269,14 @@ export async function updateIdentity(
       environment_id: givenText(request.environment_id, before.environment_id),
       skills: given(request.skills, before.skills),
       secrets: request.secrets?.map(({ name }) => name) ?? before.secrets,
+      config: configAfter(request, before.config),
     };
     // A default that is not usable any more does not prevent other changes.
-    const isGiven = ({ path }: Fault) => Reflect.get(request, path) !== undefined;
-    const faults = (await check(tx, teamId, defaults)).filter(isGiven);
+    const isGiven = ({ path }: Fault) => {
+      const [member = ''] = path.split('.');
+      return (Reflect.get(request, member) ?? (member === 'harness' ? request.base_harness : undefined)) !== undefined;
+    };
+    const faults = [...harnessFaults(request), ...(await check(tx, teamId, defaults)).filter(isGiven)];
     if (faults.length > 0) return { kind: 'invalid', faults };
     const [row] = await tx.query(update, [
       teamId,
@@ -232,6 +290,7 @@ export async function updateIdentity(
       onBehalfOfEnabled,
       creator.kind,
       creator.uid,
+      JSON.stringify(defaults.config),
     ]);
     if (!row) throw new Error('the identity was not updated');
     // Only owners create keys that act for users. Administrators may have created the keys that the identity has.

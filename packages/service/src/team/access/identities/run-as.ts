@@ -7,22 +7,25 @@ import {
   boolean,
   defineStatement,
   integer,
+  json,
   nullable,
   text,
   texts,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';
 import type { ContentRevision } from '../contents/content.ts';
+import type { Defaults, IdentityConfig } from './identities.ts';
 
 const readRunner = defineStatement({
   name: 'read_agent_identity_to_run_as',
   text: `
-    SELECT base_model, environment_id, skills, secrets, on_behalf_of_enabled, revision FROM agent_identities WHERE team_id = $1 AND uid = $2`,
+    SELECT base_model, environment_id, skills, secrets, config, on_behalf_of_enabled, revision FROM agent_identities WHERE team_id = $1 AND uid = $2`,
   row: {
     base_model: nullable(text()),
     environment_id: nullable(text()),
     skills: texts,
     secrets: texts,
+    config: json<IdentityConfig>(),
     on_behalf_of_enabled: boolean,
     revision: integer,
   },
@@ -54,19 +57,24 @@ export type RunAsOutcome =
 
 /**
  * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with
- * its secrets.
+ * its secrets and MCP servers.
  */
 function withDefaults(
   { config = {}, skill }: Pick<RunAgentRequest, 'config' | 'skill'>,
-  identity: { base_model: string | null; environment_id: string | null; skills: string[]; secrets: string[] },
+  identity: Defaults,
 ): AmbientAgentConfig {
   const { base_model: model, environment_id: environment, skills, secrets } = identity;
+  const { harness, mcp_servers, ...others } = identity.config;
   const namesModel = config.model_id !== undefined || config.harness?.model_id !== undefined;
   const namesSkill = skill !== undefined || config.skill_spec !== undefined || config.skills !== undefined;
   const own = config.secrets ?? [];
   const added = secrets.filter((name) => !own.some((each) => each.name === name)).map((name) => ({ name }));
+  const { model_id: _model, ...harnessAlone } = harness ?? {};
   return {
+    ...others,
     ...config,
+    ...(harness === undefined || config.harness ? {} : { harness: namesModel ? harnessAlone : harness }),
+    ...(mcp_servers === undefined ? {} : { mcp_servers: { ...mcp_servers, ...config.mcp_servers } }),
     ...(model === null || namesModel ? {} : { model_id: model }),
     ...(environment === null || config.environment_id !== undefined ? {} : { environment_id: environment }),
     ...(skills.length === 0 || namesSkill ? {} : { skills }),

@@ -1,0 +1,69 @@
+/** The agents of a factory in the form in which published clients read agents. */
+import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { FactoryAgent } from '@runyard/contract/factories';
+import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+import { defineStatement, json, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
+import {
+  type Defaults,
+  defaultsOf,
+  type ListAgentsOfFactory,
+  membersWithoutEffect,
+} from '../../team/access/identities/identities.ts';
+import { skillsOfRun } from '../../team/skills/skills-of-run.ts';
+import { configOfFactoryRun } from './run-config.ts';
+
+const row = {
+  uid: text(),
+  factory_uid: text(),
+  name: text(),
+  agent_type: text<FactoryAgent['agent_type']>(),
+  description: nullable(text()),
+  prompt: text(),
+  config: json<AmbientAgentConfig>(),
+  agent_defaults: json<AmbientAgentConfig>(),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+/** $2: UID of a factory, or $3: UID of an agent; the other one is NULL. */
+const readAgents = defineStatement({
+  name: 'read_agents_of_factory_as_identities',
+  text: `
+    SELECT a.uid, a.factory_uid, a.name, a.agent_type, a.description, a.prompt, a.config, f.agent_defaults, f.created_at, f.updated_at
+    FROM factories f JOIN factory_agents a ON a.factory_uid = f.uid
+    WHERE f.team_id = $1 AND CASE WHEN $2::text IS NULL THEN a.uid = $3 ELSE f.uid = $2 END ORDER BY a.name COLLATE "C"`,
+  row,
+});
+
+/** Lists the agents of a factory with what their runs have of the factory's defaults. */
+export const listAgentsOfFactory: ListAgentsOfFactory = async (db, teamId, wanted, check) => {
+  const [factoryUid, uid] = 'uid' in wanted ? [null, wanted.uid] : [wanted.factoryUid, null];
+  const found = await db.query(readAgents, [teamId, factoryUid, uid]);
+  return await Promise.all(
+    found.map(async ({ prompt, config: own, agent_defaults, description, ...members }) => {
+      const config = configOfFactoryRun({ defaults: agent_defaults, agent: { prompt, config: own } });
+      const skills = [...skillsOfRun(config)];
+      const secrets = (config.secrets ?? []).map(({ name }) => name);
+      const defaults: Defaults = {
+        base_model: config.model_id ?? null,
+        environment_id: config.environment_id ?? null,
+        // Those of the definition are there as long as it is.
+        skills: skills.filter((skill) => !isDefinedSkill(skill)),
+        secrets,
+        config,
+      };
+      return {
+        ...members,
+        ...(description === null ? {} : { description }),
+        available: (await check(db, teamId, defaults)).length === 0,
+        ...(config.model_id === undefined ? {} : { base_model: config.model_id }),
+        ...(config.environment_id === undefined ? {} : { environment_id: config.environment_id }),
+        skills,
+        secrets: secrets.map((name) => ({ name })),
+        ...defaultsOf(config),
+        on_behalf_of_enabled: false,
+        ...membersWithoutEffect,
+      };
+    }),
+  );
+};
