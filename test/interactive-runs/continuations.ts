@@ -184,14 +184,23 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect(await textOf(runId)).toContain('workspace_not_restored');
     });
 
-    test('begins another run of the conversation with an empty workspace', async () => {
-      const runId = await system.createRun(block('echo kept > file'), { config: runbook });
-      const first = await system.until(runId, gone);
-      const other = await system.createRun(block('test -e file || echo not-$((1+2))'), {
+    test('begins another run of the conversation with its files, in another environment without them and with a notice', async () => {
+      const runId = await system.createRun(block('echo kept-$((1+1)) > file; echo tool > ~/.tool'), {
         config: runbook,
-        conversation_id: first.conversation_id,
       });
-      await system.untilEnded(other);
-      expect(await textOf(other)).toContain('not-3');
+      const { conversation_id } = await system.until(runId, gone);
+      const continued = async (config: object) => {
+        const prompt = block('cat file ~/.tool || echo not-$((1+2))');
+        const other = await system.createRun(prompt, { config: { ...runbook, ...config }, conversation_id });
+        await system.until(other, gone);
+        return { steps: await stepsOf(other), text: await textOf(other) };
+      };
+      const { steps, text } = await continued({});
+      expect(steps.map((step) => step?.name)).toEqual([expect.stringContaining(`execution 1 of the run ${runId} (`)]);
+      for (const found of ['kept-2', 'tool']) expect(text).toContain(found);
+      const { uid } = await system.call<{ uid: string }>('POST', '/agent/environments', { config: { name: 'E' } }, 201);
+      const elsewhere = await continued({ environment_id: uid });
+      for (const found of ['not-3', 'workspace_not_restored', 'another environment'])
+        expect(elsewhere.text).toContain(found);
     });
   });

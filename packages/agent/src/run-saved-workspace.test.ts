@@ -76,6 +76,31 @@ describe('the workspace', () => {
     expect(fake.workspaces).toEqual([]);
   });
 
+  test('is saved for the run itself if another run of the conversation left it', async () => {
+    const { bytes, workspace } = await archived();
+    const ofOther = { ...workspace, run_id: 'other' } as AgentTask['workspace'];
+    await start(
+      { ...sh('cat file'), ...setup, ...keeps, workspace: ofOther },
+      { prepare: (fake) => fake.files.set(place, bytes) },
+    );
+    await ended();
+    expect(output()).toContain('kept');
+    expect(of('setup_step_finished').map(({ name }) => name)).toEqual([
+      expect.stringMatching(/^restored as it was after turn 2 of execution 1 of the run other \(/),
+    ]);
+    expect(fake.workspaces.map(({ turn }) => turn)).toEqual([1]);
+  });
+
+  test('is set up, with a notice, if the run does not get the files of its conversation', async () => {
+    const workspace = { kind: 'missing' as const, reason: 'the environment has changed since' };
+    await start({ ...sh('ls'), ...setup, ...keeps, workspace });
+    await ended();
+    expect(output()).toBe('set-up\n');
+    expect(of('notice')).toMatchObject([
+      { name: 'workspace_not_restored', data: { reason: 'the environment has changed since' } },
+    ]);
+  });
+
   test('is saved again if an attachment came since, although the turn changed no file', async () => {
     const { bytes, workspace } = await archived();
     const path = '/api/v1/harness-support/files/1';

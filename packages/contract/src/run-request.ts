@@ -86,7 +86,10 @@ export const RunAgentRequest = z
     agent_identity_uid: Text.optional().describe(
       'UID of the agent identity to run as. Its model, environment, skills and secrets apply where the request names none',
     ),
-    conversation_id: Text.optional().meta({ description: 'Conversation to continue' }),
+    conversation_id: Text.optional().meta({
+      description:
+        'Conversation to continue. The run begins with the files of its last run if it has the same executor, environment and runner and all secrets of that run; else a notice in the conversation says why not',
+    }),
     attachments: z
       .array(AttachmentInput)
       .max(maxAttachments)

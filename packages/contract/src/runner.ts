@@ -13,24 +13,25 @@ export const RunnerCommands = z.array(NonBlank.max(10_000)).max(50);
 export const RunnerVcpus = z.int().min(1).max(1_024);
 export const RunnerMemoryGb = z.int().min(1).max(16_384);
 
+const RunnerOs = z.enum(['linux', 'macos']).meta({
+  id: 'RunnerOs',
+  description: 'Operating system, default linux. No worker of this service runs macos, so runs with it are refused',
+});
+
+const RunnerArch = z.enum(['x86_64', 'aarch64']).meta({
+  id: 'RunnerArch',
+  description:
+    'Architecture, default that of the worker. Runs with aarch64 are refused without a `worker_host` of this kind',
+});
+
 /** Container image, first setup commands and size of the sandbox of a run. */
 export const RunnerConfig = z
   .object({
     docker_image: RunnerImage.optional().describe(
       'Container image of the sandbox, such as `node:24`, instead of that of the environment. The run waits for a worker with RUNYARD_SANDBOX=docker. Required, except with the `os` macos',
     ),
-    os: z
-      .enum(['linux', 'macos'])
-      .meta({ id: 'RunnerOs', description: 'Operating system of a sandbox' })
-      .optional()
-      .describe('Operating system, default linux. No worker of this service runs macos, so runs with it are refused'),
-    arch: z
-      .enum(['x86_64', 'aarch64'])
-      .meta({ id: 'RunnerArch', description: 'Architecture of a sandbox' })
-      .optional()
-      .describe(
-        'Architecture, default that of the worker. Runs with aarch64 are refused without a `worker_host` of this kind',
-      ),
+    os: RunnerOs.optional(),
+    arch: RunnerArch.optional(),
     setup_commands: RunnerCommands.optional().describe(
       'Shell commands to run in the workspace before those of the environment, in their order, at most 50; the first that fails ends the run',
     ),

@@ -34,6 +34,10 @@ export const TaskWorkspace = z
         sha256: z.string().describe('Hash of the whole archive, in hexadecimal digits'),
         execution_number: z.int().describe('Number of the execution that left it: 1, 2, …'),
         turn: z.int().describe('Number of the turn in that execution'),
+        run_id: z
+          .string()
+          .optional()
+          .describe('Run of that execution; absent: the run itself. Another run of the conversation left its files'),
         session_id: z
           .string()
           .optional()
@@ -43,13 +47,19 @@ export const TaskWorkspace = z
       })
       .meta({ id: 'WorkspaceArchive', description: 'Workspace and home as an archive' }),
     z
-      .object({ kind: MissingWorkspaceKind })
+      .object({
+        kind: MissingWorkspaceKind,
+        reason: z
+          .string()
+          .optional()
+          .describe('Why the run does not get the files of its conversation; absent: none were kept'),
+      })
       .meta({ id: 'MissingWorkspace', description: 'There is no archive of workspace and home' }),
   ])
   .meta({
     id: 'TaskWorkspace',
     description:
-      'Workspace and home of an earlier execution, which replace cloning and setup; absent: the execution starts from scratch',
+      'Workspace and home of an earlier execution of the run or of its conversation, which replace cloning and setup; absent: the execution starts from scratch',
   });
 
 export const TaskRepository = z

@@ -60,7 +60,8 @@ export async function runFirstTurn(
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);
   // An archive of before has no files that came since: they would be gone in the next execution.
-  await saver.begin(task, { restored, isSaved: restored && attachments.length === 0 });
+  const isOwn = task.workspace?.kind !== 'archive' || task.workspace.run_id === undefined;
+  await saver.begin(task, { restored, isSaved: restored && isOwn && attachments.length === 0 });
   await options.beginCheckpoints(task);
   const { driver } = await (early ?? harness.start(restored ? task : withNothingDone(task)));
   // The turn reports the same failure.

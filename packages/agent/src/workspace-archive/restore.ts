@@ -24,7 +24,8 @@ const tries = 3;
 export async function restoreWorkspace(archive: Archive, options: RestoreOptions): Promise<string | undefined> {
   const { folders, signal } = options;
   const size = (archive.size_bytes / 1e6).toFixed(1);
-  const name = `restored as it was after turn ${archive.turn} of execution ${archive.execution_number} (${size} MB)`;
+  const ofRun = archive.run_id === undefined ? '' : ` of the run ${archive.run_id}`;
+  const name = `restored as it was after turn ${archive.turn} of execution ${archive.execution_number}${ofRun} (${size} MB)`;
   for (let attempt = 1; ; attempt++) {
     try {
       await options.step('workspace', name, () => fill(archive, options));

@@ -52,7 +52,7 @@ async function restore(options: PrepareOptions): Promise<string | undefined> {
   const { task, client, workspace, ownFolders, env, step, signal } = options;
   switch (task.workspace?.kind) {
     case 'missing':
-      return 'none was kept';
+      return task.workspace.reason ?? 'none was kept';
     case 'archive': {
       if (!ownFolders) return foreignFolders;
       const { restoreWorkspace } = await import('../workspace-archive/restore.ts');

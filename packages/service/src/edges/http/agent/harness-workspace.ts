@@ -1,13 +1,14 @@
-/** Routes with which a sandbox leaves its workspace to the next sandbox of its run. */
+/** Routes with which a sandbox leaves its workspace to the next sandbox of its run, or of its conversation. */
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
 import { admitCheckpoint } from '../../../runs/executions/workspace/checkpoints.ts';
 import { roomOfWorkspace, teamFull } from '../../../runs/files/stored-bytes.ts';
 import { keepEmptyWorkspace, keepWorkspace } from '../../../runs/files/workspaces/keep.ts';
-import { findWorkspace } from '../../../runs/files/workspaces/read.ts';
+import { findWorkspace } from '../../../runs/files/workspaces/of-conversation.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';
@@ -18,7 +19,8 @@ export function registerHarnessWorkspaceRoutes(app: FastifyInstance, deps: Servi
   const { db, blobs, settings } = deps;
 
   addRoute(app, routes.readWorkspace, async ({ session, params, reply }) => {
-    const key = await findWorkspace(db, session.runId, params.executionId);
+    const { executionId } = params;
+    const key = isUuid(executionId) ? await findWorkspace(db, session, executionId) : null;
     return key !== null && (await sendBytes(reply, blobs, key, 'workspace')) ? reply : notFound('workspace');
   });
 

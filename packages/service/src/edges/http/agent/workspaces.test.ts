@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { deleteDetail } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
@@ -91,12 +92,107 @@ test('shows a further execution whether the workspace was empty or not stored', 
   expect(await taskOf((await goOn(none)).runToken)).toMatchObject({ workspace: { kind: 'missing' } });
 });
 
-test("gives no workspace to a run that continues another run's conversation", async () => {
-  const first = await service.startExecution();
-  await put(first.runToken, 1, Buffer.from('x'));
-  const other = await service.startExecution({ conversation_id: first.conversationId });
-  expect(await taskOf(other.runToken)).not.toHaveProperty('workspace');
-  expect((await get(other.runToken, first.executionId)).status).toBe(404);
+describe("a run that continues another run's conversation", async () => {
+  const team = await teamUidOf(service);
+  const person = await newPerson(service, team, 'member');
+  const secrets = (...names: string[]) => names.map((name) => ({ name }));
+  for (const name of ['ONE', 'TWO'])
+    await service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team' } });
+  const environment = async (key = service.key) => {
+    const body = { config: { name: 'E', variables: { A: 'b' } } };
+    return (await service.request<{ uid: string }>('POST', '/agent/environments', { body, key })).body.uid;
+  };
+  const uid = await environment();
+
+  /** Starts a run, which leaves files, and returns it. */
+  async function leaveFiles(body: Record<string, unknown> = {}) {
+    const first = await service.startExecution(body);
+    await taskOf(first.runToken);
+    await put(first.runToken, 1, Buffer.from('x'));
+    return first;
+  }
+  /** Starts a run with this body in the conversation, and returns its task's workspace and the answer to its download of the files. */
+  async function goOnWith(first: Awaited<ReturnType<typeof leaveFiles>>, body: object, key?: string) {
+    const runId = await service.newRun({ prompt: 'Go on.', conversation_id: first.conversationId, ...body }, key);
+    // The worker of this test runs no images.
+    await db().query('UPDATE executions SET image = NULL WHERE run_id = $1', [runId]);
+    const { runToken } = await service.claimRun(runId);
+    const { workspace, attachments } = (await taskOf(runToken)) as { workspace?: object; attachments: object[] };
+    return { workspace, attachments, status: (await get(runToken, first.executionId)).status };
+  }
+
+  test('gets the files of the last one', async () => {
+    const config = { environment_id: uid, secrets: secrets('ONE') };
+    const first = await leaveFiles({ config });
+    const file = { file_name: 'a', mime_type: 'text/plain', data: 'eA==' };
+    const more = { config: { ...config, secrets: secrets('TWO', 'ONE') }, attachments: [file] };
+    const { workspace, attachments, status } = await goOnWith(first, more);
+    const of = { run_id: first.runId, execution_number: 1, turn: 1, size_bytes: 1 };
+    expect(workspace).toMatchObject({ kind: 'archive', ...of });
+    expect(workspace).not.toHaveProperty('session_id');
+    expect([status, attachments]).toEqual([200, [expect.not.objectContaining({ earlier: true })]]);
+  });
+
+  test.each<[string, RegExp, Record<string, unknown>, object, string?]>([
+    ['another executor', /another executor/, {}, {}, person.key],
+    ['another environment', /another environment/, { config: { environment_id: uid } }, {}],
+    ['another runner', /another runner/, {}, { config: { runner_config: { docker_image: 'node:24' } } }],
+    [
+      'fewer secrets',
+      /not all rights/,
+      { config: { secrets: secrets('ONE', 'TWO') } },
+      { config: { secrets: secrets('ONE') } },
+    ],
+  ])('gets no files and a reason with %s', async (_name, reason, before, after, key) => {
+    const { workspace, status } = await goOnWith(await leaveFiles(before), after, key);
+    expect(workspace).toEqual({ kind: 'missing', reason: expect.stringMatching(reason) });
+    expect(status).toBe(404);
+  });
+
+  test('gets no files after its environment has changed', async () => {
+    const own = await environment();
+    const config = { environment_id: own };
+    const first = await leaveFiles({ config });
+    const changed = { config: { name: 'E', setup_commands: ['true'] } };
+    await service.request('PUT', `/agent/environments/${own}`, { body: changed });
+    const reason = 'the environment has changed since';
+    expect(await goOnWith(first, { config })).toMatchObject({ workspace: { kind: 'missing', reason }, status: 404 });
+  });
+
+  test('gets no files of a run with personal credentials, which an agent key lacks that acts for the person', async () => {
+    const deputy = await service.request<{ uid: string }>('POST', '/agent/identities', {
+      body: { name: 'Deputy', on_behalf_of_enabled: true },
+    });
+    const made = await service.request<{ key: string }>('POST', '/keys', {
+      body: { name: 'K', kind: 'agent', agent_uid: deputy.body.uid },
+    });
+    const first = await leaveFiles();
+    const [me] = await service.deps.db.query<{ uid: string }>('SELECT executor_uid AS uid FROM runs WHERE id = $1', [
+      first.runId,
+    ]);
+    // The executor has not accepted what the identity is now, nor what its key writes.
+    const admin = await newPerson(service, team, 'admin');
+    const body = { prompt: 'Print all files.' };
+    await service.request('PUT', `/agent/identities/${deputy.body.uid}`, { key: admin.key, body });
+    const { workspace, status } = await goOnWith(first, { on_behalf_of: me?.uid }, made.body.key);
+    expect(workspace).toEqual({ kind: 'missing', reason: expect.stringContaining('not all rights') });
+    expect(status).toBe(404);
+  });
+
+  test('is told that no files were kept, and hides values of secrets in the files that it gets', async () => {
+    const none = await service.startExecution();
+    const { workspace } = await goOnWith(none, {});
+    expect(workspace).toEqual({ kind: 'missing' });
+    const config = { secrets: secrets('ONE') };
+    const first = await leaveFiles({ config });
+    await service.request('PUT', '/secrets/ONE', { body: { value: 'the newest value', scope: 'team' } });
+    const runId = await service.newRun({ prompt: 'a', conversation_id: first.conversationId, config });
+    const task = await taskOf((await service.claimRun(runId)).runToken);
+    expect(task).toMatchObject({
+      workspace: { kind: 'archive' },
+      redact: expect.arrayContaining(['the value of ONE', 'the newest value']),
+    });
+  });
 });
 
 test('keeps the workspace of the latest turn and deletes those that no execution can start with', async () => {

@@ -8,7 +8,6 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { isUuid } from '../../../platform/store/database/uuid.ts';
 
 /**
  * Returns the session of a harness only if nothing happened after it, because the session would not know of that. A resumed turn (`$3`)
@@ -75,17 +74,4 @@ export async function workspaceToRestore(
     ...(row.session === null ? {} : { session_id: row.session }),
   };
   return { ...position, workspace };
-}
-
-const readBlob = defineStatement({
-  name: 'read_workspace_blob',
-  text: 'SELECT workspace_blob AS blob FROM executions WHERE id = $1 AND run_id = $2',
-  row: { blob: nullable(text()) },
-});
-
-/** Returns the key of the archive that an execution of the run left; null: there is none. */
-export async function findWorkspace(db: Queryable, runId: string, executionId: string): Promise<string | null> {
-  if (!isUuid(executionId)) return null;
-  const [row] = await db.query(readBlob, [executionId, runId]);
-  return row?.blob ?? null;
 }

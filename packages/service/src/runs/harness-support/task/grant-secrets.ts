@@ -33,6 +33,15 @@ type SecretsOfTask =
   | { readonly kind: 'secrets'; readonly secrets: readonly UsableSecret[] }
   | { readonly kind: 'refused'; readonly message: string };
 
+/** Returns the values that the sandboxes of another run ever got, as values that the sandbox of a run with its files has. */
+export async function readSecretsInFiles(
+  { db, vault }: { readonly db: Database; readonly vault: Vault },
+  runId: string,
+): Promise<RunSecret[]> {
+  const kept = await readRunSecrets(db, vault, runId);
+  return kept.map((secret) => (secret.kind === 'granted' ? { ...secret, kind: 'configured' } : secret));
+}
+
 type RowOfGrant = Pick<
   TaskRow,
   'config' | 'contents' | 'rights' | 'environment_config' | 'is_own_environment' | 'executor_kind' | 'executor_uid'

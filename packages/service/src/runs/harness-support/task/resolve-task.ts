@@ -21,13 +21,14 @@ import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
+import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import { readAuthor } from './author-of-task.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
 import { findRefused } from './find-refused.ts';
-import { grantSecrets, secretsOfTask } from './grant-secrets.ts';
+import { grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
 import { nameKeptObjects } from './kept-objects.ts';
 import { checkpointsOf, lossOf } from './loss-of-task.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
@@ -107,13 +108,17 @@ export async function resolveTask(
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
   const executor = { kind: row.executor_kind, uid: row.executor_uid };
-  const [author, { workspace, ...restorable }] = await Promise.all([
+  const isFirst = row.continues === null && row.resumes === null;
+  const isUsable = row.environment_id === null || row.environment_uid !== null;
+  const [author, { workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
     readAuthor(db, session.teamId, executor, deps.baseUrl()),
     workspaceToRestore(db, session.runId, row),
+    isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
+  const workspace = ofRun ?? ofConversation?.workspace;
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing';
-  // A restored workspace has the files of the turn that is continued or resumed.
-  const isRestored = row.continues !== null || isSetUp;
+  // A workspace of the run itself has the files of the turn that is continued or resumed.
+  const isRestored = row.continues !== null || (ofRun !== undefined && isSetUp);
   if (row.environment_id !== null && row.environment_uid === null && !isSetUp) {
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
@@ -131,11 +136,13 @@ export async function resolveTask(
   const ofHosts = (await deps.codeHosts.secretsFor(user, repositories)).map(
     (value) => ({ name: 'code host', kind: 'withheld', value }) as const,
   );
+  // The files may have a value that was replaced since.
+  const inFiles = ofConversation?.runId ? await readSecretsInFiles(deps, ofConversation.runId) : [];
   const granted = await grantSecrets(
     deps,
     session,
     secrets,
-    [...mcp.values, ...ofHosts].filter(({ value }) => isFindable(value)),
+    [...mcp.values, ...ofHosts, ...inFiles].filter(({ value }) => isFindable(value)),
   );
   const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
   const skills = await skillsOfTask(deps, session, row, granted.values);

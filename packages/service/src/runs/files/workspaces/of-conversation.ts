@@ -1,0 +1,101 @@
+/** The files that another run of the conversation left, for a run that continues it. */
+import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
+
+/**
+ * SQL: why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL: it gets them. Files may hold the values of
+ * secrets and clones of private repositories, so `r` must have the rights of `o`.
+ */
+const reasonAgainst = `CASE
+  WHEN (o.executor_kind, o.executor_uid) IS DISTINCT FROM (r.executor_kind, r.executor_uid)
+    THEN 'the files of the conversation are those of another executor'
+  WHEN o.environment_id IS DISTINCT FROM r.environment_id THEN 'the files of the conversation are from another environment'
+  WHEN o.environment_revision IS DISTINCT FROM r.environment_revision THEN 'the environment has changed since'
+  WHEN o.config->'runner_config' IS DISTINCT FROM r.config->'runner_config' THEN 'the files of the conversation are from another runner'
+  WHEN ${unexpectedPool('r', 'own')} IS NOT NULL
+    OR (o.rights->'personal_credentials' = 'true' AND r.rights->'personal_credentials' IS DISTINCT FROM 'true')
+    OR coalesce(jsonb_typeof(o.rights->'secrets') <> 'array' OR jsonb_typeof(r.rights->'secrets') <> 'array', true)
+    OR EXISTS (SELECT FROM jsonb_array_elements(o.rights->'secrets') s
+      WHERE NOT r.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
+    THEN 'this run has not all rights of the run that left the files of the conversation, such as its secrets'
+  END`;
+
+const readLast = defineStatement({
+  name: 'read_last_workspace_of_conversation',
+  text: `
+    SELECT o.id AS run_id, ${reasonAgainst} AS reason, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
+      e.workspace_bytes AS size_bytes, encode(e.workspace_sha256, 'hex') AS sha256
+    FROM runs r JOIN executions own ON own.run_id = r.id AND own.id = $2
+    CROSS JOIN LATERAL (
+      SELECT l.* FROM runs l WHERE l.conversation_id = r.conversation_id AND l.team_id = r.team_id AND l.id <> r.id
+      ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o
+    LEFT JOIN LATERAL (
+      SELECT k.* FROM executions k WHERE k.run_id = o.id AND k.workspace_turn IS NOT NULL ORDER BY k.number DESC LIMIT 1) e ON true
+    WHERE r.id = $1`,
+  row: {
+    run_id: uuid,
+    reason: nullable(text()),
+    id: nullable(uuid),
+    number: nullable(integer),
+    turn: nullable(integer),
+    blob: nullable(text()),
+    size_bytes: nullable(integer),
+    sha256: nullable(text()),
+  },
+});
+
+/** The workspace of the task. `runId`: the run that left the files; absent: the task has only the reason why there are none. */
+export interface WorkspaceOfConversation {
+  readonly workspace: AgentTask['workspace'];
+  readonly runId?: string;
+}
+
+/**
+ * Returns what the first execution of a run begins with that continues the conversation of other runs: the files that the last of them
+ * left, or why it gets none. Undefined: the conversation has no other run, or the last one left nothing.
+ */
+export async function workspaceOfConversation(
+  db: Queryable,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+): Promise<WorkspaceOfConversation | undefined> {
+  const [row] = await db.query(readLast, [runId, executionId]);
+  if (!row) return undefined;
+  const { run_id, reason, id, number, turn, blob } = row;
+  if (reason !== null) return { workspace: { kind: 'missing', reason } };
+  if (id === null || number === null || turn === null) return { workspace: { kind: 'missing' } };
+  // The last run left empty folders, as this one has them.
+  if (blob === null) return undefined;
+  return {
+    runId: run_id,
+    workspace: {
+      kind: 'archive',
+      path: `/api/v1/harness-support/workspace/${id}`,
+      size_bytes: Number(row.size_bytes),
+      sha256: row.sha256 ?? '',
+      execution_number: number,
+      turn,
+      run_id,
+    },
+  };
+}
+
+const readBlob = defineStatement({
+  name: 'read_workspace_blob',
+  text: `
+    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
+    WHERE e.id = $1 AND r.id = $2
+      AND (o.id = r.id OR o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
+  row: { blob: nullable(text()) },
+});
+
+/** Returns the key of the archive that an execution of the run, or of a run whose files it gets, left; null: there is none. */
+export async function findWorkspace(
+  db: Queryable,
+  { runId, executionId: own }: { readonly runId: string; readonly executionId: string },
+  executionId: string,
+): Promise<string | null> {
+  const [row] = await db.query(readBlob, [executionId, runId, own]);
+  return row?.blob ?? null;
+}
