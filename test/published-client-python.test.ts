@@ -39,7 +39,8 @@ const besideInstalling = async () => {
   const skill = '---\nname: deploy\ndescription: Deploys.\n---\n```sh\necho deployed\n```\n';
   const files = { '.claude/skills/deploy/SKILL.md': skill, 'skills/bad/SKILL.md': '' };
   await codeHost.commit('acme', 'site', files);
-  return { env: { RUNYARD_CODE_HOST_URL: codeHost.template } };
+  const ranges = '192.0.2.7/24, 2001:DB8::/32, 192.0.2.0/24';
+  return { env: { RUNYARD_CODE_HOST_URL: codeHost.template, RUNYARD_EGRESS_RANGES: ranges } };
 };
 
 describeSystem('the published Python clients', besideInstalling, (system) => {

@@ -61,12 +61,14 @@ test('reads lists, networks, rules and prices', () => {
   const env = {
     RUNYARD_MODELS: ' local/a, ,local/b',
     RUNYARD_ALLOW_PRIVATE_NETWORKS: '10.20.0.0/16,fd00::/8',
+    RUNYARD_EGRESS_RANGES: '192.0.2.77/24, 2001:DB8:0:0:1::9/32,198.51.100.7,192.0.2.0/24,::1,2001:db8::ff00/120',
     RUNYARD_EGRESS: 'example.com:8443',
     RUNYARD_UNKNOWN_MODEL_PRICE: '0.5/2',
   };
   expect(readSettings(env)).toMatchObject({
     RUNYARD_MODELS: ['local/a', 'local/b'],
     RUNYARD_ALLOW_PRIVATE_NETWORKS: ['10.20.0.0/16', 'fd00::/8'],
+    RUNYARD_EGRESS_RANGES: ['192.0.2.0/24', '2001:db8::/32', '198.51.100.7/32', '::1/128', '2001:db8::ff00/120'],
     RUNYARD_EGRESS: [{ host: 'example.com', isWildcard: false, ports: [8443] }],
     RUNYARD_UNKNOWN_MODEL_PRICE: { input: 0.5, output: 2 },
   });

@@ -154,14 +154,85 @@ export const FactoryDefinitionItem = z
   .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });
 export type FactoryDefinitionItem = z.infer<typeof FactoryDefinitionItem>;
 
-const fileSchema = z.record(z.string(), z.unknown());
+/** `POST /factory-files/validate`. */
+export const ValidateFactoryFilesRequest = z
+  .object({ files: ApplyDefinitionRequest.shape.files })
+  .meta({ id: 'ValidateFactoryFilesRequest', description: 'Files of a definition to check' });
+export type ValidateFactoryFilesRequest = z.infer<typeof ValidateFactoryFilesRequest>;
+
+const ValidationTier = z
+  .enum(['checked', 'not_run'])
+  .meta({ id: 'ValidationTier', description: '`not_run`: the files have faults that come first' });
+
+export const ValidateFactoryFilesResponse = z
+  .object({
+    valid: z.boolean().describe('True: no fault was found. An apply can still find what depends on the team'),
+    schema_version: z.string().describe('Version of the format'),
+    diagnostics: z
+      .array(
+        z
+          .object({
+            code: z.enum(['FF_INVALID_FILE', 'FF_INVALID_AUTOMATION']).describe('Kind of the fault'),
+            path: z.string().describe('Path of the file'),
+            line: z.int().describe('Line, from 1'),
+            column: z.int().describe('Column, from 1'),
+            message: z.string().describe('What to change'),
+            suggestion: z.string().optional().describe('Name that was probably meant'),
+          })
+          .meta({ id: 'FactoryFileDiagnostic', description: 'A fault of a definition' }),
+      )
+      .describe('Faults by file, line and column, at most 100'),
+    deferred_resolutions: z
+      .array(
+        z
+          .object({
+            path: z.string().describe('Path of the file'),
+            field: z.string().describe('Member of the file, such as agentDefaults.environmentId'),
+            kind: z
+              .enum(['environment', 'mcp_server', 'model', 'secret', 'webhook', 'worker_host'])
+              .describe('Kind of the thing that the member names'),
+          })
+          .meta({ id: 'DeferredResolution', description: 'A name whose thing was not looked up' }),
+      )
+      .describe('Names of things of the team, which were not looked up; at most 1,000'),
+    state_dependent_checks_not_run: z.array(z.string()).describe('Checks that only an apply does'),
+    validation_scope: z
+      .object({
+        parser: ValidationTier,
+        state_independent: ValidationTier,
+        state_dependent: z.literal('not_checked').describe('What depends on the team is never checked here'),
+      })
+      .meta({ id: 'ValidationScope', description: 'Which checks were done' }),
+    notices: z.array(FactoryNotice).describe('What is kept without effect on this service, at most 100'),
+  })
+  .meta({ id: 'ValidateFactoryFilesResponse', description: 'What a check of files has found' });
+export type ValidateFactoryFilesResponse = z.infer<typeof ValidateFactoryFilesResponse>;
+
+export const FactoryFileSchema = z
+  .record(z.string(), z.unknown())
+  .meta({ id: 'FactoryFileSchema', description: 'JSON Schema (draft 2020-12) of a kind of file' });
+
+export const FactoryFileSchemaVersions = z
+  .object({
+    current_version: z.string().describe('Version that new definitions declare'),
+    versions: z
+      .array(
+        z
+          .object({
+            schema_version: z.string().describe('Version of the format'),
+            schema_url: z.string().describe('Path of its schemas'),
+          })
+          .meta({ id: 'FactoryFileSchemaVersion', description: 'A version of the format of definition files' }),
+      )
+      .describe('Versions that the service reads'),
+  })
+  .meta({ id: 'FactoryFileSchemaVersions', description: 'Versions of the format of definition files' });
 
 export const FactoryFileSchemas = z
   .object({
-    factory: fileSchema.describe('Of factory.yaml'),
-    agent: fileSchema.describe('Of the front matter of agents/<name>/agent.md'),
-    automation: fileSchema.describe('Of the front matter of automations/<name>/automation.md'),
-    webhook: fileSchema.describe('Of webhooks/<name>.yaml'),
-    runner: fileSchema.describe('Of runners/<name>.yaml'),
+    schema_version: z.string().describe('Version of the format'),
+    documents: z
+      .record(z.string(), FactoryFileSchema)
+      .describe('Schemas by name: factory, agent, automation, webhook and runner, each with .schema.json'),
   })
-  .meta({ id: 'FactoryFileSchemas', description: 'JSON Schemas (draft 2020-12) of the files of a definition' });
+  .meta({ id: 'FactoryFileSchemas', description: 'JSON Schemas of the files of a definition' });

@@ -20,3 +20,11 @@ export const ListConnectedSelfHostedWorkersResponse = z
     id: 'ListConnectedSelfHostedWorkersResponse',
     description: 'Self-hosted workers of the team that are connected now',
   });
+
+export const EgressRanges = z
+  .object({
+    cidrs: z
+      .array(z.string())
+      .describe('Networks in the notation of CIDR, each once; empty if the operator has named none'),
+  })
+  .meta({ id: 'EgressRanges', description: 'Addresses from which runs reach the internet' });

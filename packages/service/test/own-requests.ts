@@ -35,6 +35,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   dispatchFactory: { prompt: 'a' },
   updateFactoryTask: { stage: 'REVIEW' },
   applyFactoryDefinition: { files: minimalDefinition },
+  validateFactoryFiles: { files: minimalDefinition },
   setFactorySource: { repository: 'acme/factories' },
   createWebhook: { name: 'W' },
   updateWebhook: { name: 'W' },
@@ -94,6 +95,8 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
       name: 'OWN',
       kind: 'artifact',
       id: own.artifactUid,
+      schemaVersion: 'v1alpha1',
+      document: 'factory.schema.json',
     };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') +

@@ -38,7 +38,8 @@ automations that were made without files stay. A webhook takes the team secret \
 with a runner waits for a worker that runs containers (RUNYARD_SANDBOX=docker). A model that the service does not offer, macOS, and aarch64
 without a \`workerHost\` are reported too. Runs with them are refused, and never get another model or machine.
 \`bin/runyard factory export FOLDER --factory UID\` writes the files that were applied last. \`GET /factory/{uid}/definition\` also
-shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`.
+shows the drift: what was changed without files. The schemas of the files are at \`GET /api/v1/factory-files/schemas/v1alpha1\`, and that of
+\`factory.yaml\` for editors at \`/api/v1/factory-files/schemas/v1alpha1/factory.schema.json\`.
 
 \`bin/runyard factory source set UID OWNER/REPO\` lets a factory follow a branch of a git repository instead. The service looks at it
 every few minutes, and at once when a webhook of the factory with \`signatureScheme: github\` takes a push. It reads all files of one

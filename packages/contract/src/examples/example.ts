@@ -45,6 +45,8 @@ export const exampleIds = {
   AUTOMATION_UID: 'Hw4Cx2LsN7bVq9TzJ6kRyD',
   GUEST_INVITATION_ID: '019a1c56-4f21-7d30-9b52-e1c7a8d60f35',
   POOL_NAME: 'build-1',
+  SCHEMA_VERSION: 'v1alpha1',
+  DOCUMENT: 'factory.schema.json',
   PRINCIPAL_UID: 'Rf8Kd3VwN6yPq2LxT9bZmC',
   WEBHOOK_DELIVERY_ID: '019a1c54-2a3b-7d04-9c18-e5f6a7b80c94',
 } as const;

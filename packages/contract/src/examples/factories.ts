@@ -9,6 +9,8 @@ const files = [
   },
 ];
 
+const schemaDocument = { $id: 'factory.schema.json', title: 'factory.yaml', type: 'object' } as const;
+
 const change = { kind: 'agent', name: 'foreman', action: 'create' } as const;
 
 const commit = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
@@ -100,13 +102,26 @@ export const factoryExamples = {
   },
   deleteFactorySource: { answer: { success: true } },
   syncFactorySource: { body: { dry_run: true }, answer: { ...sync, dry_run: true, version: 0 } },
-  getFactoryFileSchemas: {
+  validateFactoryFiles: {
+    body: { files },
     answer: {
-      factory: { type: 'object' },
-      agent: { type: 'object' },
-      automation: { type: 'object' },
-      webhook: { type: 'object' },
-      runner: { type: 'object' },
+      valid: true,
+      schema_version: 'v1alpha1',
+      diagnostics: [],
+      deferred_resolutions: [{ path: 'factory.yaml', field: 'agentDefaults.model', kind: 'model' }],
+      state_dependent_checks_not_run: ['environments', 'models', 'secrets', 'mcp_servers', 'webhooks', 'skills'],
+      validation_scope: { parser: 'checked', state_independent: 'checked', state_dependent: 'not_checked' },
+      notices: [],
     },
   },
+  listFactoryFileSchemas: {
+    answer: {
+      current_version: 'v1alpha1',
+      versions: [{ schema_version: 'v1alpha1', schema_url: '/api/v1/factory-files/schemas/v1alpha1' }],
+    },
+  },
+  getFactoryFileSchemas: {
+    answer: { schema_version: 'v1alpha1', documents: { 'factory.schema.json': schemaDocument } },
+  },
+  getFactoryFileSchema: { answer: schemaDocument },
 } as const satisfies Record<string, Example>;

@@ -179,5 +179,6 @@ export const resourceExamples = {
   addWorkerPoolConnector: { answer: workerPool },
   removeWorkerPoolConnector: { answer: { success: true } },
   deleteWorkerPool: { answer: { success: true } },
+  getEgressRanges: { answer: { cidrs: ['192.0.2.0/24', '2001:db8::/32'] } },
   getOpenApi: { answer: { openapi: '3.1.0', info: { title: 'Runyard', version: '1.0.0' }, paths: {} } },
 } as const satisfies Record<string, Example>;

@@ -14,6 +14,9 @@ const files = {
   runner: { schema: RunnerFile, title: 'runners/<name>.yaml' },
 } as const;
 
+/** The version of the format. */
+export const schemaVersion = 'v1alpha1';
+
 /** Name of a kind of definition file. */
 export type FactoryFileName = keyof typeof files;
 

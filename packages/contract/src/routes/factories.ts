@@ -6,7 +6,11 @@ import {
   DispatchRequest,
   DispatchResponse,
   FactoryDefinitionItem,
+  FactoryFileSchema,
   FactoryFileSchemas,
+  FactoryFileSchemaVersions,
+  ValidateFactoryFilesRequest,
+  ValidateFactoryFilesResponse,
 } from '../factory-definitions.ts';
 import {
   FactorySource,
@@ -24,6 +28,9 @@ const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of th
 const noFactory = { 404: 'No such factory, or it belongs to another team' };
 const sourcePath = '/factory/{factoryUid}/source';
 const noSource = { 404: 'No such factory, or it belongs to another team, or it has no source' };
+const schemaVersion = z.object({
+  schemaVersion: z.string().meta({ description: 'Version of the format: v1alpha1' }),
+});
 const definitionPath = '/factory/{factoryUid}/definition';
 
 export const factoryRoutes = {
@@ -133,12 +140,51 @@ export const factoryRoutes = {
       409: 'Another sync of the factory is at work; read the source for its outcome',
     },
   },
+  validateFactoryFiles: {
+    method: 'POST',
+    path: '/factory-files/validate',
+    tag: 'factories',
+    summary: 'Check the files of a definition',
+    description:
+      'Without what depends on the team, such as environments and secrets: a dry run of an apply checks that too. Changes nothing.',
+    allow: teamReads,
+    body: ValidateFactoryFilesRequest,
+    bodyLimitBytes: 2 * maxDefinitionBytes,
+    answer: { status: 200, description: 'The faults', schema: ValidateFactoryFilesResponse },
+    errors: { 400: 'A wrong value' },
+  },
+  listFactoryFileSchemas: {
+    method: 'GET',
+    path: '/factory-files/schemas',
+    tag: 'factories',
+    summary: 'List the versions of the format of definition files',
+    allow: { anyone: 'always' },
+    answer: { status: 200, description: 'The versions', schema: FactoryFileSchemaVersions },
+    tagged: true,
+  },
   getFactoryFileSchemas: {
     method: 'GET',
-    path: '/factory-files/schemas/v1alpha1',
+    path: '/factory-files/schemas/{schemaVersion}',
     tag: 'factories',
     summary: 'Read the JSON Schemas of definition files',
     allow: { anyone: 'always' },
+    params: schemaVersion,
     answer: { status: 200, description: 'A schema for each kind of file', schema: FactoryFileSchemas },
+    errors: { 404: 'No such version' },
+    tagged: true,
+  },
+  getFactoryFileSchema: {
+    method: 'GET',
+    path: '/factory-files/schemas/{schemaVersion}/{document}',
+    tag: 'factories',
+    summary: 'Read the JSON Schema of a kind of file',
+    description: 'For editors, as the schema of a file.',
+    allow: { anyone: 'always' },
+    params: schemaVersion.extend({
+      document: z.string().meta({ description: 'Name of the schema, such as factory.schema.json' }),
+    }),
+    answer: { status: 200, description: 'The schema', schema: FactoryFileSchema },
+    errors: { 404: 'No such version, or no such schema' },
+    tagged: true,
   },
 } as const satisfies Record<string, Route>;

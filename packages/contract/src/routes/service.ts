@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { administrators, teamReads } from '../access.ts';
 import { ListModelsResponse, TeamModelSettings, UpdateTeamModelSettingsRequest } from '../models.ts';
 import type { Route } from '../route.ts';
-import { ListConnectedSelfHostedWorkersResponse } from '../workers.ts';
+import { EgressRanges, ListConnectedSelfHostedWorkersResponse } from '../workers.ts';
 
 export const serviceRoutes = {
   listModels: {
@@ -41,6 +41,16 @@ export const serviceRoutes = {
     description: 'Presence comes from heartbeats and may be a minute old.',
     allow: teamReads,
     answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
+  },
+  getEgressRanges: {
+    method: 'GET',
+    path: '/networking/egress-ranges',
+    tag: 'workers',
+    summary: 'Read the addresses from which runs reach the internet',
+    description:
+      'For the firewalls of other systems. The operator names those of the installation with RUNYARD_EGRESS_RANGES; self-hosted workers of a team have others.',
+    allow: teamReads,
+    answer: { status: 200, description: 'The networks', schema: EgressRanges },
   },
   getOpenApi: {
     method: 'GET',

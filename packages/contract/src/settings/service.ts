@@ -1,4 +1,14 @@
-import { httpUrl, matching, oneOf, privateNetworks, type ReadText, type Setting, text, whole } from './setting.ts';
+import {
+  httpUrl,
+  matching,
+  networks,
+  oneOf,
+  privateNetworks,
+  type ReadText,
+  type Setting,
+  text,
+  whole,
+} from './setting.ts';
 
 /** A URL with places for the names of a repository. */
 const cloneUrl: ReadText<string> = (text) =>
@@ -91,6 +101,13 @@ export const serviceSettings = {
     default: '',
     description:
       'Private networks, comma-separated (`10.20.0.0/16`), to which the service may send event deliveries, also by http.',
+    usedBy: ['service'],
+  },
+  RUNYARD_EGRESS_RANGES: {
+    read: networks,
+    default: '',
+    description:
+      'Addresses from which the workers of the installation reach the internet, comma-separated (`192.0.2.0/24,198.51.100.7`). `GET /networking/egress-ranges` shows them to teams, for firewalls of other systems.',
     usedBy: ['service'],
   },
   RUNYARD_SECRETS_KEY: {

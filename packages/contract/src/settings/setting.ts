@@ -82,3 +82,33 @@ function isNetwork(text: string): boolean {
     address.includes(':') && Number(bits) <= 128 && String(Number(bits)) === bits && URL.canParse(`http://[${address}]`)
   );
 }
+
+/** Networks or single addresses, comma-separated. The value has each network once, in its shortest notation. */
+export const networks: ReadText<string[]> = (text) => {
+  const items = itemsOf(text).map((item) => (item.includes('/') ? item : `${item}/${item.includes(':') ? 128 : 32}`));
+  return items.every(isNetwork)
+    ? { value: [...new Set(items.map(shortest))] }
+    : { problem: 'must be networks or addresses, such as 192.0.2.0/24, 198.51.100.7 or 2001:db8::/32' };
+};
+
+/** Returns the network with no bits behind its prefix (RFC 4632), an IPv6 address in the form of RFC 5952. */
+function shortest(network: string): string {
+  const [address = '', bits = ''] = network.split('/');
+  const isIpv6 = address.includes(':');
+  const words = isIpv6 ? wordsOf(new URL(`http://[${address}]`).hostname.slice(1, -1)) : address.split('.').map(Number);
+  const size = isIpv6 ? 16 : 8;
+  const masked = words.map((word, index) => {
+    const kept = Math.min(Math.max(Number(bits) - index * size, 0), size);
+    return word & ~(2 ** (size - kept) - 1);
+  });
+  if (!isIpv6) return `${masked.join('.')}/${bits}`;
+  const full = masked.map((word) => word.toString(16)).join(':');
+  return `${new URL(`http://[${full}]`).hostname.slice(1, -1)}/${bits}`;
+}
+
+/** Returns the eight numbers of an IPv6 address without dots. */
+function wordsOf(address: string): number[] {
+  const [head = [], tail] = address.split('::').map((part) => part.split(':').filter(Boolean)) as [string[], string[]?];
+  const missing = Array.from({ length: 8 - head.length - (tail?.length ?? 0) }, () => '0');
+  return [...head, ...(tail ? [...missing, ...tail] : [])].map((word) => Number.parseInt(word, 16));
+}

@@ -6,6 +6,7 @@ import { registerHarnessSnapshotRoutes } from './agent/harness-snapshots.ts';
 import { registerHarnessWorkspaceRoutes } from './agent/harness-workspace.ts';
 import { registerBlobRoutes } from './api/blobs.ts';
 import { registerBrowserSessionRoutes } from './api/browser-sessions.ts';
+import { registerFactoryFileSchemas } from './api/factory-file-schemas.ts';
 import { registerLiveRoutes } from './api/live.ts';
 import { registerServiceInfoRoutes } from './api/service-info.ts';
 import { registerWebhookPayloadRoutes } from './api/webhook-payloads.ts';
@@ -18,6 +19,7 @@ export const httpDomain = (deps: ServiceDeps): Edge => ({
   name: 'http',
   endpoints: async (app: FastifyInstance) => {
     registerServiceInfoRoutes(app, deps);
+    registerFactoryFileSchemas(app);
     await registerPages(app, deps);
     registerBrowserSessionRoutes(app, deps);
     registerBlobRoutes(app, deps);

@@ -1,3 +1,4 @@
+import type { Settings } from '@runyard/contract/settings';
 import type { FastifyInstance } from 'fastify';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';
@@ -17,19 +18,20 @@ interface WorkerDeps {
   readonly keyWatch: Pick<KeyWatch, 'watch'>;
   /** UUID of this service process. */
   readonly serviceInstanceId: string;
+  readonly settings: Pick<Settings, 'RUNYARD_EGRESS_RANGES'>;
   /** See `HubOptions`. */
   readonly sidecarImage?: string | undefined;
 }
 
 /** `authenticate` returns the owner of an `Authorization` header; null: 401. */
 export function workersDomain(
-  { executionDeps: deps, keyWatch, serviceInstanceId, sidecarImage }: WorkerDeps,
+  { executionDeps: deps, keyWatch, serviceInstanceId, settings, sidecarImage }: WorkerDeps,
   authenticate: (authorization: string | undefined) => Promise<WorkerPrincipal | null>,
 ): Edge {
   let opened: { readonly hub: Hub; closeSockets(): void } | undefined;
   return {
     name: 'workers',
-    routes: () => workerRoutes(deps.db),
+    routes: () => workerRoutes(deps.db, settings.RUNYARD_EGRESS_RANGES),
     endpoints: async (app: FastifyInstance) => {
       const hub = openHub(deps, { serviceInstanceId, sidecarImage });
       const closeSockets = serveWorkerSockets(app.server, {

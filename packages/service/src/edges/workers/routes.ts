@@ -4,9 +4,10 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { serve } from '../../team/access/serve.ts';
 import { listConnectedWorkers } from './list-connected.ts';
 
-/** The list of the self-hosted workers that are connected. */
-export const workerRoutes = (db: Database): readonly ServedRoute[] => [
+/** The list of the self-hosted workers that are connected, and the addresses of the workers of the installation. */
+export const workerRoutes = (db: Database, egressRanges: readonly string[]): readonly ServedRoute[] => [
   serve(routes.listConnectedWorkers, async ({ principal }) => ({
     workers: await listConnectedWorkers(db, principal.teamId),
   })),
+  serve(routes.getEgressRanges, async () => ({ cidrs: [...egressRanges] })),
 ];

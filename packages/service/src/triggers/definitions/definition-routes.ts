@@ -1,15 +1,12 @@
-import { factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
 import { routes } from '@runyard/contract/routes';
 import { notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serve } from '../../team/access/serve.ts';
 import { applyDefinition, type DefinitionDeps } from './apply.ts';
 import { readFactoryDefinition } from './read.ts';
+import { validateFiles } from './validate.ts';
 
-/** Created at the first request: it takes 50 ms, which the start should not wait for. */
-let schemas: ReturnType<typeof factoryFileSchemas> | undefined;
-
-/** The definitions of factories, and the schemas of their files. */
+/** The definitions of factories. */
 export const definitionRoutes = (deps: DefinitionDeps): readonly ServedRoute[] => [
   serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
@@ -42,9 +39,5 @@ export const definitionRoutes = (deps: DefinitionDeps): readonly ServedRoute[] =
     }
   }),
 
-  serve(routes.getFactoryFileSchemas, async ({ setHeader }) => {
-    setHeader('access-control-allow-origin', '*');
-    schemas ??= factoryFileSchemas();
-    return schemas;
-  }),
+  serve(routes.validateFactoryFiles, async ({ body }) => validateFiles(body.files)),
 ];

@@ -34,10 +34,4 @@ describe('rights', () => {
       expect.stringContaining('the team has no secret MINE'),
     ]);
   });
-
-  test('the schemas of the files need no key', async () => {
-    const answer = await service.request<object>('GET', '/factory-files/schemas/v1alpha1', { key: null });
-    expect(answer.status).toBe(200);
-    expect(Object.keys(answer.body).sort()).toEqual(['agent', 'automation', 'factory', 'runner', 'webhook']);
-  });
 });
