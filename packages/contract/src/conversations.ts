@@ -133,3 +133,7 @@ export const SessionRedirect = z
 export const ConversationRedirect = z
   .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
   .meta({ id: 'ConversationRedirect', description: 'Where the link of a conversation leads' });
+
+export const InterruptedRun = z
+  .object({ run_id: Uuid.describe('Run whose turn ends') })
+  .meta({ id: 'InterruptedRun', description: 'The run of a conversation whose turn ends' });

@@ -12,6 +12,7 @@ import { browserSessionRoutes } from './routes/browser-sessions.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { childRunRoutes } from './routes/child-runs.ts';
 import { codeHostRoutes } from './routes/code-hosts.ts';
+import { conversationRoutes } from './routes/conversations.ts';
 import { environmentGuestRoutes } from './routes/environment-guests.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
@@ -31,6 +32,7 @@ import { workerPoolRoutes } from './routes/worker-pools.ts';
 
 export const routes = {
   ...runRoutes,
+  ...conversationRoutes,
   ...redirectRoutes,
   ...artifactRoutes,
   ...agentRoutes,

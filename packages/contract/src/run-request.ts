@@ -210,6 +210,7 @@ export const RunFollowupResponse = z
   .object({
     followup_id: Uuid.nullable().describe('Id of the follow-up, as in the timeline'),
     outcome: FollowupRouting,
+    run_id: Uuid.describe('Run that got it'),
   })
   .meta({ id: 'RunFollowupResponse', description: 'The follow-up was accepted' });
 export type RunFollowupResponse = z.infer<typeof RunFollowupResponse>;

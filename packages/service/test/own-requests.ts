@@ -53,6 +53,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },
+  sendConversationFollowup: { message: 'a' },
   createTeam: { name: 'T' },
   updateTeam: { name: 'T' },
   updateTeamMember: { role: 'viewer' },

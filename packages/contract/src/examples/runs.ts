@@ -84,9 +84,16 @@ export const runExamples = {
   cancelRun: { answer: runId },
   sendFollowup: {
     body: { message: 'Again.\n\n```sh\necho again\n```' },
-    answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session' },
+    answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session', run_id: runId },
   },
   interruptRun: { answer: {} },
+  sendConversationFollowup: {
+    body: { message: 'Again.\n\n```sh\necho again\n```' },
+    answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session', run_id: runId },
+  },
+  interruptConversation: { answer: { run_id: runId } },
+  downloadConversationScreenshot: {},
+  getHarnessUsage: { answer: { available: false, run_id: runId, conversation_id: conversationId } },
   getRunTimeline: {
     answer: { events: [timelineEvent, { ...timelineEvent, event_type: 'agent_started', occurred_at: started }] },
   },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { runPageReads, runPageWrites, teamReads, teamWrites } from '../access.ts';
 import { ConversationResponse } from '../conversations.ts';
 import { EmptyResponse } from '../empty.ts';
+import { HarnessUsage } from '../harness-usage.ts';
 import { DeleteResponse } from '../keys.ts';
 import { maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
@@ -19,10 +20,8 @@ import { sourceHeader } from '../states.ts';
 import { GetRunTimelineResponse } from '../timeline.ts';
 
 const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
-const conversation = z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) });
 const noRun = 'No such run, or it belongs to another team';
 const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
-const noConversation = 'No such conversation, or it belongs to another team';
 const lastEventId = 'Id of the last event that was read: the stream continues after it, without loss or repetition';
 const notOfStream = 'Last-Event-ID is not an id of this stream';
 const tooManyStreams = 'The key, the team or the service has as many event streams open as it can have';
@@ -174,6 +173,18 @@ export const runRoutes = {
     answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
     errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
+  getHarnessUsage: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/harness-usage',
+    tag: 'usage',
+    summary: "Read the tokens of a run in the counters of its harness's provider",
+    description:
+      'Of runs with the harness claude or codex: what their requests to models have used so far, counted by the service. Other runs have `request_usage`.',
+    allow: teamReads,
+    params: run,
+    answer: { status: 200, description: 'The counters, or that there are none', schema: HarnessUsage },
+    errors: { 404: noRun },
+  },
   getRunTimeline: {
     method: 'GET',
     path: '/agent/runs/{runId}/timeline',
@@ -242,27 +253,5 @@ export const runRoutes = {
       eventSchema: TeamLiveEvent,
     },
     errors: { 400: notOfStream, 410: goneEvents, 429: tooManyStreams },
-  },
-  getConversation: {
-    method: 'GET',
-    path: '/agent/conversations/{conversationId}',
-    tag: 'conversations',
-    summary: 'Read a conversation',
-    description: 'Over all runs that continued it.',
-    allow: teamReads,
-    params: conversation,
-    answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
-    errors: { 404: noConversation, 422: 'The harness gives only raw output', 429: tooManyReads },
-  },
-  getConversationTranscript: {
-    method: 'GET',
-    path: '/agent/conversations/{conversationId}/transcript',
-    tag: 'conversations',
-    summary: 'Download the raw transcript of a conversation',
-    description: "For third-party harnesses; the built-in harness's conversation gives 400.",
-    allow: teamReads,
-    params: conversation,
-    answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
-    errors: { 400: 'Conversation of the built-in harness', 404: `${noConversation}, or it has no transcript yet` },
   },
 } as const satisfies Record<string, Route>;

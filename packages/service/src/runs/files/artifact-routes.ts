@@ -12,7 +12,7 @@ import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve } from '../../team/access/serve.ts';
 import { deleteArtifact } from './artifacts/delete.ts';
 import { findRunByExternalReference } from './artifacts/external-reference.ts';
-import { findArtifact, type StoredArtifact } from './artifacts/read.ts';
+import { findArtifact, hasScreenshot, type StoredArtifact } from './artifacts/read.ts';
 import { shareArtifact } from './artifacts/share.ts';
 import { blobTarget } from './signed-targets.ts';
 
@@ -72,6 +72,11 @@ export function artifactRoutes(deps: ArtifactRouteDeps): readonly ServedRoute[] 
       }
       if (artifact.blobKey === null) return nothingToDownload(artifact);
       return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', artifact.id)).url };
+    }),
+
+    serve(routes.downloadConversationScreenshot, async ({ params, principal }) => {
+      if (!(await hasScreenshot(db, principal.teamId, params))) return notFound('screenshot');
+      return { location: signUrl(deps.signing, deps.baseUrl(), blobTarget('artifact', params.artifactUid)).url };
     }),
 
     serve(routes.deleteArtifact, async ({ params, principal }) => {

@@ -11,7 +11,8 @@ import { readTimeline } from '../executions/timeline/timeline.ts';
 import { readLatestHandoff } from '../files/handoffs/read.ts';
 import { blobTarget } from '../files/signed-targets.ts';
 import { listRuns } from './list/list.ts';
-import { readRunItem } from './read/read.ts';
+import { harnessUsageOf } from './read/harness-usage.ts';
+import { findRun, readRunItem } from './read/read.ts';
 import { findConversationRedirect, findSessionRedirect } from './read/redirects.ts';
 import type { ReadContext } from './read/run-items.ts';
 import { isVisibleRun } from './read/visible.ts';
@@ -28,7 +29,7 @@ const contextOf = (deps: ReadRouteDeps, principal: Principal): ReadContext => ({
   baseUrl: deps.baseUrl(),
 });
 
-/** Read, list and timeline of runs, the files that a run hands off, and the redirects for links of sessions and conversations. */
+/** Read, list, usage and timeline of runs, the files that a run hands off, and the redirects for links of sessions and conversations. */
 export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
   const { db, signing } = deps;
   return [
@@ -46,6 +47,11 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
         case 'not_available':
           return refuse('feature_not_available', { detail: outcome.detail });
       }
+    }),
+
+    serve(routes.getHarnessUsage, async ({ params, principal }) => {
+      const run = await findRun(db, principal.teamId, params.runId);
+      return run ? await harnessUsageOf(db, run) : notFound('run');
     }),
 
     serve(routes.getRunTimeline, async ({ params, principal }) => {

@@ -1,15 +1,19 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
+import type { RunFollowupResponse } from '@runyard/contract/run-request';
 import type { Logger } from 'pino';
 import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve, serveRepeatable } from '../../team/access/serve.ts';
 import { refusedByPolicy } from '../../team/content-policy/refused.ts';
+import { readConversationRuns } from '../conversations/read.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { interruptRun } from '../executions/cancel/interrupt.ts';
 import { deleteBlobs, deleteRun } from './delete/delete.ts';
-import { type SendOutcome, sendFollowup } from './follow-ups/send.ts';
+import { type FollowupSubmission, type SendOutcome, sendFollowup } from './follow-ups/send.ts';
 import { isVisibleRun } from './read/visible.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
 
@@ -52,10 +56,37 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
   }
 }
 
-/** Follow-up, interrupt, cancel and delete of runs. */
+/** Follow-up and interrupt of runs and conversations, cancel and delete of runs. */
 export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
   const { executionDeps, blobs, log } = deps;
   const { db } = executionDeps;
+
+  const latestRunOf = async (teamId: string, conversationId: string): Promise<string | undefined> =>
+    isUuid(conversationId) ? (await readConversationRuns(db, teamId, conversationId)).at(-1)?.id : undefined;
+
+  const followUp = async (submission: FollowupSubmission): Promise<RunFollowupResponse | Refusal> => {
+    const outcome = await sendFollowup(deps, submission);
+    return outcome.kind === 'sent' ? outcome.answer : refusedFollowup(outcome);
+  };
+
+  /** Returns null if the agent was told. */
+  const interrupt = async (runId: string, principal: Principal): Promise<Refusal | null> => {
+    if (!(await isVisibleRun(db, principal.teamId, runId))) return notFound('run');
+    switch (await interruptRun(db, runId, principal)) {
+      case 'interrupted':
+        return null;
+      case 'blocked':
+        return refuse('invalid_request', {
+          detail: 'The run is BLOCKED: answer what it asks with a follow-up, or cancel it.',
+        });
+      case 'asks':
+        return refuse('invalid_request', {
+          detail: 'In the sandbox of the failed setup the agent waits for an answer: give it with a follow-up.',
+        });
+      case 'no_turn':
+        return refuse('invalid_request', { detail: 'The run has no turn in progress.' });
+    }
+  };
 
   return [
     serve(routes.cancelRun, async ({ params, principal }) => {
@@ -81,28 +112,22 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
       }
     }),
 
-    serveRepeatable(routes.sendFollowup, async ({ params, principal, body, once }) => {
-      const outcome = await sendFollowup(deps, { actor: principal, runId: params.runId, request: body, once });
-      return outcome.kind === 'sent' ? outcome.answer : refusedFollowup(outcome);
+    serveRepeatable(routes.sendFollowup, ({ params, principal, body, once }) =>
+      followUp({ actor: principal, runId: params.runId, request: body, once }),
+    ),
+
+    serveRepeatable(routes.sendConversationFollowup, async ({ params, principal, body, once }) => {
+      const runId = await latestRunOf(principal.teamId, params.conversationId);
+      if (runId === undefined) return notFound('conversation');
+      return await followUp({ actor: principal, runId, request: body, once });
     }),
 
-    serve(routes.interruptRun, async ({ params, principal }) => {
-      const { runId } = params;
-      if (!(await isVisibleRun(db, principal.teamId, runId))) return notFound('run');
-      switch (await interruptRun(db, runId, principal)) {
-        case 'interrupted':
-          return {};
-        case 'blocked':
-          return refuse('invalid_request', {
-            detail: 'The run is BLOCKED: answer what it asks with a follow-up, or cancel it.',
-          });
-        case 'asks':
-          return refuse('invalid_request', {
-            detail: 'In the sandbox of the failed setup the agent waits for an answer: give it with a follow-up.',
-          });
-        case 'no_turn':
-          return refuse('invalid_request', { detail: 'The run has no turn in progress.' });
-      }
+    serve(routes.interruptRun, async ({ params, principal }) => (await interrupt(params.runId, principal)) ?? {}),
+
+    serve(routes.interruptConversation, async ({ params, principal }) => {
+      const runId = await latestRunOf(principal.teamId, params.conversationId);
+      if (runId === undefined) return notFound('conversation');
+      return (await interrupt(runId, principal)) ?? { run_id: runId };
     }),
 
     serve(routes.deleteRun, async ({ params, principal }) => {

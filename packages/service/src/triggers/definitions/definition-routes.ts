@@ -39,5 +39,5 @@ export const definitionRoutes = (deps: DefinitionDeps): readonly ServedRoute[] =
     }
   }),
 
-  serve(routes.validateFactoryFiles, async ({ body }) => validateFiles(body.files)),
+  serve(routes.validateFactoryFiles, async ({ body }) => validateFiles(deps.models, body.files)),
 ];

@@ -5,9 +5,11 @@ import type { DefinitionFault } from '@runyard/contract/factory-files/faults';
 import { schemaVersion } from '@runyard/contract/factory-files/json-schemas';
 import { pathOf } from '@runyard/contract/factory-files/layout';
 import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import type { Models } from '../../team/models/models.ts';
 import { checkAutomations } from './apply-automations.ts';
 import type { Execution } from './configs.ts';
 import { makeFaultList } from './fault-list.ts';
+import { noticesOf } from './notices.ts';
 
 type Response = ValidateFactoryFilesResponse;
 type Deferred = Response['deferred_resolutions'][number];
@@ -17,12 +19,12 @@ const notRun = ['environments', 'models', 'secrets', 'mcp_servers', 'webhooks', 
 const maxDeferred = 1_000;
 
 /** Returns the faults of the files, and the names whose things were not looked up. Changes and reads nothing of a team. */
-export function validateFiles(files: ValidateFactoryFilesRequest['files']): Response {
+export function validateFiles(models: Models, files: ValidateFactoryFilesRequest['files']): Response {
   const read = readDefinition(files);
   if (!read.ok) return toResponse('FF_INVALID_FILE', read.faults, read.notices, []);
   const faults = makeFaultList(read);
   checkAutomations(read.definition, faults);
-  return toResponse('FF_INVALID_AUTOMATION', faults.list(), read.notices, deferredOf(read.definition));
+  return toResponse('FF_INVALID_AUTOMATION', faults.list(), noticesOf(models, read), deferredOf(read.definition));
 }
 
 function toResponse(

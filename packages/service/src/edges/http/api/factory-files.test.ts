@@ -35,8 +35,7 @@ const files = {
 };
 const validate = async (changed: Readonly<Record<string, string>>) => {
   const body = { files: Object.entries({ ...files, ...changed }).map(([path, content]) => ({ path, content })) };
-  return (await service.request<ValidateFactoryFilesResponse>('POST', '/factory-files/validate', { body }))
-    .body;
+  return (await service.request<ValidateFactoryFilesResponse>('POST', '/factory-files/validate', { body })).body;
 };
 
 test('files without a fault are valid, and the names that only an apply looks up are listed', async () => {

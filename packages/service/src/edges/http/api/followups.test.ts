@@ -38,7 +38,7 @@ test('answers 200 with the id of the follow-up, and sends message and mode to th
     answers.push([status, answer]);
   }
   const items = await inboxOf(runToken);
-  expect(answers).toEqual(items.map(({ id }) => [200, { followup_id: id, outcome: 'live_session' }]));
+  expect(answers).toEqual(items.map(({ id }) => [200, { followup_id: id, outcome: 'live_session', run_id: runId }]));
   expect(items).toMatchObject([
     { type: 'follow_up', message: 'one', mode: 'plan' },
     { type: 'follow_up', message: 'two' },

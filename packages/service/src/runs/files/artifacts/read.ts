@@ -46,6 +46,24 @@ const readOne = defineStatement({
   row,
 });
 
+const readScreenshot = defineStatement({
+  name: 'read_screenshot_of_conversation',
+  text: `
+    SELECT a.id FROM artifacts a JOIN runs r ON r.id = a.run_id
+    WHERE a.id = $3 AND a.artifact_type = 'SCREENSHOT' AND a.is_ready AND r.team_id = $1 AND r.conversation_id = $2`,
+  row: { id: uuid },
+});
+
+/** Returns whether a run of the team's conversation has this screenshot. The ids may be any text. */
+export async function hasScreenshot(
+  db: Queryable,
+  teamId: string,
+  { conversationId, artifactUid }: { readonly conversationId: string; readonly artifactUid: string },
+): Promise<boolean> {
+  if (!isUuid(conversationId) || !isUuid(artifactUid)) return false;
+  return (await db.query(readScreenshot, [teamId, conversationId, artifactUid])).length > 0;
+}
+
 /** Leaves out the text of plans, which may have 2 MB. */
 const readOfRuns = defineStatement({
   name: 'read_artifacts_of_runs',

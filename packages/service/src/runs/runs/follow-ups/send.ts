@@ -108,7 +108,7 @@ export async function sendFollowup(
             ...(accepted.answers === undefined ? {} : { request_id: accepted.answers }),
           },
         });
-        return { kind: 'done', response: { followup_id: accepted.id, outcome: accepted.routing } };
+        return { kind: 'done', response: { followup_id: accepted.id, outcome: accepted.routing, run_id: runId } };
     }
   });
   if (!isAccepted) await discardAttachments(blobs, attachments);

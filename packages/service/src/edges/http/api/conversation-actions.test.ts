@@ -1,0 +1,80 @@
+import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
+import type { RunFollowupResponse } from '@runyard/contract/run-request';
+import type { RunItem } from '@runyard/contract/runs';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../test/service.ts';
+
+const service = await openTestService();
+const nobody = '01900000-0000-7000-8000-000000000000';
+const of = (id: string, action: string) => `/agent/conversations/${id}/${action}`;
+const conversationOf = async (runId: string) =>
+  (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.conversation_id ?? '';
+const begin = async (key: string) => {
+  const occurred_at = '2026-01-02T03:04:05.000Z';
+  const events = [{ seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
+  await service.request('POST', '/harness-support/events', { key, body: { events } });
+};
+const itemsOf = async (key: string) =>
+  (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
+
+test('a follow-up to a conversation goes to its latest run, once for each key', async () => {
+  const first = await service.startExecution();
+  await begin(first.runToken);
+  const id = await conversationOf(first.runId);
+  await service.request('POST', '/harness-support/finish-task', { key: first.runToken, body: { success: true } });
+  const send = async (key: string) => {
+    const headers = { 'idempotency-key': key };
+    const answer = await service.request<RunFollowupResponse>('POST', of(id, 'followups'), {
+      body: { message: 'More.' },
+      headers,
+    });
+    expect(answer.status, answer.text).toBe(200);
+    return answer.body;
+  };
+  const toFirst = await send('a');
+  expect(toFirst.run_id).toBe(first.runId);
+  const second = await service.newRun({ conversation_id: id });
+  expect(await send('a')).toEqual(toFirst);
+  expect((await send('b')).run_id).toBe(second);
+  await service.problem(404, 'POST', of(nobody, 'followups'), { body: { message: 'a' } });
+  await service.problem(404, 'POST', of('no-id', 'followups'), { body: { message: 'a' } });
+  await service.problem(404, 'POST', of(id, 'followups'), { key: service.otherKey, body: { message: 'a' } });
+});
+
+test('an interrupt of a conversation ends the turn of its latest run', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const id = await conversationOf(runId);
+  await service.problem(400, 'POST', of(id, 'interrupt'));
+  await begin(runToken);
+  await service.problem(404, 'POST', of(id, 'interrupt'), { key: service.otherKey });
+  await service.problem(404, 'POST', of(nobody, 'interrupt'));
+  expect(await itemsOf(runToken)).toEqual([]);
+  expect((await service.request('POST', of(id, 'interrupt'))).body).toEqual({ run_id: runId });
+  expect(await itemsOf(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
+});
+
+test('a screenshot is downloaded by the conversation whose run has it, and nothing else is', async () => {
+  const { runId, runToken } = await service.startExecution();
+  const report = async (artifact_type: string, data: object) => {
+    const body = { artifact_type, data };
+    const answer = await service.request('POST', '/harness-support/report-artifact', { key: runToken, body });
+    const { artifact_uid, upload_url } = ReportArtifactResponse.parse(answer.body);
+    const upload = () =>
+      service.request('PUT', upload_url ?? '', { key: null, raw: 'png', headers: { 'content-type': 'image/png' } });
+    return { uid: artifact_uid, upload };
+  };
+  const picture = await report('SCREENSHOT', { mime_type: 'image/png' });
+  const file = await report('FILE', { filename: 'a.txt', mime_type: 'text/plain' });
+  await file.upload();
+  const id = await conversationOf(runId);
+  const download = (conversation: string, uid: string) => of(conversation, `screenshots/${uid}/download`);
+  await service.problem(404, 'GET', download(id, picture.uid));
+  await picture.upload();
+  const answer = await service.request('GET', download(id, picture.uid));
+  expect(answer.status).toBe(302);
+  expect((await service.request('GET', answer.headers.get('location') ?? '', { key: null })).text).toBe('png');
+  const other = await conversationOf(await service.newRun());
+  for (const path of [download(other, picture.uid), download(id, file.uid), download(id, nobody), download(id, 'x')])
+    await service.problem(404, 'GET', path);
+  await service.problem(404, 'GET', download(id, picture.uid), { key: service.otherKey });
+});

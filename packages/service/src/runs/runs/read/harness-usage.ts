@@ -1,0 +1,67 @@
+/** The tokens of a run in the counters that its harness would show itself. */
+import type { HarnessUsage } from '@runyard/contract/harness-usage';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
+import { type SummedTokens, type TokensOfRun, tokensOfRun } from '../../../team/usage/tokens-of-run.ts';
+import type { RunReference } from './read.ts';
+
+const readNumber = defineStatement({
+  name: 'read_number_of_execution',
+  text: 'SELECT number FROM executions WHERE id = $1',
+  row: { number: integer },
+});
+
+/** Returns the usage of a run with the harness claude or codex; others have no counters of their own. */
+export async function harnessUsageOf(db: Database, run: RunReference): Promise<HarnessUsage> {
+  const answer = { run_id: run.id, conversation_id: run.conversationId };
+  const isKnown = run.harness === 'claude' || run.harness === 'codex';
+  const tokens = isKnown ? await tokensOfRun(db, run.id) : null;
+  if (!tokens) return { available: false, ...answer };
+  const [execution] = await db.query(readNumber, [tokens.executionId]);
+  const envelope = {
+    metricsVersion: 1 as const,
+    executionId: execution?.number ?? 1,
+    captureSequence: tokens.models.reduce((sum, { requests }) => sum + requests, 0),
+    capturedAt: tokens.lastAt,
+  };
+  const coverage = {
+    tokenStatus: tokens.isOpen ? ('partial' as const) : ('known' as const),
+    toolStatus: 'unavailable' as const,
+  };
+  const usage =
+    run.harness === 'claude'
+      ? { ...envelope, harness: 'CLAUDE_CODE' as const, snapshot: { coverage, payload: payloadOf(tokens, toClaude) } }
+      : { ...envelope, harness: 'CODEX' as const, snapshot: { coverage, payload: payloadOf(tokens, toCodex) } };
+  return { available: true, ...answer, age_seconds: tokens.ageSeconds, usage };
+}
+
+function payloadOf<T>({ models }: TokensOfRun, toCounters: (counts: SummedTokens) => T) {
+  const all = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  for (const counts of models) {
+    all.input += counts.input;
+    all.output += counts.output;
+    all.cacheRead += counts.cacheRead;
+    all.cacheWrite += counts.cacheWrite;
+  }
+  return {
+    usage: toCounters(all),
+    attribution: models.map((counts) => ({ model: counts.model, usage: toCounters(counts) })),
+  };
+}
+
+/** Anthropic counts each token in one of four kinds, as the service does. */
+const toClaude = ({ input, output, cacheRead, cacheWrite }: SummedTokens) => ({
+  input_tokens: input,
+  output_tokens: output,
+  cache_read_input_tokens: cacheRead,
+  cache_creation_input_tokens: cacheWrite,
+});
+
+/** OpenAI counts the tokens of caches in `input_tokens` too. */
+const toCodex = ({ input, output, cacheRead, cacheWrite }: SummedTokens) => ({
+  input_tokens: input + cacheRead + cacheWrite,
+  cached_input_tokens: cacheRead,
+  cache_write_input_tokens: cacheWrite,
+  output_tokens: output,
+  total_tokens: input + cacheRead + cacheWrite + output,
+});
