@@ -20,29 +20,14 @@ nobody = "01900000-0000-7000-8000-000000000000"
 day = {"created_after": "2026-01-01T00:00:00Z", "created_before": "2100-01-01T00:00:00Z"}
 
 # Cases that do not pass, with the reason.
-missing = "The service has no such endpoint"
 tasks = "The service has no tasks of factories"
 not_yet = {
-    "agent.run": "Answers about runs have no root_run_id, finished_at and submitted_prompt",
     "agent.agent.create": "Agents keep no prompt, harness and MCP servers",
     "agent.agent.list": "The filter factory_uid of agents has no effect",
-    "agent.runs.retrieve": "Answers about runs have no root_run_id, finished_at and submitted_prompt",
     "agent.runs.list": "The list takes one source, and has no filters factory_only, factory_uid and task_status",
-    "agent.runs.cancel": "Answers about runs have no root_run_id, finished_at and submitted_prompt",
-    "agent.runs.get_conversation": "Input and output of actions are no objects",
-    "agent.runs.get_harness_usage": missing,
-    "agent.runs.submit_followup": missing,
-    "agent.conversations.submit_followup": missing,
-    "agent.conversations.interrupt": missing,
-    "agent.conversations.retrieve": "Input and output of actions are no objects",
-    "agent.conversations.download_screenshot": missing,
     "factories.list": "Factories have other members",
     "factories.get": "Factories have other members",
     "factories.runs.create": "The answer has no factory_uid, foreman_agent and ticket_ref",
-    "factories.files.validate": missing,
-    "factories.files.schemas.list": missing,
-    "factories.files.schemas.retrieve": "The schemas are in one object by kind of file",
-    "factories.files.schemas.get_document": missing,
     "factories.tasks.get_by_conversation": tasks,
     "factories.tasks.get_by_run": tasks,
     "factories.tasks.get": tasks,
@@ -51,7 +36,6 @@ not_yet = {
     "factories.tasks.list": tasks,
     "factories.tasks.cancel": tasks,
     "factories.tasks.delete": tasks,
-    "networking.get_egress_ranges": missing,
 }
 
 

@@ -6,6 +6,12 @@ export const maxPromptBytes = 1024 * 1024;
 export const maxRequestBodyBytes = 64 * 1024 * 1024;
 /** Attachments of one prompt or follow-up. */
 export const maxAttachments = 5;
+/** Attachments of a follow-up that were uploaded before it, and files of one request that prepares them. */
+export const maxPreparedOfFollowup = 25;
+/** Prepared attachments of a person or agent that no follow-up has used. */
+export const maxPreparedOfCaller = 50;
+/** The same of a team. */
+export const maxPreparedOfTeam = 200;
 /** Bytes of one attachment. */
 export const maxAttachmentBytes = 10 * 1024 * 1024;
 /** Follow-ups of a run that its agent has not taken yet. */

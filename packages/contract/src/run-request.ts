@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Decision } from './approvals.ts';
 import { RequestedAgentConfig, SkillSpec } from './config.ts';
-import { maxAttachments, maxMetadataKeys, maxPromptBytes } from './limits.ts';
+import { maxAttachments, maxMetadataKeys, maxPreparedOfFollowup, maxPromptBytes } from './limits.ts';
 import { NonBlank, Text, Uuid } from './primitives.ts';
 import { RunState } from './states.ts';
 
@@ -171,6 +171,43 @@ export const RunAgentResponse = z
   .meta({ id: 'RunAgentResponse', description: 'The new run' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
 
+/** A file of a follow-up: its bytes, or the id of one that was uploaded before. */
+export const FollowupAttachment = z
+  .object({
+    file_name: AttachmentInput.shape.file_name
+      .optional()
+      .describe(
+        'Name of the file, without a path; at most 255 characters. With attachment_id: in place of the prepared one',
+      ),
+    mime_type: AttachmentInput.shape.mime_type.optional(),
+    data: AttachmentData.optional(),
+    attachment_id: Text.max(100)
+      .optional()
+      .describe('Id of a file that was prepared for this run by the same caller, and uploaded'),
+  })
+  .superRefine((file, context) => {
+    for (const member of ['file_name', 'mime_type', 'data'] as const) {
+      const isWrong =
+        file.attachment_id === undefined
+          ? file[member] === undefined
+          : member !== 'file_name' && file[member] !== undefined;
+      const message =
+        file.attachment_id === undefined
+          ? 'is required unless attachment_id is given'
+          : 'must be absent: attachment_id is given';
+      if (isWrong) context.addIssue({ code: 'custom', path: [member], message });
+    }
+  })
+  .meta({
+    id: 'FollowupAttachment',
+    description: 'A file of a follow-up: its bytes, or the id of one that was uploaded before',
+    oneOf: [
+      { required: ['attachment_id'], not: { anyOf: [{ required: ['data'] }, { required: ['mime_type'] }] } },
+      { required: ['file_name', 'mime_type', 'data'], not: { required: ['attachment_id'] } },
+    ],
+  });
+export type FollowupAttachment = z.infer<typeof FollowupAttachment>;
+
 /** `POST /agent/runs/{runId}/followups`. */
 export const RunFollowupRequest = z
   .object({
@@ -181,11 +218,10 @@ export const RunFollowupRequest = z
       description:
         'Mode of this message. Absent: a run that orchestrates continues to; a run that planned does not plan again',
     }),
-    attachments: z
-      .array(AttachmentInput)
-      .max(maxAttachments)
-      .optional()
-      .meta({ description: 'Written into the workspace before the turn. Models with vision receive images' }),
+    attachments: z.array(FollowupAttachment).max(maxPreparedOfFollowup).optional().meta({
+      description:
+        'At most 25, of which 5 with their bytes in the request. Written into the workspace before the turn. Models with vision receive images',
+    }),
     decision: Decision.optional().meta({
       description:
         'Answers what the run asks (`blocked_on`); a message may come with it. Without one, a message answers in words',

@@ -54,6 +54,8 @@ export const bodies: Readonly<Record<string, unknown>> = {
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },
   sendConversationFollowup: { message: 'a' },
+  prepareRunAttachments: { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] },
+  prepareConversationAttachments: { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] },
   createTeam: { name: 'T' },
   updateTeam: { name: 'T' },
   updateTeamMember: { role: 'viewer' },

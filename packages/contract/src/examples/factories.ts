@@ -9,7 +9,7 @@ const files = [
   },
 ];
 
-const schemaDocument = { $id: 'factory.schema.json', title: 'factory.yaml', type: 'object' } as const;
+const schemaDocument = { title: 'factory.yaml', type: 'object' } as const;
 
 const change = { kind: 'agent', name: 'foreman', action: 'create' } as const;
 

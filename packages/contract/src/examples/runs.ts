@@ -1,9 +1,28 @@
 /** Examples of the operations on runs. */
-import { type Example, exampleCreator, exampleIds, exampleScope, exampleTimes, runbookPrompt } from './example.ts';
+import {
+  type Example,
+  exampleCreator,
+  exampleIds,
+  exampleScope,
+  exampleTimes,
+  runbookPrompt,
+  signed,
+} from './example.ts';
 
 const { RUN_ID: runId, CONVERSATION_ID: conversationId } = exampleIds;
 const { created, started, ended } = exampleTimes;
 
+const prepare = { files: [{ filename: 'note.txt', mime_type: 'text/plain' }] };
+const uploadUrl = `http://127.0.0.1:4180/api/v1/agent/attachments/${exampleIds.ATTACHMENT_ID}?expires=…&signature=…`;
+const prepared = {
+  attachments: [
+    {
+      attachment_id: exampleIds.ATTACHMENT_ID,
+      upload_url: uploadUrl,
+      upload_target: { url: uploadUrl, method: 'PUT', headers: { 'Content-Type': 'text/plain' }, fields: [] },
+    },
+  ],
+} as const;
 const created200 = { run_id: runId, task_id: runId, state: 'QUEUED' };
 const run = {
   run_id: runId,
@@ -91,6 +110,9 @@ export const runExamples = {
     body: { message: 'Again.\n\n```sh\necho again\n```' },
     answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session', run_id: runId },
   },
+  prepareRunAttachments: { body: prepare, answer: prepared },
+  prepareConversationAttachments: { body: prepare, answer: prepared },
+  putAttachment: { query: signed, bytes: 'hello', answer: {} },
   interruptConversation: { answer: { run_id: runId } },
   downloadConversationScreenshot: {},
   getHarnessUsage: { answer: { available: false, run_id: runId, conversation_id: conversationId } },

@@ -1,4 +1,4 @@
-import { maxChangesPerDay, maxLocatorLength } from '@runyard/contract/limits';
+import { maxAttachmentBytes, maxChangesPerDay, maxLocatorLength } from '@runyard/contract/limits';
 import { z } from 'zod';
 import { runPageReads, teamReads, teamWrites } from '../access.ts';
 import { ArtifactResponse, ArtifactSharing, RunByExternalReferenceResponse } from '../artifacts.ts';
@@ -41,6 +41,24 @@ export const artifactRoutes = {
     params: artifact,
     answer: { status: 302, description: 'Go to Location', headers: { Location: 'Signed URL, for 15 minutes' } },
     errors,
+  },
+  putAttachment: {
+    method: 'PUT',
+    path: '/agent/attachments/{attachmentId}',
+    tag: 'runs',
+    allow: { anyone: 'with_signature' },
+    summary: 'Upload the bytes of a prepared file',
+    params: z.object({ attachmentId: z.string().describe('Id of the file; part of the signed URL') }),
+    query: Signature,
+    bodyType: 'application/octet-stream',
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+    errors: {
+      403: 'The signature is wrong or has expired',
+      404: 'A follow-up has used the file, or it was deleted',
+      409: 'Its bytes are there already, and are others',
+      413: `More than ${maxAttachmentBytes / 1024 / 1024} MB`,
+      429: 'Other files of the run are being uploaded',
+    },
   },
   deleteArtifact: {
     method: 'DELETE',

@@ -49,6 +49,15 @@ export const conversationRoutes = {
     answer: { status: 200, description: 'Accepted by the run `run_id`', schema: RunFollowupResponse },
     errors: { ...runRoutes.sendFollowup.errors, 404: noConversation },
   },
+  prepareConversationAttachments: {
+    ...runRoutes.prepareRunAttachments,
+    path: '/agent/conversations/{conversationId}/attachments/prepare',
+    tag: 'conversations',
+    description: `${ofLatestRun} If another run continues the conversation before the follow-up, prepare the files again.`,
+    params: conversation,
+    once: 'prepareConversationAttachments',
+    errors: { ...runRoutes.prepareRunAttachments.errors, 404: noConversation },
+  },
   interruptConversation: {
     method: 'POST',
     endsSomething: true,

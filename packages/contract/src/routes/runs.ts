@@ -4,8 +4,9 @@ import { ConversationResponse } from '../conversations.ts';
 import { EmptyResponse } from '../empty.ts';
 import { HarnessUsage } from '../harness-usage.ts';
 import { DeleteResponse } from '../keys.ts';
-import { maxRequestBodyBytes } from '../limits.ts';
+import { maxPreparedOfCaller, maxPreparedOfTeam, maxRequestBodyBytes } from '../limits.ts';
 import { LiveEvent, TeamLiveEvent } from '../live-events.ts';
+import { PrepareAttachmentsRequest, PrepareAttachmentsResponse } from '../prepared-attachments.ts';
 import type { Route } from '../route.ts';
 import { ListRunsQuery } from '../run-list.ts';
 import {
@@ -158,6 +159,26 @@ export const runRoutes = {
       404: noRun,
       409: 'The Idempotency-Key was used with another body',
       413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
+      422: 'An attachment_id names no file that the caller has prepared for this run and uploaded',
+    },
+  },
+  prepareRunAttachments: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/attachments/prepare',
+    tag: 'runs',
+    summary: 'Prepare the upload of files for a follow-up',
+    description:
+      'The follow-up of the same caller names them by their ids. Files that no follow-up names are deleted after a day.',
+    allow: teamWrites,
+    params: run,
+    body: PrepareAttachmentsRequest,
+    once: 'prepareRunAttachments',
+    answer: { status: 200, description: 'Where to upload each file', schema: PrepareAttachmentsResponse },
+    errors: {
+      400: 'A wrong type, or more than 25 files',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body',
+      429: `The caller has ${maxPreparedOfCaller} prepared files that no follow-up has used, or the team ${maxPreparedOfTeam}`,
     },
   },
   interruptRun: {

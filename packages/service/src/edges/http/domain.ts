@@ -4,6 +4,7 @@ import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
 import { registerHarnessMemoryRoutes } from './agent/harness-memory.ts';
 import { registerHarnessSnapshotRoutes } from './agent/harness-snapshots.ts';
 import { registerHarnessWorkspaceRoutes } from './agent/harness-workspace.ts';
+import { registerAttachmentRoutes } from './api/attachments.ts';
 import { registerBlobRoutes } from './api/blobs.ts';
 import { registerBrowserSessionRoutes } from './api/browser-sessions.ts';
 import { registerFactoryFileSchemas } from './api/factory-file-schemas.ts';
@@ -20,6 +21,7 @@ export const httpDomain = (deps: ServiceDeps): Edge => ({
   endpoints: async (app: FastifyInstance) => {
     registerServiceInfoRoutes(app, deps);
     registerFactoryFileSchemas(app);
+    registerAttachmentRoutes(app, deps);
     await registerPages(app, deps);
     registerBrowserSessionRoutes(app, deps);
     registerBlobRoutes(app, deps);

@@ -30,11 +30,15 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
   const { db, blobs, columns, log, now, goOn } = deps;
   let deleted = 0;
   let unknown = 0;
-  const waiting = new Map<BlobColumn, string[]>();
-  const deleteOrphans = async ({ table, column }: BlobColumn, keys: readonly string[]) => {
+  const waiting = new Map<string, string[]>();
+  const deleteOrphans = async (prefix: string, keys: readonly string[]) => {
     await goOn();
+    // Rows of one table may become rows of another, in one transaction.
+    const named = columns
+      .filter((each) => each.prefix === prefix)
+      .map(({ table, column }) => `NOT EXISTS (SELECT FROM ${table} WHERE ${column} = key)`);
     const orphans = await db.query<{ key: string }>(
-      `SELECT key FROM unnest($1::text[]) AS key WHERE NOT EXISTS (SELECT FROM ${table} WHERE ${column} = key)`,
+      `SELECT key FROM unnest($1::text[]) AS key WHERE ${named.join(' AND ')}`,
       [keys],
     );
     for (const { key } of orphans) await blobs.delete(key);
@@ -42,7 +46,7 @@ export async function sweepUnreferencedBlobs(deps: BlobSweepDeps): Promise<numbe
   };
   for await (const { key, storedAt } of blobs.list()) {
     if (now() - storedAt.getTime() < graceMs) continue;
-    const owner = columns.find(({ prefix }) => key.startsWith(`${prefix}/`));
+    const owner = columns.find(({ prefix }) => key.startsWith(`${prefix}/`))?.prefix;
     if (!owner) {
       unknown += 1;
       continue;

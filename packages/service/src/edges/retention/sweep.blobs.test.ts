@@ -35,6 +35,35 @@ describe('the sweep of blobs', () => {
     expect(await isThere(run.attachmentKey)).toBe(true);
   });
 
+  test('keeps the bytes of prepared files for a day, and those of used ones with their run', async () => {
+    const run = await endedRun(1);
+    const add = async (table: string, columns: string, values: string) => {
+      const id = randomUUIDv7();
+      const key = await put(`attachments/${id}/${randomUUIDv7()}`);
+      await db.query(
+        `INSERT INTO ${table} (id, run_id, file_name, mime_type, size_bytes, sha256, blob_key, ${columns})
+         SELECT $1, id, 'a', 'a/b', 1, '', $3, ${values} FROM runs WHERE id = $2`,
+        [id, run.id, key],
+      );
+      return { id, key };
+    };
+    const prepared = (age: string) =>
+      add(
+        'prepared_attachments',
+        'team_id, created_by_kind, created_by_uid, created_at',
+        `team_id, 'user', 'u', now() - interval '${age}'`,
+      );
+    const used = await add('attachments', 'position', '0');
+    const [young, old] = [await prepared('23 hours'), await prepared('25 hours')];
+    await sweep({ now: later });
+    const isLeft = async ({ id, key }: typeof used) => [await isRow('prepared_attachments', id), await isThere(key)];
+    expect([await isLeft(young), await isLeft(old), await isThere(used.key)]).toEqual([
+      [true, true],
+      [false, false],
+      true,
+    ]);
+  });
+
   test('logs a row whose blob is missing and keeps the row', async () => {
     const run = await endedRun(1);
     await blobs.delete(run.transcriptKey);

@@ -47,6 +47,15 @@ export async function readConversationRuns(
   return await db.query(readRuns, [teamId, conversationId]);
 }
 
+/** Returns the newest run of the team's conversation. */
+export async function readLatestRunId(
+  db: Queryable,
+  teamId: string,
+  conversationId: string,
+): Promise<string | undefined> {
+  return (await readConversationRuns(db, teamId, conversationId)).at(-1)?.id;
+}
+
 const sumBytes = defineStatement({
   name: 'sum_conversation_bytes',
   text: 'SELECT sum(event_bytes) AS bytes FROM runs WHERE id = ANY($1::uuid[])',

@@ -5,6 +5,12 @@ const ofRuns = (table: string): string => `SELECT blob_key FROM ${table} WHERE r
 /** The blobs of attachments, artifacts and handoffs. */
 export const fileBlobs: readonly BlobColumn[] = [
   { prefix: 'attachments', table: 'attachments', column: 'blob_key', ofRuns: ofRuns('attachments') },
+  {
+    prefix: 'attachments',
+    table: 'prepared_attachments',
+    column: 'blob_key',
+    ofRuns: ofRuns('prepared_attachments'),
+  },
   { prefix: 'artifacts', table: 'artifacts', column: 'blob_key', ofRuns: ofRuns('artifacts') },
   {
     prefix: 'handoffs',

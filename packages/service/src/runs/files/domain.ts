@@ -3,6 +3,7 @@ import { artifactRoutes } from './artifact-routes.ts';
 import { deleteFollowupFiles } from './attachments/delete-followup-files.ts';
 import { fileBlobs } from './blob-columns.ts';
 import { harnessFileRoutes } from './harness-routes.ts';
+import { preparedRoutes } from './prepared-routes.ts';
 import { findChanges, foldStorageChanges, recountStorage } from './stored-bytes.ts';
 
 /** Rows whose bytes never came: the URL for the upload expired long ago. */
@@ -11,13 +12,17 @@ const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
 const rows: readonly RowRule[] = [
   { table: 'artifacts', isOver: isAbandoned },
   { table: 'snapshots', isOver: isAbandoned },
+  // No follow-up has used them.
+  { table: 'prepared_attachments', isOver: `created_at < now() - interval '24 hours'` },
 ];
 
-type FileDeps = Parameters<typeof artifactRoutes>[0] & Parameters<typeof harnessFileRoutes>[0];
+type FileDeps = Parameters<typeof artifactRoutes>[0] &
+  Parameters<typeof harnessFileRoutes>[0] &
+  Parameters<typeof preparedRoutes>[0];
 
 export const filesDomain = (deps: FileDeps): Domain => ({
   name: 'files',
-  routes: () => [...artifactRoutes(deps), ...harnessFileRoutes(deps)],
+  routes: () => [...artifactRoutes(deps), ...harnessFileRoutes(deps), ...preparedRoutes(deps)],
   blobs: fileBlobs,
   retention: {
     rows,

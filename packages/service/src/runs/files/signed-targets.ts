@@ -16,6 +16,12 @@ export const artifactUploadTarget = (artifactUid: string): SignedTarget => ({
   path: `/harness-support/uploads/${artifactUid}`,
 });
 
+/** Returns the target to which a caller uploads a file that it has prepared. */
+export const attachmentUploadTarget = (attachmentId: string): SignedTarget => ({
+  method: 'PUT',
+  path: `/agent/attachments/${attachmentId}`,
+});
+
 /** Returns the target to which the agent uploads a file of a snapshot. */
 export const snapshotUploadTarget = (fileId: string): SignedTarget => ({
   method: 'PUT',

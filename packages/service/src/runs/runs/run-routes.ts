@@ -9,7 +9,7 @@ import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve, serveRepeatable } from '../../team/access/serve.ts';
 import { refusedByPolicy } from '../../team/content-policy/refused.ts';
-import { readConversationRuns } from '../conversations/read.ts';
+import { readLatestRunId } from '../conversations/read.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
 import { interruptRun } from '../executions/cancel/interrupt.ts';
 import { deleteBlobs, deleteRun } from './delete/delete.ts';
@@ -43,6 +43,14 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
       });
     case 'storage_full':
       return refuse('invalid_request', { status: 413, detail: outcome.detail });
+    case 'unknown_attachment': {
+      const message = `${outcome.attachmentId} names no file that you have prepared for this run and uploaded. Prepare it again.`;
+      return refuse('invalid_request', {
+        status: 422,
+        errors: [{ path: 'attachments', message }],
+        detail: `attachments: ${message}`,
+      });
+    }
     case 'refused':
       return invalid([{ path: outcome.path, message: outcome.reason }]);
     case 'full':
@@ -62,7 +70,7 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
   const { db } = executionDeps;
 
   const latestRunOf = async (teamId: string, conversationId: string): Promise<string | undefined> =>
-    isUuid(conversationId) ? (await readConversationRuns(db, teamId, conversationId)).at(-1)?.id : undefined;
+    isUuid(conversationId) ? await readLatestRunId(db, teamId, conversationId) : undefined;
 
   const followUp = async (submission: FollowupSubmission): Promise<RunFollowupResponse | Refusal> => {
     const outcome = await sendFollowup(deps, submission);

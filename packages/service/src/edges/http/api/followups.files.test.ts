@@ -56,7 +56,7 @@ test('lists the files of a follow-up to a queued run in the task, after those of
   const { runId, runToken } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   expect(
     (await service.request('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } })).body,
-  ).toEqual({});
+  ).toMatchObject({ outcome: 'queue_pending', run_id: runId });
   const task = await taskOf(runToken);
   expect(task.attachments.map(({ file_name, earlier }) => [file_name, earlier])).toEqual([
     ['a.txt', undefined],

@@ -122,6 +122,14 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     const { body } = await service.request<{ files: { upload_url: string }[] }>('POST', path, { key, body: snapshot });
     return { SIGNED_URL: body.files[0]?.upload_url ?? '' };
   },
+  putAttachment: async ({ runId }) => {
+    const path = `/agent/runs/${runId}/attachments/prepare`;
+    const body = { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] };
+    const answer = await service.request<{ attachments: { upload_url: string }[] }>('POST', path, { body });
+    return { SIGNED_URL: answer.body.attachments[0]?.upload_url ?? '' };
+  },
+  getFactoryFileSchemas: async () => ({ SCHEMA_VERSION: 'v1alpha1' }),
+  getFactoryFileSchema: async () => ({ SCHEMA_VERSION: 'v1alpha1', DOCUMENT: 'factory.schema.json' }),
   getWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
   getWebhookDeliveryPayload: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
   replayWebhookDelivery: async ({ webhookDeliveryId }) => ({ DELIVERY_ID: webhookDeliveryId }),
@@ -194,8 +202,11 @@ const ending: readonly RouteName[] = [
   'removeWorkerPoolConnector',
 ];
 
-/** The run of this test has the built-in harness, and the transcripts of its conversations are refused. */
-const refused: Partial<Record<RouteName, number>> = { getConversationTranscript: 400 };
+/** The run of this test has the built-in harness, whose transcript of the conversation is refused, and a file instead of a screenshot. */
+const refused: Partial<Record<RouteName, number>> = {
+  getConversationTranscript: 400,
+  downloadConversationScreenshot: 404,
+};
 
 /** The stream does not end by itself. */
 const endless: readonly RouteName[] = ['streamTeamEvents'];

@@ -1,6 +1,6 @@
 import { overLimit } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments } from '@runyard/contract/limits';
-import type { AttachmentInput, RunAgentRequest } from '@runyard/contract/run-request';
+import type { AttachmentInput, FollowupAttachment, RunAgentRequest } from '@runyard/contract/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 
 /** A file of a request, decoded. */
@@ -10,11 +10,17 @@ export interface DecodedAttachment {
   readonly bytes: Buffer;
 }
 
+/** Returns false for a file that was uploaded before the request. */
+const hasBytes = (file: FollowupAttachment): file is AttachmentInput => file.attachment_id === undefined;
+
 /**
  * Decodes the attachments of a request; older clients send `images` without names. Returns a fault for each that is not
  * base64 or too large, and for too many.
  */
-export function decodeAttachments(request: Pick<RunAgentRequest, 'attachments' | 'images'>): {
+export function decodeAttachments(request: {
+  readonly attachments?: readonly FollowupAttachment[] | undefined;
+  readonly images?: RunAgentRequest['images'];
+}): {
   attachments: DecodedAttachment[];
   faults: Fault[];
 } {
@@ -25,7 +31,9 @@ export function decodeAttachments(request: Pick<RunAgentRequest, 'attachments' |
     file_name: `image-${index + 1}.${image.mime_type.split(/[/;+]/)[1] ?? 'bin'}`,
   }));
   const sent: [string, AttachmentInput][] = [
-    ...(request.attachments ?? []).map((file, index): [string, AttachmentInput] => [`attachments.${index}`, file]),
+    ...(request.attachments ?? []).flatMap((file, index): [string, AttachmentInput][] =>
+      hasBytes(file) ? [[`attachments.${index}`, file]] : [],
+    ),
     ...images.map((file, index): [string, AttachmentInput] => [`images.${index}`, file]),
   ];
   if (sent.length > maxAttachments) {

@@ -9,6 +9,7 @@ import { byteMaskOf, withoutSecrets } from '../../../team/redaction/agent-text.t
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { decodeAttachments } from '../../files/attachments/decode.ts';
+import { holdPrepared } from '../../files/attachments/prepare.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
 import { type StorageRefusal, takeRoomForRequest } from '../../files/stored-bytes.ts';
 import { isVisibleRun } from '../read/visible.ts';
@@ -29,6 +30,11 @@ type FollowupRefusal = Extract<
   { readonly kind: 'not_found' | 'empty' | 'full' | 'refused' | 'may_not_answer' }
 >;
 
+interface UnknownAttachment {
+  readonly kind: 'unknown_attachment';
+  readonly attachmentId: string;
+}
+
 /** Outcome of sending a follow-up, each with the HTTP status that it becomes. */
 export type SendOutcome =
   /** 200, also for a repeated request. */
@@ -42,6 +48,8 @@ export type SendOutcome =
   /** 403 `content_policy_violation`, and 503 where it cannot be decided now. */
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | StorageRefusal
+  /** 422: the id of a file that the actor has not prepared for the run and uploaded. */
+  | UnknownAttachment
   | FollowupRefusal;
 
 /**
@@ -80,14 +88,20 @@ export async function sendFollowup(
   });
   if (isFull) return isFull;
   const mask = byteMaskOf(executionDeps, { grantedSecrets });
-  const attachments = await storeAttachments(
+  const stored = await storeAttachments(
     blobs,
     decoded.attachments.map((file) => ({ ...file, bytes: mask.whole(file.bytes) })),
   );
-  const followup = { ...request, attachments, from: actor.creator };
+  const named = (request.attachments ?? []).flatMap(({ attachment_id: attachmentId, file_name: fileName }) =>
+    attachmentId === undefined ? [] : [{ attachmentId, fileName }],
+  );
   let isAccepted = false;
-  const outcome = await once<RunFollowupResponse, FollowupRefusal>(db, repeatable, async (tx) => {
-    const accepted = await acceptFollowup(tx, runId, followup);
+  const outcome = await once<RunFollowupResponse, FollowupRefusal | UnknownAttachment>(db, repeatable, async (tx) => {
+    const prepared = await holdPrepared(tx, actor, runId, named);
+    if ('unknown' in prepared)
+      return { kind: 'failed', failure: { kind: 'unknown_attachment', attachmentId: prepared.unknown } };
+    const attachments = [...stored, ...prepared.attachments];
+    const accepted = await acceptFollowup(tx, runId, { ...request, attachments, from: actor.creator });
     switch (accepted.kind) {
       case 'empty':
       case 'full':
@@ -100,6 +114,7 @@ export async function sendFollowup(
       case 'debugging':
       case 'continued':
         isAccepted = true;
+        await prepared.use();
         await recordAction(tx, actor, {
           action: accepted.answers === undefined ? 'run.follow_up' : `run.${request.decision ?? 'answer'}`,
           subject: { type: 'run', uid: runId },
@@ -111,7 +126,7 @@ export async function sendFollowup(
         return { kind: 'done', response: { followup_id: accepted.id, outcome: accepted.routing, run_id: runId } };
     }
   });
-  if (!isAccepted) await discardAttachments(blobs, attachments);
+  if (!isAccepted) await discardAttachments(blobs, stored);
   if (outcome.kind === 'conflict') return { kind: 'idempotency_conflict' };
   return outcome.kind === 'done' ? { kind: 'sent', answer: outcome.response } : outcome.failure;
 }

@@ -1,0 +1,36 @@
+/** The upload of files that a follow-up will name. */
+import { maxAttachmentBytes } from '@runyard/contract/limits';
+import { routes } from '@runyard/contract/routes';
+import type { FastifyInstance } from 'fastify';
+import { notFound, refuse } from '../../../platform/serving/refusal.ts';
+import { uploadAttachment } from '../../../runs/files/attachments/upload.ts';
+import { attachmentUploadTarget } from '../../../runs/files/signed-targets.ts';
+import { addRoute } from '../server/add-route.ts';
+import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
+import type { ServiceDeps } from '../server/deps.ts';
+import { refuseSignature } from '../server/refuse-signature.ts';
+
+const tooLarge = `An attachment has at most ${maxAttachmentBytes / 1024 / 1024} MB.`;
+
+/** Registers the upload of the bytes of a prepared file. */
+export function registerAttachmentRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+  withByteBodies(app, (scope) => {
+    addRoute(scope, routes.putAttachment, async ({ params, query, request, reply }) => {
+      const refused = refuseSignature(deps, attachmentUploadTarget(params.attachmentId), query);
+      if (refused) return refused;
+      if (Number(request.headers['content-length'] ?? 0) > maxAttachmentBytes) return tooManyBytes(reply, tooLarge);
+      switch (await uploadAttachment(deps, params.attachmentId, bytesOf(request))) {
+        case 'stored':
+          return {};
+        case 'not_found':
+          return notFound('file');
+        case 'busy':
+          return uploadBusy(reply, 'As many files of the run are uploaded as may be at once.');
+        case 'too_large':
+          return tooManyBytes(reply, tooLarge);
+        case 'other_bytes':
+          return refuse('conflict', { detail: 'The file has other bytes already; prepare a new one.' });
+      }
+    });
+  });
+}

@@ -1,0 +1,125 @@
+/** Files that are uploaded before the follow-up that names them. */
+import { randomUUIDv7 } from 'node:crypto';
+import { maxPreparedOfCaller, maxPreparedOfTeam } from '@runyard/contract/limits';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { bytes, defineStatement, integer, numeric, text, uuid } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import type { StoredAttachment } from './store.ts';
+
+/** A person or a service account of the team. */
+interface Caller {
+  readonly teamId: string;
+  readonly creator: { readonly kind: string; readonly uid: string };
+}
+
+/** Of two requests of a team at once the second counts the files of the first. */
+const lockTeam = defineStatement({
+  name: 'lock_prepared_attachments_of_team',
+  text: `SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))`,
+  row: {},
+});
+
+const countUnused = defineStatement({
+  name: 'count_prepared_attachments',
+  text: `
+    SELECT count(*) AS team, count(*) FILTER (WHERE created_by_kind = $2 AND created_by_uid = $3) AS caller
+    FROM prepared_attachments WHERE team_id = $1`,
+  row: { team: numeric, caller: numeric },
+});
+
+/** Writes nothing if the run is not of the team. */
+const insertRows = defineStatement({
+  name: 'insert_prepared_attachments',
+  text: `
+    INSERT INTO prepared_attachments (id, team_id, run_id, created_by_kind, created_by_uid, file_name, mime_type)
+    SELECT f.id, r.team_id, r.id, $3, $4, f.file_name, f.mime_type
+    FROM runs r, jsonb_to_recordset($5::jsonb) AS f(id uuid, file_name text, mime_type text)
+    WHERE r.id = $1 AND r.team_id = $2 RETURNING id`,
+  row: { id: uuid },
+});
+
+/** The ids of the files in their order; `full`: the caller or the team has as many unused ones as it may. */
+export type PrepareOutcome =
+  | { readonly kind: 'prepared'; readonly ids: readonly string[] }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'full'; readonly of: 'caller' | 'team' };
+
+/** Writes the rows of files whose bytes follow. */
+export async function prepareAttachments(
+  tx: Queryable,
+  { teamId, creator }: Caller,
+  runId: string,
+  files: readonly { readonly filename: string; readonly mime_type: string }[],
+): Promise<PrepareOutcome> {
+  if (!isUuid(runId)) return { kind: 'not_found' };
+  await tx.query(lockTeam, [teamId]);
+  const [unused] = await tx.query(countUnused, [teamId, creator.kind, creator.uid]);
+  if (Number(unused?.caller) + files.length > maxPreparedOfCaller) return { kind: 'full', of: 'caller' };
+  if (Number(unused?.team) + files.length > maxPreparedOfTeam) return { kind: 'full', of: 'team' };
+  const rows = files.map(({ filename, mime_type }) => ({ id: randomUUIDv7(), file_name: filename, mime_type }));
+  const written = await tx.query(insertRows, [runId, teamId, creator.kind, creator.uid, JSON.stringify(rows)]);
+  return written.length === 0 ? { kind: 'not_found' } : { kind: 'prepared', ids: rows.map(({ id }) => id) };
+}
+
+/** As the uploads of other files do, before the rows of files of the run are locked. */
+const lockRun = defineStatement({
+  name: 'lock_run_of_prepared_attachments',
+  text: 'SELECT FROM runs WHERE id = $1 FOR UPDATE',
+  row: {},
+});
+
+const lockUploaded = defineStatement({
+  name: 'lock_uploaded_attachments',
+  text: `
+    SELECT id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, blob_key AS "blobKey"
+    FROM prepared_attachments
+    WHERE run_id = $1 AND created_by_kind = $2 AND created_by_uid = $3 AND id = ANY($4::uuid[]) AND blob_key IS NOT NULL
+    FOR UPDATE`,
+  row: { id: uuid, fileName: text(), mimeType: text(), sizeBytes: integer, sha256: bytes, blobKey: text() },
+});
+
+const deleteRows = defineStatement({
+  name: 'delete_prepared_attachments',
+  text: 'DELETE FROM prepared_attachments WHERE id = ANY($1::uuid[])',
+  row: {},
+});
+
+/** A prepared file that a follow-up names. */
+export interface NamedAttachment {
+  readonly attachmentId: string;
+  /** In place of the prepared name. */
+  readonly fileName?: string | undefined;
+}
+
+/** Prepared files that the transaction holds for a follow-up. */
+export interface HeldAttachments {
+  readonly attachments: readonly StoredAttachment[];
+  /** Deletes their prepared rows, when the rows of the follow-up's attachments are written. */
+  use(): Promise<void>;
+}
+
+/**
+ * Locks uploaded files that the same caller has prepared for the run, until the end of the transaction. Returns the first id that names
+ * none, or that comes twice, if there is one.
+ */
+export async function holdPrepared(
+  tx: Queryable,
+  caller: Pick<Caller, 'creator'>,
+  runId: string,
+  named: readonly NamedAttachment[],
+): Promise<HeldAttachments | { readonly unknown: string }> {
+  if (named.length === 0) return { attachments: [], use: async () => {} };
+  const ids = named.map(({ attachmentId }) => attachmentId);
+  const wrong = ids.find((id, index) => !isUuid(id) || ids.indexOf(id) !== index);
+  if (wrong !== undefined) return { unknown: wrong };
+  await tx.query(lockRun, [runId]);
+  const { kind, uid } = caller.creator;
+  const found = new Map((await tx.query(lockUploaded, [runId, kind, uid, ids])).map((row) => [row.id, row]));
+  const attachments: StoredAttachment[] = [];
+  for (const { attachmentId, fileName } of named) {
+    const file = found.get(attachmentId);
+    if (!file) return { unknown: attachmentId };
+    attachments.push({ ...file, content: null, ...(fileName === undefined ? {} : { fileName }) });
+  }
+  return { attachments, use: async () => void (await tx.query(deleteRows, [ids])) };
+}

@@ -1,0 +1,64 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { maxAttachmentBytes } from '@runyard/contract/limits';
+import type { Vault } from '../../../platform/secrets/vault.ts';
+import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
+import { boolean, defineStatement, nullable, uuid } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { oneUpload } from '../../../platform/uploads/lease.ts';
+import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
+import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import { blobKeyOf } from './store.ts';
+
+/**
+ * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413; `other_bytes` 409: the file has
+ * other bytes; `busy` 429: as many files of the run are uploaded at once as may be.
+ */
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes';
+
+/** Uploads for a run at once, because their bytes take disk before they are counted. */
+const maxUploads = 8;
+
+const readRun = defineStatement({
+  name: 'read_run_of_prepared_attachment',
+  text: 'SELECT run_id AS "runId" FROM prepared_attachments WHERE id = $1',
+  row: { runId: uuid },
+});
+
+const setBytes = defineStatement({
+  name: 'set_bytes_of_prepared_attachment',
+  text: `
+    UPDATE prepared_attachments SET blob_key = $2, size_bytes = $3, sha256 = $4 WHERE id = $1 AND blob_key IS NULL RETURNING id`,
+  row: { id: uuid },
+});
+
+const compareBytes = defineStatement({
+  name: 'compare_bytes_of_prepared_attachment',
+  text: 'SELECT sha256 = $2 AS same FROM prepared_attachments WHERE id = $1',
+  row: { same: nullable(boolean) },
+});
+
+/** Streams the bytes of a prepared file into the blob store. */
+export async function uploadAttachment(
+  { db, blobs, vault }: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
+  attachmentId: string,
+  body: AsyncIterable<Uint8Array>,
+): Promise<UploadOutcome> {
+  const [known] = isUuid(attachmentId) ? await db.query(readRun, [attachmentId]) : [];
+  if (!known) return 'not_found';
+  // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
+  const key = `${blobKeyOf(attachmentId)}/${randomUUIDv7()}`;
+  const kind = { name: `attachments/${known.runId}`, most: maxUploads };
+  const mask = byteMaskOf({ vault }, { grantedSecrets: await readGrantedSecrets(db, known.runId) });
+  const put = await oneUpload(db, kind, body, (leased) =>
+    blobs.put(key, mask.stream(leased), { maxBytes: maxAttachmentBytes }),
+  );
+  if (put === 'busy') return 'busy';
+  if (put.outcome === 'too_large') return 'too_large';
+  // After an error the blob stays: the statement may have been committed, and the sweep deletes a blob without a row.
+  if ((await db.query(setBytes, [attachmentId, key, put.sizeBytes, put.sha256])).length > 0) return 'stored';
+  await blobs.delete(key);
+  const [row] = await db.query(compareBytes, [attachmentId, put.sha256]);
+  if (!row) return 'not_found';
+  return row.same ? 'stored' : 'other_bytes';
+}
