@@ -56,7 +56,7 @@ export const artifactRoutes = {
       403: 'The signature is wrong or has expired',
       404: 'A follow-up has used the file, or it was deleted',
       409: 'Its bytes are there already, and are others',
-      413: `More than ${maxAttachmentBytes / 1024 / 1024} MB`,
+      413: `More than ${maxAttachmentBytes / 1024 / 1024} MB, or the team has no room for it (RUNYARD_TEAM_STORAGE_MB)`,
       429: 'Other files of the run are being uploaded',
     },
   },

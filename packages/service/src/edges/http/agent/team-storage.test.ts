@@ -197,3 +197,19 @@ describe('a team without room', () => {
     expect(await recountStorage(db)).toMatchObject({ rows: 1 });
   });
 });
+
+test('a file that is uploaded before its follow-up has to fit into the room of the team', async () => {
+  const runId = await service.newRun();
+  await fill(10);
+  await untilKnown(async () => {
+    const files = [{ filename: 'a', mime_type: 'text/plain' }];
+    const prepared = await service.request<{ attachments: { upload_url: string }[] }>(
+      'POST',
+      `/agent/runs/${runId}/attachments/prepare`,
+      { body: { files } },
+    );
+    const url = prepared.body.attachments[0]?.upload_url ?? '';
+    const answer = await service.request<Answer>('PUT', url, { key: null, raw: 'x'.repeat(20) });
+    expect([answer.status, answer.body.detail]).toEqual([413, expect.stringContaining('RUNYARD_TEAM_STORAGE_MB')]);
+  });
+});

@@ -19,7 +19,9 @@ export function registerAttachmentRoutes(app: FastifyInstance, deps: ServiceDeps
       const refused = refuseSignature(deps, attachmentUploadTarget(params.attachmentId), query);
       if (refused) return refused;
       if (Number(request.headers['content-length'] ?? 0) > maxAttachmentBytes) return tooManyBytes(reply, tooLarge);
-      switch (await uploadAttachment(deps, params.attachmentId, bytesOf(request))) {
+      const outcome = await uploadAttachment(deps, params.attachmentId, bytesOf(request));
+      if (typeof outcome === 'object') return tooManyBytes(reply, outcome.detail);
+      switch (outcome) {
         case 'stored':
           return {};
         case 'not_found':

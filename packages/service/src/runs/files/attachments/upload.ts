@@ -8,21 +8,23 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { readTeamRoom, type StorageRefusal, teamFull } from '../stored-bytes.ts';
 import { blobKeyOf } from './store.ts';
 
 /**
  * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413; `other_bytes` 409: the file has
  * other bytes; `busy` 429: as many files of the run are uploaded at once as may be.
  */
-export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes';
+export type UploadOutcome = 'stored' | 'busy' | 'not_found' | 'too_large' | 'other_bytes' | StorageRefusal;
 
 /** Uploads for a run at once, because their bytes take disk before they are counted. */
 const maxUploads = 8;
 
 const readRun = defineStatement({
   name: 'read_run_of_prepared_attachment',
-  text: 'SELECT run_id AS "runId" FROM prepared_attachments WHERE id = $1',
-  row: { runId: uuid },
+  text: 'SELECT run_id AS "runId", team_id AS "teamId" FROM prepared_attachments WHERE id = $1',
+  row: { runId: uuid, teamId: uuid },
 });
 
 const setBytes = defineStatement({
@@ -40,21 +42,30 @@ const compareBytes = defineStatement({
 
 /** Streams the bytes of a prepared file into the blob store. */
 export async function uploadAttachment(
-  { db, blobs, vault }: { readonly db: Database; readonly blobs: BlobStore; readonly vault: Vault },
+  deps: {
+    readonly db: Database;
+    readonly blobs: BlobStore;
+    readonly vault: Vault;
+    readonly executionDeps: Pick<ExecutionDeps, 'db' | 'limits'>;
+  },
   attachmentId: string,
   body: AsyncIterable<Uint8Array>,
 ): Promise<UploadOutcome> {
+  const { db, blobs, vault, executionDeps } = deps;
   const [known] = isUuid(attachmentId) ? await db.query(readRun, [attachmentId]) : [];
   if (!known) return 'not_found';
+  // The bytes count as stored by the team from the follow-up that uses them on; their number is limited until then.
+  const room = await readTeamRoom(executionDeps, undefined, known.teamId);
   // Each upload has a blob of its own, so that two uploads at once do not mix their bytes.
   const key = `${blobKeyOf(attachmentId)}/${randomUUIDv7()}`;
   const kind = { name: `attachments/${known.runId}`, most: maxUploads };
   const mask = byteMaskOf({ vault }, { grantedSecrets: await readGrantedSecrets(db, known.runId) });
   const put = await oneUpload(db, kind, body, (leased) =>
-    blobs.put(key, mask.stream(leased), { maxBytes: maxAttachmentBytes }),
+    blobs.put(key, mask.stream(leased), { maxBytes: Math.min(maxAttachmentBytes, room.files) }),
   );
   if (put === 'busy') return 'busy';
-  if (put.outcome === 'too_large') return 'too_large';
+  if (put.outcome === 'too_large')
+    return room.files < maxAttachmentBytes ? teamFull(executionDeps, room.stored) : 'too_large';
   // After an error the blob stays: the statement may have been committed, and the sweep deletes a blob without a row.
   if ((await db.query(setBytes, [attachmentId, key, put.sizeBytes, put.sha256])).length > 0) return 'stored';
   await blobs.delete(key);
