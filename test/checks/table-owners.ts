@@ -89,7 +89,6 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
   // Triggers on `runs` and `artifacts` write it.
   run_facets: { owner: 'runs', readers: ['factory-runs', 'executions'] },
-  run_facets: { owner: 'runs', readers: ['executions'] },
   prepared_attachments: { owner: 'files' },
   pushed_branches: { owner: 'repositories' },
   run_search: { owner: 'runs' },
