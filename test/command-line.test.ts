@@ -288,5 +288,10 @@ test('shows and sets the budget, and reports usage', async () => {
   expect(cleared.output).toContain('not used');
   expect((await here.call(['budget', 'set', '--monthly', 'much'])).code).toBe(2);
   const usage = await here.call(['usage', '--by', 'day', 'model', '--json']);
-  expect(JSON.parse(usage.output)).toEqual({ from: expect.any(String), to: expect.any(String), usage: [] });
+  expect(JSON.parse(usage.output)).toEqual({
+    from: expect.any(String),
+    to: expect.any(String),
+    storage: { bytes: expect.any(Number), max_bytes: 20 * 1024 ** 3 },
+    usage: [],
+  });
 });

@@ -72,10 +72,19 @@ export const TaskCancellation = z.object({
 });
 export type TaskCancellation = z.infer<typeof TaskCancellation>;
 
-/** Ours: an execution becomes idle (its agent waits for a follow-up and holds no slot) or works again. Sent only to workers that say hello. */
+/**
+ * Ours: an execution becomes idle (its agent waits for a follow-up or for other runs and holds no slot) or works again. Sent only to workers
+ * that say hello.
+ */
 export const TaskIdle = z.object({
   type: z.literal('task_idle'),
-  data: z.object({ task_id: z.string(), execution_id: z.string(), idle: z.boolean() }),
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    idle: z.boolean(),
+    /** True: it waits for other runs, so the worker freezes its commands, if it can. */
+    awaits: z.boolean().optional(),
+  }),
 });
 export type TaskIdle = z.infer<typeof TaskIdle>;
 

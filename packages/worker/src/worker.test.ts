@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeAssignment } from '../../../test/fakes/worker-service.ts';
 import { releaseAgents } from '../test/release.ts';
@@ -82,6 +83,38 @@ describe.skipIf(!works)('a worker with bubblewrap', () => {
       idle(false);
       await expect.poll(shares).not.toContain(least);
       await releaseAgents(it.worker.stateRoot);
+      await completed(id);
+    },
+  );
+
+  test.runIf(features?.includes('freeze') === true)(
+    'freezes the commands of a run that waits for other runs, but not its agent, and can end it then',
+    async () => {
+      const id = assign('sh', 'n=0; while ! [ -e go ]; do n=$((n+1)); echo $n > n; sleep 0.01; done');
+      await ready(id);
+      const sandboxes = path.join(it.worker.stateRoot, 's');
+      const counted = async () => {
+        const texts = (await readdir(sandboxes)).map((name) =>
+          readFile(path.join(sandboxes, name, 'workspace/n'), 'utf8').catch(() => ''),
+        );
+        return (await Promise.all(texts)).join(' ').trim();
+      };
+      const isCounting = async () => {
+        const before = await counted();
+        await sleep(200);
+        return (await counted()) !== before;
+      };
+      const tell = (idle: boolean, awaits: boolean) =>
+        it.service.send({ type: 'task_idle', data: { task_id: `task-of-${id}`, execution_id: id, idle, awaits } });
+      await expect.poll(isCounting).toBe(true);
+      tell(true, true);
+      await expect.poll(isCounting).toBe(false);
+      // It waits for a follow-up: its commands may go on.
+      tell(true, false);
+      await expect.poll(isCounting).toBe(true);
+      tell(true, true);
+      await expect.poll(isCounting).toBe(false);
+      it.service.send({ type: 'task_cancellation', data: { task_id: `task-of-${id}`, execution_id: id, grace_ms: 1 } });
       await completed(id);
     },
   );

@@ -98,11 +98,11 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     }
   };
 
-  const setIdle = ({ execution_id, idle }: TaskIdle['data']): void => {
+  const setIdle = ({ execution_id, idle, awaits }: TaskIdle['data']): void => {
     const execution = live.get(execution_id);
     if (execution === undefined) return;
     execution.idle = idle;
-    execution.sandbox?.rest?.(idle);
+    execution.sandbox?.rest?.(idle, awaits);
   };
 
   return {

@@ -101,9 +101,10 @@ export interface Sandbox {
   readonly ended: Promise<SandboxExit>;
   /**
    * Its agent waits and holds no slot, or works again. Meanwhile its commands get only the processor time that no other sandbox wants.
-   * Absent: the backend cannot do that.
+   * `isFrozen`: it waits for other runs, and no process but the agent does anything, where the kernel can freeze them. Absent: the backend
+   * cannot do that.
    */
-  rest?(isResting: boolean): void;
+  rest?(isResting: boolean, isFrozen?: boolean): void;
   /**
    * Ends everything in the sandbox. `terminate` sends SIGTERM to the agent and returns at once. `kill` ends all processes;
    * `ended` then resolves as soon as the kernel has ended them. Does nothing when nothing runs.

@@ -14,7 +14,7 @@ export type Order<Preparation = unknown> =
   /** Opens the proxy to the hosts that the environment allows. Before `start`. */
   | { readonly type: 'open_egress'; readonly egress: EgressOrder }
   | { readonly type: 'start'; readonly launch: AgentLaunch }
-  | { readonly type: 'rest'; readonly isResting: boolean }
+  | { readonly type: 'rest'; readonly isResting: boolean; readonly isFrozen?: boolean }
   | { readonly type: 'kill'; readonly how: 'terminate' | 'kill' }
   /** Ends everything in the sandbox and removes it. A sandbox without an agent then reports nothing. */
   | { readonly type: 'dispose' };

@@ -148,8 +148,8 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     },
     onDenied,
     ended: ended.promise,
-    rest(isResting) {
-      if (!isOver) lines.send({ type: 'rest', isResting });
+    rest(isResting, isFrozen = false) {
+      if (!isOver) lines.send({ type: 'rest', isResting, isFrozen });
     },
     kill(how) {
       if (!isOver) lines.send({ type: 'kill', how });

@@ -179,7 +179,7 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
         egressOpened.catch(() => {});
         return;
       case 'rest':
-        sandbox?.rest?.(order.isResting);
+        sandbox?.rest?.(order.isResting, order.isFrozen);
         return;
       case 'kill':
         sandbox?.kill(order.how);
@@ -244,6 +244,8 @@ export function supervise(folder: string, { listen, onOver }: SupervisionOptions
         message: obey,
         closed() {
           worker = undefined;
+          // Nobody could let its commands continue.
+          sandbox?.rest?.(false);
           wait();
         },
       });

@@ -46,8 +46,11 @@ export async function greet(deps: ExecutionDeps, connection: OpenConnection, { d
   connection.runsImages = sandbox.features.includes(imagesFeature);
   connection.draining = draining;
   const toldIdle = new Set(data.executions.flatMap(({ idle, execution_id }) => (idle ? [execution_id] : [])));
-  for (const { id, runId } of adopted)
-    connection.executions.set(id, { runId, assignmentId: null, idle: toldIdle.has(id), awaits: false, leaving: false });
+  for (const { id, runId } of adopted) {
+    const idle = toldIdle.has(id);
+    const awaits = idle ? undefined : false;
+    connection.executions.set(id, { runId, assignmentId: null, idle, awaits, leaving: false });
+  }
   for (const { task_id: runId, execution_id: executionId } of data.executions) {
     if (connection.executions.get(executionId)?.runId !== runId) orderStop(connection, runId, executionId);
   }

@@ -241,7 +241,7 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
   );
   await vi.waitFor(() => expect(assignments(worker).map(({ task_id }) => task_id)).toEqual([parent, child]), 30_000);
   const told = () => worker.sent.flatMap((message) => (message.type === 'task_idle' ? [message.data] : []));
-  expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true }]);
+  expect(told()).toEqual([{ task_id: parent, execution_id: executionId, idle: true, awaits: true }]);
   // In this order: the worker has the room before it gets the child.
   const types = worker.sent.map(({ type }) => type);
   expect(types.indexOf('task_idle')).toBeLessThan(types.lastIndexOf('task_assignment'));
@@ -249,7 +249,10 @@ test('gives the only slot of a waiting agent to the run below it, and counts the
   await worker.say('task_claimed', assignments(worker)[1]?.execution_id ?? '', child);
   await cancelRun(t.deps, child);
   expect(await waited).toBe('settled');
-  await vi.waitFor(() => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false }), 30_000);
+  await vi.waitFor(
+    () => expect(told().at(-1)).toMatchObject({ execution_id: executionId, idle: false, awaits: false }),
+    30_000,
+  );
   await hub.dispatch();
   expect(
     assignments(worker).map(({ task_id }) => task_id),

@@ -14,8 +14,8 @@ interface HeldExecution {
    * True while the agent waits for a follow-up or for other runs, and takes no slot. This is the value that the worker was sent last.
    */
   idle: boolean;
-  /** True while it waits for other runs: it takes no slot, and no eviction ends it. */
-  awaits: boolean;
+  /** True while it waits for other runs: it takes no slot, and no eviction ends it. Undefined: its worker listed it as idle. */
+  awaits: boolean | undefined;
   /** True once the end of the sandbox is decided. */
   leaving: boolean;
 }

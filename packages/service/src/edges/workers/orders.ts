@@ -25,16 +25,18 @@ export function makeOrders(deps: ExecutionDeps, connections: OpenConnections, on
       for (const [executionId, held] of connection.executions) {
         const phase = resting.get(executionId)?.phase;
         held.leaving = phase === 'stopping';
-        held.awaits = phase === 'awaiting';
         // An agent that was asked to leave never takes a slot again.
         const isIdle = phase === 'idle' || phase === 'awaiting' || (held.leaving && held.idle);
-        if (held.idle === isIdle) continue;
+        const awaits = phase === 'awaiting';
+        const isKnown = held.idle === isIdle && held.awaits === awaits;
+        held.awaits = awaits;
+        if (isKnown) continue;
+        isFreed ||= isIdle && !held.idle;
         held.idle = isIdle;
-        isFreed ||= held.idle;
         if (connection.instanceId === null) continue;
         connection.send({
           type: 'task_idle',
-          data: { task_id: held.runId, execution_id: executionId, idle: held.idle },
+          data: { task_id: held.runId, execution_id: executionId, idle: held.idle, awaits },
         });
       }
       await evictBeyondLimit(deps, connection);

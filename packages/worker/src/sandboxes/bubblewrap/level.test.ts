@@ -39,7 +39,7 @@ test.skipIf((await bubblewrapFeatures()) === undefined)(
       ]),
     );
     const known = [...level.features, ...level.missing.map(({ feature }) => feature)];
-    expect(known).toEqual(expect.arrayContaining(['user', 'cgroup', 'cpu', 'disk-quota', 'kernel']));
+    expect(known).toEqual(expect.arrayContaining(['user', 'cgroup', 'cpu', 'freeze', 'disk-quota', 'kernel']));
   },
 );
 

@@ -92,6 +92,7 @@ export async function probeBubblewrap(ground: BubblewrapGround, cgroups: CgroupS
   if (ground.ownUsers && hostUid !== 0) features.push('user');
   if (cgroups.ok) features.push('cgroup');
   if (cgroups.ok && cgroups.hierarchy.cpu !== undefined) features.push('cpu');
+  if (gvisor === undefined && cgroups.ok && cgroups.hierarchy.freezer !== undefined) features.push('freeze');
   if (ground.disks.ok) features.push('disk-quota');
   const missing = missingFeatures(ground, cgroups, features, facts.get('ls') === '1');
   return { ok: true, reasons: [], level: { backend, features, missing } };
@@ -127,6 +128,11 @@ function missingFeatures(
   if (!features.includes('cpu')) {
     const reason = cgroups.ok ? 'no cgroup that the worker can make has the cpu controller' : cgroups.reason;
     add('cpu', `a sandbox can use all processors: ${reason}`);
+  }
+  if (!features.includes('freeze')) {
+    const without = cgroups.ok ? 'the kernel has no freezer here' : cgroups.reason;
+    const reason = gvisor === undefined ? without : 'the agent of a container of gVisor would stand still too';
+    add('freeze', `commands of a run that waits for other runs go on: ${reason}`);
   }
   if (!disks.ok) add('disk-quota', `disk use is watched every few seconds, not limited by the kernel: ${disks.reason}`);
   if (gvisor === undefined && !features.includes('system-calls'))

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { SandboxMemory } from '../../relay/memory-answers.ts';
@@ -106,6 +107,7 @@ export async function prepareSandbox(
 
   const dispose = async (): Promise<void> => {
     watch?.stop();
+    cgroup?.endFreeze();
     process?.kill('kill');
     await process?.ended;
     const problems: string[] = [];
@@ -217,6 +219,7 @@ export async function prepareSandbox(
       limitMb: limits.diskMb,
       onFull(full) {
         verdict = full;
+        cgroup?.endFreeze();
         started.kill('kill');
       },
     });
@@ -265,10 +268,31 @@ export async function prepareSandbox(
       else run(agentCommand(launch.args, gvisor), agentEnvironment(launch.env), launch.runToken);
     },
     ended,
-    rest: (isResting) => cgroup?.rest(isResting),
-    kill: (how) => process?.kill(how),
+    rest(isResting, isFrozen = false) {
+      cgroup?.rest(isResting);
+      // The one process that the kernel sees of a container of gVisor is also that of its agent.
+      if (gvisor === undefined) cgroup?.freeze(isFrozen ? isOfAgent : null);
+    },
+    kill(how) {
+      cgroup?.endFreeze();
+      process?.kill(how);
+    },
     dispose,
   };
+}
+
+/**
+ * Returns true if the process is bubblewrap, the first process of the sandbox, or the agent, which that starts. The kernel gives no other
+ * process of a sandbox these numbers while the agent lives.
+ */
+function isOfAgent(pid: number): boolean {
+  try {
+    // One number for each namespace, from ours to the innermost one (proc_pid_status(5)). A sandbox makes no namespaces.
+    const numbers = /^NSpid:\s*(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/) ?? [];
+    return numbers.length === 1 || (numbers.length === 2 && Number(numbers[1]) <= 2);
+  } catch {
+    return false;
+  }
 }
 
 const notPrepared = (cause: Error): SandboxError =>

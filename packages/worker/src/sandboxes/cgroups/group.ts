@@ -3,6 +3,7 @@ import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killProcesses, slowDeaths } from '../../state/processes.ts';
+import { freezerGroups, openFreezer } from './freezer.ts';
 import { type CgroupHierarchy, foldersOf } from './hierarchy.ts';
 
 /** A cgroup, in which the kernel limits all processes of one sandbox together. */
@@ -11,6 +12,10 @@ export interface Cgroup {
   add(pid: number): Promise<void>;
   /** Gives its processes only the processor time that no other sandbox wants, or their usual share again. */
   rest(isResting: boolean): void;
+  /** Freezes its processes, but those for which `stays` is true; null: lets all continue. Does nothing where the kernel cannot. */
+  freeze(stays: ((pid: number) => boolean) | null): void;
+  /** Lets its processes continue, because they are going to be killed, and freezes none any more. */
+  endFreeze(): void;
   /** Returns how many of its processes the kernel killed for lack of memory. */
   oomKills(): Promise<number>;
   /**
@@ -69,16 +74,24 @@ export async function openCgroup(
       else writeFileSync(path.join(cpu, 'cpu.cfs_quota_us'), String(quota));
     }
   }
+  const freezerFolder = hierarchy.freezer === undefined ? undefined : path.join(hierarchy.freezer, name);
+  const freezer =
+    limits === undefined || freezerFolder === undefined
+      ? undefined
+      : await openFreezer(hierarchy.version, freezerFolder);
+  const innerFolders = freezerFolder === undefined ? [] : freezerGroups.map((group) => path.join(freezerFolder, group));
   const members = (): number[] => {
     const found = new Set<number>();
-    for (const folder of folders) {
+    for (const folder of [...folders, ...innerFolders]) {
       for (const pid of textOf(path.join(folder, 'cgroup.procs')).split('\n').filter(Boolean)) found.add(Number(pid));
     }
     return [...found];
   };
   return {
     async add(pid) {
-      await Promise.all(folders.map((folder) => writeFile(path.join(folder, 'cgroup.procs'), String(pid))));
+      const limiting = folders.filter((folder) => freezer === undefined || folder !== freezerFolder);
+      await Promise.all(limiting.map((folder) => writeFile(path.join(folder, 'cgroup.procs'), String(pid))));
+      freezer?.add(pid);
     },
     rest(isResting) {
       if (hierarchy.cpu === undefined) return;
@@ -86,14 +99,23 @@ export async function openCgroup(
         hierarchy.version === 2 ? (['cpu.weight', 1, 100] as const) : (['cpu.shares', 2, 1024] as const);
       writeIfThere(path.join(hierarchy.cpu, name, file), String(isResting ? least : usual));
     },
+    freeze(stays) {
+      if (stays === null) freezer?.thaw();
+      else freezer?.freeze(stays);
+    },
+    endFreeze: () => freezer?.close(),
     async oomKills() {
       const file = hierarchy.version === 2 ? 'memory.events' : 'memory.oom_control';
       return Number(/^oom_kill (\d+)$/m.exec(textOf(path.join(memory, file)))?.[1] ?? 0);
     },
     async remove(onSlow) {
       const report = slowDeaths(onSlow);
+      if (freezer === undefined && freezerFolder !== undefined)
+        (await openFreezer(hierarchy.version, freezerFolder)).close();
+      freezer?.close();
       for (;;) {
         killProcesses(members());
+        await Promise.all(innerFolders.map(removeGroup));
         const removals = await Promise.all(folders.map(removeGroup));
         const left = members();
         const refused = removals.find((removal) => removal instanceof Error);

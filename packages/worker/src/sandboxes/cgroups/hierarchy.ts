@@ -10,6 +10,8 @@ export interface CgroupHierarchy {
   readonly pids: string;
   /** Absent: the kernel does not limit processors here. */
   readonly cpu?: string | undefined;
+  /** Absent: the kernel freezes no processes here. */
+  readonly freezer?: string | undefined;
 }
 
 export type CgroupSearch = { ok: true; hierarchy: CgroupHierarchy } | { ok: false; reason: string };
@@ -80,7 +82,8 @@ export async function findCgroups(name: string, files: CgroupFiles): Promise<Cgr
   const pids = mounts.find((mount) => mount.controllers.includes('pids'));
   if (memory !== undefined && pids !== undefined) {
     const cpu = mounts.find((mount) => mount.controllers.includes('cpu'));
-    return versionOne(name, { memory, pids, cpu }, files.membership);
+    const freezer = mounts.find((mount) => mount.controllers.includes('freezer'));
+    return versionOne(name, { memory, pids, cpu, freezer }, files.membership);
   }
   const unified = mounts.find((mount) => mount.version === 2);
   if (unified !== undefined) return versionTwo(name, unified, files.membership);
@@ -97,15 +100,16 @@ async function makeGroup(name: string, mount: Mount, membership: string): Promis
 
 async function versionOne(
   name: string,
-  mounts: { readonly memory: Mount; readonly pids: Mount; readonly cpu: Mount | undefined },
+  mounts: Readonly<Record<'memory' | 'pids', Mount> & Record<'cpu' | 'freezer', Mount | undefined>>,
   membership: string,
 ): Promise<CgroupSearch> {
   try {
     const memory = await makeGroup(name, mounts.memory, membership);
     const pids = await makeGroup(name, mounts.pids, membership);
     const cpu = mounts.cpu && (await makeGroup(name, mounts.cpu, membership).catch(() => undefined));
+    const freezer = mounts.freezer && (await makeGroup(name, mounts.freezer, membership).catch(() => undefined));
     if (cpu !== undefined) await writeFile(path.join(cpu, 'cpu.shares'), String(shares.version1)).catch(() => {});
-    return { ok: true, hierarchy: { version: 1, memory, pids, cpu } };
+    return { ok: true, hierarchy: { version: 1, memory, pids, cpu, freezer } };
   } catch (error) {
     const { code, path: folder = 'a group' } = error as NodeJS.ErrnoException;
     return { ok: false, reason: `cannot make ${folder} (${code}): the worker has no right to make cgroups` };
@@ -130,7 +134,9 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
       const cpu = handedDown.includes('cpu') ? folder : undefined;
       await writeFile(path.join(folder, 'cgroup.subtree_control'), `+memory +pids${cpu === undefined ? '' : ' +cpu'}`);
       if (cpu !== undefined) await writeFile(path.join(cpu, 'cpu.weight'), String(shares.version2)).catch(() => {});
-      return { ok: true, hierarchy: { version: 2, memory: folder, pids: folder, cpu } };
+      // Linux before 5.2 has no such file.
+      const freezer = (await writable(path.join(folder, 'cgroup.freeze'))) ? folder : undefined;
+      return { ok: true, hierarchy: { version: 2, memory: folder, pids: folder, cpu, freezer } };
     } catch (error) {
       reason = `cannot hand down limits in ${folder} (${(error as NodeJS.ErrnoException).code})`;
     }
@@ -139,8 +145,8 @@ async function versionTwo(name: string, mount: Mount, membership: string): Promi
 }
 
 /** Returns the folders of the hierarchy, each once. */
-export const foldersOf = ({ memory, pids, cpu }: CgroupHierarchy): string[] => [
-  ...new Set([memory, pids, ...(cpu === undefined ? [] : [cpu])]),
+export const foldersOf = ({ memory, pids, cpu, freezer }: CgroupHierarchy): string[] => [
+  ...new Set([memory, pids, cpu, freezer].filter((folder) => folder !== undefined)),
 ];
 
 /** Returns the names of the groups in the hierarchy. */

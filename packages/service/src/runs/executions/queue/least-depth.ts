@@ -1,6 +1,6 @@
 /**
  * Bounds the sandboxes of a worker and of a team apart from their slots: a sandbox that waits for other runs holds no slot, but uses memory,
- * and its commands may go on, with the least share of the processors. A run at depth d starts only while fewer than (2 + d) times the slots are live. So those below a run
+ * and its commands may go on where the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times the slots are live. So those below a run
  * that waits always find room, and the number of sandboxes has a bound, because the depth has one.
  */
 

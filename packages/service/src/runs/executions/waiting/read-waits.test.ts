@@ -55,6 +55,29 @@ test("distinguishes a full worker from the team's limit", async () => {
   expect(await waitOf(last)).toBe("The run waits: the team's limit is reached (2 runs at once).");
 });
 
+test('names the bound of the sandboxes that wait for other runs, and what frees it', async () => {
+  const connection = await fixture.newConnection();
+  await change('UPDATE worker_connections SET slots = 1');
+  const waiting = [await fixture.newRun(), await fixture.newRun()];
+  const last = await fixture.newRun();
+  for (const _ of waiting) {
+    await fixture.assign(connection);
+    await change(`UPDATE executions SET awaiting_until = now() + interval '1 hour' WHERE phase = 'assigned'`);
+  }
+  expect(await waitOf(last)).toBe(
+    'The run waits: the connected worker has 2 times as many sandboxes as slots that work or wait for other runs. It starts when one of these sandboxes ends: when a run that waits for others continues and ends, or is cancelled.',
+  );
+  await change('UPDATE worker_connections SET slots = 4');
+  expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
+  await change('UPDATE teams SET max_concurrent_executions = 1');
+  expect(await waitOf(last)).toMatch(
+    /^The run waits: 2 sandboxes of the team work or wait for other runs, and such a run starts below 2 times the team's limit \(1 at once\)\. It starts when/,
+  );
+  // One level deeper there is room.
+  await change('UPDATE executions SET depth = 1 WHERE run_id = $1', last);
+  expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
+});
+
 test('says for how long a retry pauses, and that an older sandbox has to end', async () => {
   await fixture.newConnection();
   const runId = await fixture.newRun();

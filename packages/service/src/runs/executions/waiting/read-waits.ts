@@ -18,7 +18,9 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { isOfPool, servesPool } from '../pools/serves-pool.ts';
 import { holdsSlot } from '../queue/holds-slot.ts';
+import { leastDepthSql } from '../queue/least-depth.ts';
 import { isRunTypeCancellable } from '../run-kind.ts';
+import { slotPhases } from '../transitions/phases.ts';
 import { waitsAfterInterrupt } from './interrupted.ts';
 import { waitSentence } from './wait-sentence.ts';
 
@@ -31,14 +33,15 @@ const readFacts = defineStatement({
   name: 'read_waits',
   text: `
     WITH waiting AS MATERIALIZED (
-      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image,
+      SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth,
         r.worker_host, r.execution_location, r.source
       FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
     ), team AS MATERIALIZED (
       SELECT t.max_concurrent_executions AS team_limit,
-        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')})::int AS team_taken
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')})::int AS team_taken,
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ${slotPhases})::int AS team_live
       FROM teams t WHERE t.id = $1
     ), pools AS MATERIALIZED (
       SELECT p.pool, c.*,
@@ -47,13 +50,15 @@ const readFacts = defineStatement({
         SELECT count(*) FILTER (WHERE NOT c.draining)::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
           count(*) FILTER (WHERE NOT c.draining AND c.sandbox->'features' ? '${imagesFeature}')::int AS image_workers,
           count(*) FILTER (WHERE NOT c.draining AND c.sandbox IS NULL)::int AS public_workers,
-          coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE NOT c.draining), 0)::int AS slots
-        FROM worker_connections c WHERE ${servesPool('c', 'p.pool', '$1')}
+          coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE NOT c.draining), 0)::int AS slots,
+          min(${leastDepthSql('live.count', 'coalesce(c.slots, 1000)')}) FILTER (WHERE NOT c.draining)::int AS least_depth
+        FROM worker_connections c CROSS JOIN LATERAL (
+          SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.phase IN ${slotPhases}) live WHERE ${servesPool('c', 'p.pool', '$1')}
       ) c
     )
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds,
       EXISTS (SELECT FROM executions o WHERE o.run_id = w.run_id AND o.number < w.number AND o.phase <> 'ended') AS has_older,
-      team.team_taken, team.team_limit, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
+      team.team_taken, team.team_live, team.team_limit, w.depth, coalesce(pools.least_depth, 0) AS least_depth, coalesce(pools.workers, 0) AS workers, coalesce(pools.leaving_workers, 0) AS leaving_workers,
       w.image, coalesce(pools.image_workers, 0) AS image_workers, coalesce(pools.public_workers, 0) AS public_workers, coalesce(pools.slots, 0) AS slots, coalesce(pools.slots_taken, 0) AS slots_taken, w.worker_id, w.sandbox IS NOT NULL AS has_sandbox,
       step.kind AS step_kind, step.name AS step_name, w.idle_until, w.worker_host, w.execution_location, w.source
     FROM waiting w CROSS JOIN team LEFT JOIN pools ON pools.pool = w.pool LEFT JOIN LATERAL (
@@ -69,7 +74,10 @@ const readFacts = defineStatement({
     pause_seconds: float,
     has_older: boolean,
     team_taken: integer,
+    team_live: integer,
     team_limit: integer,
+    depth: integer,
+    least_depth: integer,
     workers: integer,
     leaving_workers: integer,
     image: nullable(text()),

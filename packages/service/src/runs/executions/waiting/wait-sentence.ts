@@ -1,4 +1,5 @@
 import type { RunState } from '@runyard/contract/states';
+import { leastDepth } from '../queue/least-depth.ts';
 
 /** The facts about a waiting run, from which its sentence is made. */
 export interface WaitFacts {
@@ -12,6 +13,12 @@ export interface WaitFacts {
   /** Executions that count for the team's limit. */
   readonly team_taken: number;
   readonly team_limit: number;
+  /** Sandboxes of the team that work or wait for other runs. */
+  readonly team_live: number;
+  /** Runs above it. */
+  readonly depth: number;
+  /** Least depth of a run for which one of `workers` has room besides its sandboxes that work or wait for other runs. */
+  readonly least_depth: number;
   /** Connected workers of the pool that accept runs. */
   readonly workers: number;
   /** Connected workers of the pool that are shutting down. */
@@ -81,9 +88,22 @@ function queueSentence(facts: WaitFacts): string {
     return `The run waits: the team's limit is reached (${team_limit} ${team_limit === 1 ? 'run' : 'runs'} at once).`;
   if (facts.slots_taken >= slots)
     return `The run waits for a free slot: ${workers === 1 ? 'the connected worker has' : `the ${workers} connected workers have`} ${slots}, and all are taken.`;
+  const bound = boundSentence(facts);
+  if (bound !== undefined) return bound;
   if (facts.image !== null && facts.image_workers === 0)
     return `The run waits: its environment has the docker_image ${facts.image}, and the connected worker is oz-agent-worker, which takes such runs only where the service has RUNYARD_SIDECAR_IMAGE.`;
   return 'The run waits for a worker to take it.';
+}
+
+/** Returns the sentence about the bound of the sandboxes that work or wait for other runs; undefined: there is room. */
+function boundSentence({ team_live, team_limit, depth, least_depth, workers }: WaitFacts): string | undefined {
+  const times = `${2 + depth} times`;
+  const freed =
+    'It starts when one of these sandboxes ends: when a run that waits for others continues and ends, or is cancelled.';
+  if (leastDepth(team_live, team_limit) > depth)
+    return `The run waits: ${team_live} sandboxes of the team work or wait for other runs, and such a run starts below ${times} the team's limit (${team_limit} at once). ${freed}`;
+  if (least_depth <= depth) return undefined;
+  return `The run waits: ${workers === 1 ? 'the connected worker has' : 'each connected worker has'} ${times} as many sandboxes as slots that work or wait for other runs. ${freed}`;
 }
 
 function setupSentence({ worker_id, has_sandbox, step_kind, step_name }: WaitFacts): string {
