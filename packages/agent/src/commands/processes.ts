@@ -1,7 +1,16 @@
 import { fs } from '../builtin-modules.ts';
 
+const listeners = new Set<() => void>();
+
+/** Calls the listener before each signal to a process group. Returns a function that ends this. */
+export function beforeSignals(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
 /** Sends a signal to a process group. Returns false if the group does not exist. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
+  for (const listener of listeners) listener();
   try {
     process.kill(-pid, signal);
     return true;

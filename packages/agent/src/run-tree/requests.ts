@@ -1,7 +1,9 @@
 import type { ChildRun } from '@runyard/contract/child-runs';
 import type { RunMode } from '@runyard/contract/run-request';
+import { monotonicMs } from '../builtin-modules.ts';
+import { beforeSignals } from '../commands/processes.ts';
 import { ServiceRefusal } from '../service/errors.ts';
-import type { RunTree } from './tree.ts';
+import type { RunTree, RunWait } from './tree.ts';
 
 /** A request of the command `child-run` to the agent. */
 export type TreeRequest =
@@ -16,6 +18,30 @@ export type TreeAnswer =
   | { ok: false; message: string };
 
 const longestWaitSeconds = 7 * 24 * 3600;
+/** Pause of a wait in which a command that got a signal can end. */
+const pauseMs = 2_000;
+
+/**
+ * Waits for runs on behalf of a command. The worker freezes commands while a request for it is open, and a frozen command does not end on a
+ * signal: so the request ends before each signal of the agent, and begins again after a pause if the command still waits.
+ */
+async function waitForRuns(tree: RunTree, { timeoutMs, ...wait }: RunWait, signal: AbortSignal) {
+  const deadline = monotonicMs() + timeoutMs;
+  for (;;) {
+    const pause = new AbortController();
+    const endListening = beforeSignals(() => pause.abort());
+    try {
+      const left = Math.max(0, deadline - monotonicMs());
+      return await tree.wait({ ...wait, timeoutMs: left }, AbortSignal.any([signal, pause.signal]));
+    } catch (error) {
+      if (!pause.signal.aborted || signal.aborted) throw error;
+    } finally {
+      endListening();
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
+    signal.throwIfAborted();
+  }
+}
 
 /**
  * Answers a request of the command `child-run`. `signal` aborts when the command has exited. A refusal of the service is an
@@ -40,7 +66,7 @@ export async function answerTreeRequest(
         const runIds = Array.isArray(request.run_ids) ? request.run_ids.map(String) : undefined;
         const seconds = Math.min(Math.max(0, Number(request.timeout_seconds) || 0), longestWaitSeconds);
         const until = request.until === 'any' ? 'any' : 'all';
-        const { runs, timedOut } = await tree.wait({ runIds, until, timeoutMs: seconds * 1000 }, signal);
+        const { runs, timedOut } = await waitForRuns(tree, { runIds, until, timeoutMs: seconds * 1000 }, signal);
         return { ok: true, runs, timed_out: timedOut };
       }
       case 'list':

@@ -1,7 +1,9 @@
 import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fakeTask } from '../../../../test/fakes/harness-support.ts';
+import { signalGroup } from '../commands/processes.ts';
 import type { AskOptions } from '../service/client.ts';
+import { answerTreeRequest } from './requests.ts';
 import { runTree } from './tree.ts';
 
 const { signal } = new AbortController();
@@ -30,6 +32,29 @@ test('returns at once, without a call, from a wait for no runs', async () => {
   const tree = runTree(answering({}, asked), fakeTask());
   expect(await tree.wait({ runIds: [], until: 'all', timeoutMs: 1000 }, signal)).toEqual({ runs: [], timedOut: false });
   expect(asked).toEqual([]);
+});
+
+test('pauses the wait of a command while the agent sends a signal, because a frozen command could not end', async () => {
+  vi.useFakeTimers();
+  const calls: AbortSignal[] = [];
+  const client = {
+    ask: <T>(_method: 'GET' | 'POST', _path: string, options?: AskOptions) => {
+      const call = options?.signal ?? signal;
+      calls.push(call);
+      return new Promise<T>((resolve, reject) => {
+        if (calls.length > 1) resolve({ child_runs: [{ state: 'SUCCEEDED' }] } as T);
+        call.addEventListener('abort', () => reject(call.reason));
+      });
+    },
+  };
+  const request = { op: 'await', until: 'all', timeout_seconds: 100 };
+  const answer = answerTreeRequest(runTree(client, fakeTask()), request, signal);
+  expect(signalGroup(2 ** 30, 'SIGTERM')).toBe(false);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(calls.map(({ aborted }) => aborted)).toEqual([true]);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await answer).toMatchObject({ ok: true, timed_out: false });
+  vi.useRealTimers();
 });
 
 test('escapes ids in paths', async () => {

@@ -4,10 +4,11 @@ import { defineStatement, text } from '../../../platform/store/database/statemen
 import { type Author, recordAction } from '../../../team/access/audit/record.ts';
 import { runChannel } from '../channels.ts';
 
+/** Ends a wait for other runs: a frozen command could not end. */
 const interrupt = defineStatement({
   name: 'interrupt_turn',
   text: `
-    UPDATE executions e SET interrupted_turn = e.finished_turns + 1 FROM runs r
+    UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r
     WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
     RETURNING pg_notify('${runChannel}', e.run_id::text)`,
   row: {},

@@ -3,7 +3,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
 import type { Statement } from '../../../platform/store/database/database.ts';
+import { interruptRun } from '../cancel/interrupt.ts';
 import { assignNext, type FreeSlot } from './assign.ts';
+import { markAwaiting } from './awaiting.ts';
+import { holdsSlot } from './holds-slot.ts';
 import { leastDepth } from './least-depth.ts';
 
 let fixture: TestExecutions;
@@ -156,6 +159,22 @@ test.each([
   [3, 0, 2],
 ])('%i sandboxes on %i slots leave room for runs of depth %i and below', (live, slots, depth) => {
   expect(leastDepth(live, slots)).toBe(depth);
+});
+
+test('an interrupt ends the wait for other runs, which begins again only in the next turn', async () => {
+  const { runId, executionId, tokenHash } = await fixture.newSession();
+  const child = await fixture.newRun({ parentRunId: runId, ancestorIds: [runId] });
+  await change(`UPDATE executions SET phase = 'running' WHERE id = $1`, executionId);
+  await change(`UPDATE runs SET state = 'INPROGRESS', assignment_id = NULL WHERE id = $1`, runId);
+  const marked = async () => await markAwaiting(fixture.deps.db, { executionId, tokenHash }, 60_000, [child]);
+  const holds = async () =>
+    (await change(`SELECT FROM executions e WHERE id = $1 AND ${holdsSlot('e')}`, executionId)).length;
+  expect([await marked(), await holds()]).toEqual([true, 0]);
+  const creator = { kind: 'user', uid: 'tester' } as const;
+  await interruptRun(fixture.deps.db, runId, { teamId: fixture.teamId, creator, keyId: null, from: {} as never });
+  expect([await holds(), await marked()]).toEqual([1, false]);
+  await change('UPDATE executions SET finished_turns = finished_turns + 1 WHERE id = $1', executionId);
+  expect([await marked(), await holds()]).toEqual([true, 0]);
 });
 
 test('passes over a run that another transaction has locked', async () => {

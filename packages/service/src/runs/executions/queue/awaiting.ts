@@ -30,15 +30,15 @@ const mark = defineStatement({
   text: `
     UPDATE executions e SET awaiting_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000) FROM executions before
     WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ${workingPhases}
-      AND ${canUseSlot('$4')}
+      AND coalesce(e.interrupted_turn, 0) <= e.finished_turns AND ${canUseSlot('$4')}
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL
       ELSE pg_notify('${runChannel}', e.run_id::text)::text || pg_notify('${queueChannel}', e.pool)::text END AS notified`,
   row: { notified: nullable(text()) },
 });
 
 /**
- * Marks the attempt's execution as waiting for other runs, for `forMs` from now at most, if a slot helps one of `runIds`. Returns whether
- * it did.
+ * Marks the attempt's execution as waiting for other runs, for `forMs` from now at most, if a slot helps one of `runIds` and its turn was not
+ * interrupted. Returns whether it did.
  */
 export async function markAwaiting(
   db: Queryable,
