@@ -323,6 +323,8 @@ test('viewers only read, agents write, and run tokens and other teams see nothin
   // A factory of the caller does not show the task of another factory or team.
   expect((await taskOfRun(runId, theirs, service.otherKey)).status).toBe(404);
   expect((await taskOfRun(runId, await newFactory())).status).toBe(404);
+  for (const path of ['task-by-run', 'task-by-conversation'])
+    await service.problem(400, 'GET', `/factory/${factoryUid}/${path}`);
   const writes = (key: string) => [
     service.request('PATCH', place, { key, body: { title: 'X' } }),
     service.request('POST', `${place}/cancel`, { key }),
