@@ -21,6 +21,7 @@ const longest = [
   'test/guide.test.ts',
   'test/runs.test.ts',
   'test/model-runs.test.ts',
+  'test/model-clients.test.ts',
   'test/worker-alone.test.ts',
   'test/newcomer.test.ts',
   'test/chaos.test.ts',
