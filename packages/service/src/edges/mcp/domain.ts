@@ -57,9 +57,10 @@ function webRequest(request: FastifyRequest, baseUrl: string, signal: AbortSigna
 }
 
 /** The MCP servers at `/mcp` and `/api/v1/mcp/factory`. */
-export const mcpServerDomain = ({ executionDeps: { notices, log }, baseUrl }: McpServerDeps): Edge => ({
+export const mcpServerDomain = ({ executionDeps, baseUrl }: McpServerDeps): Edge => ({
   name: 'mcp_server',
   endpoints: async (app) => {
+    const { notices, log } = executionDeps;
     const authorizer = app.getDecorator<Authorizer>('authorizer');
     const places = makePlaces(maxInFlight);
     const waitingOf = waitingSignals(app);

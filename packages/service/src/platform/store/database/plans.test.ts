@@ -18,6 +18,7 @@ const smallTables = new Set([
   'model_outages',
   'open_model_requests',
   'sign_in_codes',
+  'storage_changes',
   'schema_migrations',
 ]);
 
