@@ -1,5 +1,5 @@
 /** The requests of `list.ts`. */
-import type { ListRunsQuery } from '../packages/contract/src/run-list.ts';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Seeded, skewed } from './list-seed.ts';
 
 /** Members of a ListRunsQuery. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { ListRunsQuery } from '../packages/contract/src/run-list.ts';
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';

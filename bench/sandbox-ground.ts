@@ -1,6 +1,6 @@
 /** A worker's ground for bubblewrap sandboxes in a temporary folder, without a worker. */
 import path from 'node:path';
-import { parseSettings } from '../packages/contract/src/settings.ts';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
 import { findBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/find-bubblewrap.ts';
 import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';

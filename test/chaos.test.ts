@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { runOfAgent } from './support/run-of-agent.ts';

@@ -1,5 +1,5 @@
 /** Runs that start runs, in real sandboxes: awaited on the only slot there is, messaged, and cancelled with the run above. */
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';

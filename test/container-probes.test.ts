@@ -3,7 +3,7 @@
  * the run may do.
  */
 
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probeSandbox } from '../packages/worker/src/backends/probe.ts';
 import { findGvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProcesses } from '../packages/worker/src/state/processes.ts';
 import { type FakeImageRegistry, startFakeImageRegistry } from './fakes/image-registry.ts';

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openApiDocument } from '../packages/contract/src/openapi.ts';
 import { compareAnswers } from './checks/answers.ts';
 
 let folder: string;

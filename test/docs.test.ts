@@ -1,7 +1,7 @@
 /** The documentation names only existing files, link targets and settings. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { settingsTable } from '@runyard/contract/settings';
+import { settingsTable } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '..');

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TimelineEvent } from '@runyard/contract/timeline';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasEnded } from './support/run-kinds.ts';
 import { type System, sandboxProblem, startSystem } from './support/system.ts';

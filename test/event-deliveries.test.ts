@@ -1,6 +1,9 @@
 /** Event deliveries by real processes on one database: one process is killed while it sends, and two share the work. */
 import { randomBytes } from 'node:crypto';
-import type { EventSubscriptionWithSecret, ListEventDeliveriesResponse } from '@runyard/contract/event-subscriptions';
+import type {
+  EventSubscriptionWithSecret,
+  ListEventDeliveriesResponse,
+} from '@runyard/contract/team/event-subscriptions';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from './fakes/webhook-receiver.ts';

@@ -26,7 +26,8 @@ async function writeSources(files: Readonly<Record<string, string>>): Promise<vo
 test('accepts imports that point to rooms below', async () => {
   await writeSources({
     'service/src/runs/files/read.ts': "import type { Database } from '../../platform/store/database.ts';\n",
-    'service/src/platform/store/database.ts': "import { Repository } from '@runyard/contract/environments';\n",
+    'service/src/platform/store/database.ts':
+      "import { Repository } from '@runyard/contract/environments/environments';\n",
     'contract/src/environments.ts': '',
   });
   expect(findImportFaults(root)).toEqual([]);
@@ -75,7 +76,7 @@ test('rejects an import of another package that the package may not know', async
     'service/src/service.ts': '',
   });
   expect(findImportFaults(root)).toEqual([
-    'packages/agent/src/run.ts imports packages/service/src/service.ts: agent may import contract',
+    'packages/agent/src/run.ts imports packages/service/src/service.ts: agent may import contract, system',
   ]);
 });
 

@@ -1,6 +1,6 @@
 /** Runs of a whole system in pods, with the real agent. `test-cluster.ts` says which API server and node they have. */
 import path from 'node:path';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startWorker, type Worker } from '../packages/worker/src/worker.ts';
 import { silentLog } from '../packages/worker/test/kubernetes/silent-log.ts';

@@ -1,4 +1,4 @@
-import { ListRunsQuery } from '@runyard/contract/run-list';
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { casesOf, type Make, sorts } from '../bench/list-cases.ts';
 import { randomNumbers, type Seeded, seedRuns } from '../bench/list-seed.ts';

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { ListRunsResponse } from '@runyard/contract/runs';
+import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeModelKeys } from './fakes/models.ts';
 import { describeSystemWithModels } from './support/describe-system.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findProcesses } from '../packages/worker/src/state/processes.ts';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from './fakes/harness-support.ts';

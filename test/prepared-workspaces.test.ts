@@ -1,7 +1,7 @@
 /** Prepared workspaces and mirrors in the whole system: the objects that a run leaves on the worker, and those that later runs take. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TimelineEvent } from '@runyard/contract/timeline';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { afterAll, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
 import { describeSystem } from './support/describe-system.ts';

@@ -7,8 +7,8 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import type { Route } from '@runyard/contract/wire/route';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { makeOwnThings, type OwnThings } from '../packages/service/test/own-things.ts';

@@ -1,9 +1,9 @@
 /** Service, database and worker as `runyard` starts and ends them: real processes, nothing left behind. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { thisProcess } from '@runyard/system/process-identity';
 import { expect, test, vi } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
-import { thisProcess } from '../packages/contract/src/process-identity.ts';
 import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 import { runyardOfSources } from './support/programs.ts';

@@ -1,7 +1,7 @@
 /** Three service processes on one database, killed in the middle of deliveries, and senders that retry as providers do. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, expect, test } from 'vitest';
 import { createTestDatabase } from '../packages/service/test/database.ts';
 import { type OneService, startService } from './support/service-process.ts';

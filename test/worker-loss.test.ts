@@ -4,7 +4,7 @@
  */
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TimelineEvent } from '@runyard/contract/timeline';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { supervisorOf } from './support/supervisor-of.ts';

@@ -1,7 +1,8 @@
 /** A whole system with fake models, and the requests of the cases to it. */
-import type { Step as ConversationStep } from '../../packages/contract/src/conversations.ts';
-import type { HarnessPreset } from '../../packages/contract/src/harness-presets/preset.ts';
-import type { RunItem } from '../../packages/contract/src/runs.ts';
+
+import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
+import type { Step as ConversationStep } from '@runyard/contract/runs/conversations';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import type { FakeModels } from '../../test/fakes/models.ts';
 import type { System } from '../../test/support/system.ts';
 import { promptOf, type Step } from './model-script.ts';

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { HarnessPreset } from '../../packages/contract/src/harness-presets/preset.ts';
+import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 import { findProgram } from '../../packages/worker/src/harnesses/find-program.ts';
 
 /** Installs the tested version of a program into `prefix`, unless it is there. Returns the version. */

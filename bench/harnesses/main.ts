@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { presetTypes } from '../../packages/contract/src/harness-presets/preset.ts';
-import { presets } from '../../packages/contract/src/harness-presets/presets.ts';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { presets } from '@runyard/contract/agent/harness-presets/presets';
 import { startFakeModels } from '../../test/fakes/models.ts';
 import { startSystem } from '../../test/support/system.ts';
 import { cases } from './cases.ts';

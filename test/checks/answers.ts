@@ -1,8 +1,8 @@
 /** Compares the statuses that the OpenAPI document declares with those that the tests have received. */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { openApiDocument } from '../../packages/contract/src/openapi.ts';
-import { apiPrefix } from '../../packages/contract/src/route.ts';
+import { openApiDocument } from '@runyard/contract/openapi/openapi';
+import { apiPrefix } from '@runyard/contract/wire/route';
 
 /** The answer comes before the operation is known; `packages/service/src/edges/http/server/unreadable-request.ts` has its test. */
 const beforeRouting = '431';

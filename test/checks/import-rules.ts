@@ -6,12 +6,14 @@ import { findCycles, type Import, readImports, readServiceTests, readSourceFiles
 /** The parts of other packages that each package may import. */
 export const packageRules: Readonly<Record<string, readonly string[]>> = {
   contract: [],
-  client: ['contract'],
-  service: ['contract'],
-  worker: ['contract'],
-  agent: ['contract'],
+  system: [],
+  definitions: ['contract'],
+  client: ['contract', 'system'],
+  service: ['contract', 'definitions', 'system'],
+  worker: ['contract', 'system'],
+  agent: ['contract', 'system'],
   // Starts the other programs. Their `exports` list the modules that it uses.
-  cli: ['contract', 'client', 'service', 'worker'],
+  cli: ['contract', 'definitions', 'system', 'client', 'service', 'worker'],
 };
 
 /** A floor of the service: a folder directly in `src`. */

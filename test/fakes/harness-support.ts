@@ -11,7 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { AgentTask, InboxItem } from '@runyard/contract/agent-protocol';
+import type { AgentTask, InboxItem } from '@runyard/contract/agent/agent-protocol';
 import { type FakeRequest, whyRefused } from './harness-support/check-request.ts';
 import { type FakeAnswer, type FakeReports, jsonOf, keepReports, prefix } from './harness-support/reports.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type ServiceMessage, type TaskAssignment, WorkerMessage } from '@runyard/contract/worker-protocol';
+import { type ServiceMessage, type TaskAssignment, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { WebSocket, WebSocketServer } from 'ws';
 
 /** The content of each type of message. */

@@ -1,7 +1,7 @@
 /** Runs that wait for a person, in real sandboxes: with the runbook, with the AI SDK loop against fake models, with an ACP harness. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultScript, type FakeConversation } from '../fakes/models/turns.ts';
 import type { FakeModels } from '../fakes/models.ts';

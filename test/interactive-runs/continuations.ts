@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import type { FakeGitHost } from '../fakes/git-host.ts';
 import { hasEnded, runbook, runKinds } from '../support/run-kinds.ts';

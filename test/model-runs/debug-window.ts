@@ -1,7 +1,7 @@
 /** The sandbox of a failed setup stays for follow-ups: with the runbook and with the AI SDK loop against fake models. */
 import { createClient } from '@runyard/client';
-import type { LiveEvent } from '@runyard/contract/live-events';
-import type { RunItem } from '@runyard/contract/runs';
+import type { LiveEvent } from '@runyard/contract/runs/live-events';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FakeConversation } from '../fakes/models/turns.ts';
 import type { FakeModels } from '../fakes/models.ts';

@@ -1,6 +1,6 @@
 /** Runs in real sandboxes use the tools of real MCP servers: programs in the sandbox, and a server over HTTP behind the gateway. */
 import { fileURLToPath } from 'node:url';
-import type { McpServer } from '@runyard/contract/mcp-servers';
+import type { McpServer } from '@runyard/contract/team/mcp-servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundledMcpServer, type HttpMcpServer, startHttpMcpServer } from '../fakes/mcp-servers.ts';
 import type { FakeConversation, FakeToolCall } from '../fakes/models/turns.ts';

@@ -1,5 +1,5 @@
 /** The schedules commands, and a schedule that fires into a real sandbox. */
-import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command-line.ts';
 import { runyardFile } from '../support/programs.ts';

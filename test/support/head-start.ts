@@ -9,7 +9,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { tryLockFile } from '../../packages/contract/src/file-lock.ts';
+import { tryLockFile } from '@runyard/system/file-lock';
 import { type Database, openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';

@@ -1,5 +1,5 @@
 /** Computes the right result of a list in the simplest way: it checks every run and sorts all that match. */
-import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { Queryable } from '../../packages/service/src/platform/store/database/database.ts';
 
 type Bind = (value: unknown) => string;

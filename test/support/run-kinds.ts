@@ -1,4 +1,4 @@
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 
 /** A runbook. */
 export const runbook = { model_id: 'runbook' } as const;

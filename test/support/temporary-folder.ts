@@ -5,7 +5,7 @@
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { stateOf, thisProcess } from '../../packages/contract/src/process-identity.ts';
+import { stateOf, thisProcess } from '@runyard/system/process-identity';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 
 const prefix = 'ry-';

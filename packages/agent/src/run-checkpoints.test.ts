@@ -1,5 +1,5 @@
 /** Checkpoints of the workspace in the middle of a turn, and turns that resume after the loss of a machine. */
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { describe, expect, test } from 'vitest';
 import { ended, fake, of, scripted, sh, start } from '../test/run.ts';
 

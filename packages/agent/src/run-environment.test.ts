@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { type FakePublicWorkerAgent, startAsPublicWorker } from '../../../test/fakes/public-worker.ts';

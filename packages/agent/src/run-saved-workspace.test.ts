@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../test/agent.ts';
 import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';

@@ -1,4 +1,4 @@
-import type { ChildRun } from '@runyard/contract/child-runs';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
 import { describe, expect, test } from 'vitest';
 import type { FakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { agent, ended, fake, of, scripted, sh, start } from '../test/run.ts';

@@ -1,5 +1,5 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { delay } from '@runyard/contract/backoff';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { delay } from '@runyard/system/backoff';
 import { monotonicMs } from './builtin-modules.ts';
 import { killMarked } from './commands/processes.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 
 /** The workspace could not be prepared, or the harness could not be started. The run fails before its first turn. */
 export class SetupFailure extends Error {

@@ -1,7 +1,7 @@
 /** Test support: a driver of the scripted agent, and all that it told. */
 import { fileURLToPath } from 'node:url';
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import type { ApprovalPolicy } from '@runyard/contract/approvals';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import { afterEach } from 'vitest';
 import { compiledCode } from '../../../test/support/compiled-code.ts';
 import { createApprovals } from '../src/approvals/approvals.ts';

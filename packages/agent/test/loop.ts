@@ -1,7 +1,8 @@
 /** Test support: the loop against fake models, without agent and service around it. */
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
-import type { AgentEventBody, AgentModel } from '@runyard/contract/agent-protocol';
-import type { ApprovalPolicy } from '@runyard/contract/approvals';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import { afterAll, beforeEach } from 'vitest';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../test/fakes/models.ts';
 import { createApprovals } from '../src/approvals/approvals.ts';

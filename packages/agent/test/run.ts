@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { afterEach, expect } from 'vitest';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from '../../../test/fakes/harness-support.ts';
 import { startTestAgent, type TestAgent } from './agent.ts';

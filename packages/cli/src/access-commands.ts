@@ -1,6 +1,6 @@
 /** Subcommands that manage keys, teams, people and agent identities, and show the audit log. */
-import { roles } from '@runyard/contract/access';
-import { keyKinds } from '@runyard/contract/choices';
+import { roles } from '@runyard/contract/wire/access';
+import { keyKinds } from '@runyard/contract/wire/choices';
 import { Argument, type Command, Option } from 'commander';
 import { loadContext } from './load-context.ts';
 import { wholeNumber } from './whole-number.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 
 /** Returns all factories of the team, by name. */
 export async function allFactories(client: Client, search?: string): Promise<Factory[]> {

@@ -1,4 +1,4 @@
-import { CreateAutomationRequest } from '@runyard/contract/automations';
+import { CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { addAutomationCommands } from './automation-commands.ts';

@@ -1,5 +1,5 @@
 /** Groups of subcommands: the results of runs, the things that runs can name, and the commands for other programs. */
-import { usageDimensions } from '@runyard/contract/choices';
+import { usageDimensions } from '@runyard/contract/wire/choices';
 import { Argument, type Command, Option } from 'commander';
 import { addListWord } from './list-word.ts';
 import { loadContext, loadNamed } from './load-context.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import { Failure } from './failure.ts';
 import { type DataFolder, dataFolder } from './installation.ts';
 import { type Colours, coloursFor } from './live/colours.ts';

@@ -1,4 +1,4 @@
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 
 /** A signal, or the end of the reader of the output, ended the command early. */
 export const interruptedCode = 130;

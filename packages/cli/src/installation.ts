@@ -1,7 +1,7 @@
 /** Paths of this checkout and of the data folder. */
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 
 /** Folder of this checkout. */
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');

@@ -1,9 +1,9 @@
 /** The runyard command: its subcommands and options. Each subcommand is a file in commands/. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { approvalPolicies, workerLossPolicies } from '@runyard/contract/choices';
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
-import { type RunState, runStates } from '@runyard/contract/run-states';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { type RunState, runStates } from '@runyard/contract/runs/run-states';
+import { approvalPolicies, workerLossPolicies } from '@runyard/contract/wire/choices';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addAcceptCommand } from './accept-command.ts';
 import {

@@ -1,4 +1,4 @@
-import { parseSettings, type Settings } from '@runyard/contract/settings';
+import { parseSettings, type Settings } from '@runyard/contract/settings/settings';
 import { Failure } from './failure.ts';
 
 /** Reads the settings. @throws Failure that names each wrong setting with its reason */

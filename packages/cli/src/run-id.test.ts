@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { ListRunsResponse, RunItem } from '@runyard/contract/runs';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { resolveRunId, shortIds } from './run-id.ts';
 

@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { connect } from './api.ts';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';

@@ -1,5 +1,5 @@
-import { stateOf } from '@runyard/contract/process-identity';
-import type { SettingName } from '@runyard/contract/settings';
+import type { SettingName } from '@runyard/contract/settings/settings';
+import { stateOf } from '@runyard/system/process-identity';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';
 import { harmlessLine } from './live/harmless.ts';

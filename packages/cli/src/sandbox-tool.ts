@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import { findBubblewrap } from '@runyard/worker/find-bubblewrap';
 import { Failure } from './failure.ts';
 

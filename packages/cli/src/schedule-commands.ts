@@ -1,4 +1,4 @@
-import { overlapPolicies } from '@runyard/contract/choices';
+import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { type Command, Option } from 'commander';
 import { loadContext, loadNamed } from './load-context.ts';
 import { wholeNumber } from './whole-number.ts';

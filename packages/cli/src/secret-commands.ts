@@ -1,4 +1,4 @@
-import { secretScopes } from '@runyard/contract/choices';
+import { secretScopes } from '@runyard/contract/wire/choices';
 import { type Command, Option } from 'commander';
 import { loadContext } from './load-context.ts';
 

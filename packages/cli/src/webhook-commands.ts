@@ -1,4 +1,4 @@
-import { signatureSchemeNames, webhookAuthModes } from '@runyard/contract/choices';
+import { signatureSchemeNames, webhookAuthModes } from '@runyard/contract/wire/choices';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { loadContext, loadNamed } from './load-context.ts';
 

@@ -1,5 +1,5 @@
-import { errorCatalogue } from '@runyard/contract/error-catalogue';
-import type { Problem } from '@runyard/contract/errors';
+import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import type { Problem } from '@runyard/contract/wire/errors';
 
 /** The service answered with a problem document. */
 export class ApiError extends Error {
@@ -62,7 +62,7 @@ export async function readError(response: Response): Promise<ErrorAnswer> {
  * schema is loaded here, because most programs never need it.
  */
 export async function errorOf({ status, url, text }: ErrorAnswer): Promise<ApiError> {
-  const { Problem } = await import('@runyard/contract/errors');
+  const { Problem } = await import('@runyard/contract/wire/errors');
   const parsed = Problem.safeParse(tryJson(text));
   if (parsed.success) return new ApiError(parsed.data);
   const code = status === 429 || status === 503 ? 'resource_unavailable' : 'internal_error';

@@ -1,8 +1,8 @@
 /** Server-sent events over fetch, because EventSource cannot send a key. */
 
-import { backoffMs, delay } from '@runyard/contract/backoff';
-import { endOfStream, LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
-import { isTerminal } from '@runyard/contract/run-states';
+import { endOfStream, LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, EventsGoneError } from './api-error.ts';
 import { readEventStream } from './event-stream.ts';

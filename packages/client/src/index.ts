@@ -1,9 +1,9 @@
 /** Typed client of the API: one method for each endpoint of the contract's route table. */
 
-import { backoffMs, delay } from '@runyard/contract/backoff';
-import type { TeamLiveEvent } from '@runyard/contract/live-events';
-import { apiPrefix, type Route } from '@runyard/contract/route';
 import type { routes } from '@runyard/contract/routes';
+import type { TeamLiveEvent } from '@runyard/contract/runs/live-events';
+import { apiPrefix, type Route } from '@runyard/contract/wire/route';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
 import type { FollowOptions, ReceivedEvent, RunFollowOptions } from './events.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import { readText } from './silence.ts';
 
 export interface PlainRequest {

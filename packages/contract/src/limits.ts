@@ -215,3 +215,9 @@ export const maxFactoryRunners = 50;
 export const maxFactoryRepositories = 20;
 /** Triggers of an automation. */
 export const maxTriggers = 20;
+
+/**
+ * Comparisons that one evaluation may make. A body of 256 KB has at most 131,072 elements, so three conditions on each
+ * element always fit.
+ */
+export const maxComparisons = 400_000;

@@ -2,33 +2,35 @@
  * Every endpoint of the API. The service registers its routes from this table, and the client's types and the OpenAPI document are made
  * from it.
  */
-import { acceptanceRoutes } from './routes/acceptances.ts';
-import { agentIdentityRoutes } from './routes/agent-identities.ts';
-import { agentRoutes } from './routes/agents.ts';
-import { artifactRoutes } from './routes/artifacts.ts';
-import { auditRoutes } from './routes/audit.ts';
-import { automationRoutes } from './routes/automations.ts';
-import { browserSessionRoutes } from './routes/browser-sessions.ts';
-import { budgetRoutes } from './routes/budgets.ts';
-import { childRunRoutes } from './routes/child-runs.ts';
-import { codeHostRoutes } from './routes/code-hosts.ts';
-import { conversationRoutes } from './routes/conversations.ts';
-import { environmentGuestRoutes } from './routes/environment-guests.ts';
-import { environmentRoutes } from './routes/environments.ts';
-import { eventSubscriptionRoutes } from './routes/event-subscriptions.ts';
-import { factoryRoutes } from './routes/factories.ts';
-import { factoryTaskRoutes } from './routes/factory-tasks.ts';
-import { handoffRoutes } from './routes/handoff.ts';
-import { harnessRoutes } from './routes/harness.ts';
-import { mcpServerRoutes } from './routes/mcp-servers.ts';
-import { redirectRoutes } from './routes/redirects.ts';
-import { runRoutes } from './routes/runs.ts';
-import { scheduleRoutes } from './routes/schedules.ts';
-import { secretRoutes } from './routes/secrets.ts';
-import { serviceRoutes } from './routes/service.ts';
-import { teamRoutes } from './routes/teams.ts';
-import { webhookRoutes } from './routes/webhooks.ts';
-import { workerPoolRoutes } from './routes/worker-pools.ts';
+
+import { harnessRoutes } from './agent/routes.ts';
+import { automationRoutes } from './automations/routes.ts';
+import { environmentGuestRoutes } from './environments/guest-routes.ts';
+import { environmentRoutes } from './environments/routes.ts';
+import { factoryRoutes } from './factories/routes.ts';
+import { factoryTaskRoutes } from './factories/task-routes.ts';
+import { acceptanceRoutes } from './runs/acceptance-routes.ts';
+import { artifactRoutes } from './runs/artifact-routes.ts';
+import { childRunRoutes } from './runs/child-run-routes.ts';
+import { conversationRoutes } from './runs/conversation-routes.ts';
+import { handoffRoutes } from './runs/handoff-routes.ts';
+import { redirectRoutes } from './runs/redirect-routes.ts';
+import { runRoutes } from './runs/routes.ts';
+import { scheduleRoutes } from './schedules/routes.ts';
+import { secretRoutes } from './secrets/routes.ts';
+import { agentRoutes } from './team/agent-routes.ts';
+import { auditRoutes } from './team/audit-routes.ts';
+import { budgetRoutes } from './team/budget-routes.ts';
+import { codeHostRoutes } from './team/code-host-routes.ts';
+import { eventSubscriptionRoutes } from './team/event-subscription-routes.ts';
+import { agentIdentityRoutes } from './team/identity-routes.ts';
+import { keyRoutes } from './team/key-routes.ts';
+import { mcpServerRoutes } from './team/mcp-server-routes.ts';
+import { teamRoutes } from './team/routes.ts';
+import { serviceRoutes } from './team/service-routes.ts';
+import { browserSessionRoutes } from './team/session-routes.ts';
+import { webhookRoutes } from './webhooks/routes.ts';
+import { workerPoolRoutes } from './workers/routes.ts';
 
 export const routes = {
   ...runRoutes,
@@ -40,6 +42,7 @@ export const routes = {
   ...scheduleRoutes,
   ...environmentGuestRoutes,
   ...codeHostRoutes,
+  ...keyRoutes,
   ...secretRoutes,
   ...acceptanceRoutes,
   ...browserSessionRoutes,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { openLogDestination } from '@runyard/contract/log-destination';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
+import { openLogDestination } from '@runyard/system/log-destination';
 import { type Logger, pino } from 'pino';
 import { StartProblem } from './edges/start/start-problem.ts';
 import { startService } from './service.ts';

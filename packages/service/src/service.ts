@@ -1,7 +1,7 @@
 /** The whole service in one process: the list of its domains, and their start and stop. */
 
 import path from 'node:path';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Edge } from './edges/edge.ts';

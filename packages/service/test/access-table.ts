@@ -1,7 +1,8 @@
 /** Test support: the access of each credential by the declarations of the routes, as data and as the table in docs/security.md. */
-import { isAtLeast, type Role } from '@runyard/contract/access';
-import type { Route } from '@runyard/contract/route';
+
 import { routes } from '@runyard/contract/routes';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
+import type { Route } from '@runyard/contract/wire/route';
 
 /** Kinds of credentials, each with its name in a test. */
 export const credentials = {

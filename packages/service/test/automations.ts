@@ -1,6 +1,6 @@
 /** Test support: automations of one factory, and the fires of their schedule triggers. */
-import type { Automation } from '@runyard/contract/automations';
-import type { ScheduleFire } from '@runyard/contract/schedules';
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { fireDueSchedules } from '../src/triggers/starts/times/fire.ts';
 import type { TestService } from './service.ts';
 

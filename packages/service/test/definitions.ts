@@ -1,8 +1,8 @@
 /** Test support: definitions of a factory, and how the service applies them. */
-import type { Automation } from '@runyard/contract/automations';
-import type { Factory } from '@runyard/contract/factories';
-import type { ApplyDefinitionResponse, FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
-import type { ListWebhooksResponse } from '@runyard/contract/webhooks';
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { ApplyDefinitionResponse, FactoryDefinitionItem } from '@runyard/contract/factories/factory-definitions';
+import type { ListWebhooksResponse } from '@runyard/contract/webhooks/webhooks';
 import { expect } from 'vitest';
 import type { TestService } from './service.ts';
 

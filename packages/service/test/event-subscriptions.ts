@@ -3,7 +3,7 @@ import {
   EventSubscription,
   EventSubscriptionWithSecret,
   ListEventDeliveriesResponse,
-} from '@runyard/contract/event-subscriptions';
+} from '@runyard/contract/team/event-subscriptions';
 import { expect } from 'vitest';
 import type { TestService } from './service.ts';
 

@@ -1,6 +1,6 @@
 /** Test support: operations on runs and their executions, which a property test performs in random order. */
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { findAssigned } from '../src/edges/workers/executions-of-connections.ts';

@@ -1,5 +1,5 @@
 /** Test support: factories that take their definition from a private repository on a real git host. */
-import { FactorySource, FactorySync, SetFactorySourceResponse } from '@runyard/contract/factory-sources';
+import { FactorySource, FactorySync, SetFactorySourceResponse } from '@runyard/contract/factories/factory-sources';
 import { afterAll, beforeEach, expect } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import type { SourceReader } from '../src/triggers/definitions/source/reader.ts';

@@ -1,6 +1,6 @@
 /** A gateway on a free port with the fake provider behind it, for tests. */
 import type { AddressInfo } from 'node:net';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import Fastify from 'fastify';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../test/fakes/models.ts';
 import { type GatewayDeps, registerGateway } from '../src/edges/gateway/models/gateway.ts';

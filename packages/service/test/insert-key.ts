@@ -1,6 +1,6 @@
 /** Test support: API keys with any role, team, kind and end. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Role } from '@runyard/contract/access';
+import type { Role } from '@runyard/contract/wire/access';
 import type { Queryable } from '../src/platform/store/database/database.ts';
 import { hashKey, newRawKey, shownParts } from '../src/team/access/keys/raw-key.ts';
 import { newUid } from '../src/team/access/teams/uid.ts';

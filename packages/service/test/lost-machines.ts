@@ -1,6 +1,7 @@
 /** Test support: runs whose machine is lost in the middle of a turn. */
-import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
-import type { TimelineEvent } from '@runyard/contract/timeline';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { afterEach } from 'vitest';
 import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { endSandbox, type SandboxEnd } from '../src/runs/executions/reconcile/sandbox-end.ts';

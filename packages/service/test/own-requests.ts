@@ -1,6 +1,6 @@
 /** Test support: a good request to each route of the contract, about things that a team has. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Route } from '@runyard/contract/route';
+import type { Route } from '@runyard/contract/wire/route';
 import type { OwnThings } from './own-things.ts';
 import type { RequestOptions } from './service.ts';
 

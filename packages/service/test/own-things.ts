@@ -1,6 +1,6 @@
 /** Test support: one thing of each kind that the first team has, and a good request to each route about them. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Route } from '@runyard/contract/route';
+import type { Route } from '@runyard/contract/wire/route';
 import { automationOf, bodies, type RequestOfRoute, requestsAbout, schedule } from './own-requests.ts';
 import type { TestService } from './service.ts';
 

@@ -1,6 +1,7 @@
 /** Test support: people who were invited through the API. */
-import type { Role } from '@runyard/contract/access';
-import type { AcceptTeamInvitationResponse, CreateTeamInvitationResponse, Team } from '@runyard/contract/teams';
+
+import type { AcceptTeamInvitationResponse, CreateTeamInvitationResponse, Team } from '@runyard/contract/team/teams';
+import type { Role } from '@runyard/contract/wire/access';
 import type { RequestOptions, TestService } from './service.ts';
 
 /** A person with a key of the team. */

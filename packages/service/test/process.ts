@@ -1,6 +1,6 @@
 /** Test support: service processes with a worker endpoint, and workers that speak raw frames over real sockets. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { ServiceMessage } from '@runyard/contract/worker-protocol';
+import type { ServiceMessage } from '@runyard/contract/workers/worker-protocol';
 import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { buildApp } from '../src/edges/http/app.ts';

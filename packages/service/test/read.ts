@@ -1,5 +1,5 @@
 /** Test support: reads a conversation as its readers do. */
-import { ConversationResponse } from '@runyard/contract/conversations';
+import { ConversationResponse } from '@runyard/contract/runs/conversations';
 import type { Database } from '../src/platform/store/database/database.ts';
 import { conversationJson } from '../src/runs/conversations/as-json.ts';
 import { type ConversationRun, readParts } from '../src/runs/conversations/read.ts';

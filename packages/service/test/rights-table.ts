@@ -1,5 +1,5 @@
 /** Test support: the table of contents, authors and rights in docs/security.md. */
-import { RunContentKind } from '@runyard/contract/acceptances';
+import { RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { RunActor } from '../src/team/access/actor.ts';
 import type { RunContent } from '../src/team/access/contents/content.ts';
 import { decideRight } from '../src/team/access/contents/decide.ts';

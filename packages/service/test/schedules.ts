@@ -1,6 +1,6 @@
 /** Test support: schedules that are due, and their fires. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules';
+import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules/schedules';
 import type { TestService } from './service.ts';
 
 export const scheduleBase = '/agent/schedules';

@@ -1,6 +1,6 @@
 /** Test support: requests of agents that stall after they were authenticated. */
 import { request } from 'node:http';
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 

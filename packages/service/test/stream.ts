@@ -1,5 +1,5 @@
 /** Test support: a reader of server-sent events. */
-import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/live-events';
+import type { LiveEvent, TeamLiveEvent } from '@runyard/contract/runs/live-events';
 import { expect, vi } from 'vitest';
 import type { TestService } from './service.ts';
 

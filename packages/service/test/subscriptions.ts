@@ -1,8 +1,8 @@
 /** Test support: a database with subscriptions of a fake receiver, and deliverers that send due events when a test asks. */
 import { randomBytes } from 'node:crypto';
-import { makeAddressRules } from '@runyard/contract/address-rules';
-import type { CreateEventSubscriptionRequest } from '@runyard/contract/event-subscriptions';
-import { systemNames } from '@runyard/contract/names/resolver';
+import type { CreateEventSubscriptionRequest } from '@runyard/contract/team/event-subscriptions';
+import { makeAddressRules } from '@runyard/system/address-rules';
+import { systemNames } from '@runyard/system/names/resolver';
 import { afterAll, afterEach, expect } from 'vitest';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../test/fakes/webhook-receiver.ts';
 import { makeVault, type Vault } from '../src/platform/secrets/vault.ts';

@@ -1,6 +1,10 @@
 /** Test support: factories, webhooks and their senders. */
-import type { Factory } from '@runyard/contract/factories';
-import type { ListWebhookDeliveriesResponse, WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type {
+  ListWebhookDeliveriesResponse,
+  WebhookDelivery,
+  WebhookWithSecret,
+} from '@runyard/contract/webhooks/webhooks';
 import type { TestAnswer, TestService } from './service.ts';
 
 export interface Sent {

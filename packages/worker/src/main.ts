@@ -1,5 +1,5 @@
-import { openLogDestination } from '@runyard/contract/log-destination';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
+import { openLogDestination } from '@runyard/system/log-destination';
 import { type Logger, pino } from 'pino';
 import { closeInheritedDescriptors } from './inherited-descriptors.ts';
 import { endOnSignals, endWithParent } from './signals.ts';

@@ -1,8 +1,8 @@
 /** The file in which a worker describes its pool of waiting sandboxes, for `runyard doctor`. Loads no zod. */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
-import { readHolder } from '@runyard/contract/claim';
-import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
+import { readHolder } from '@runyard/system/claim';
+import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 import type { PoolCounts } from './sandboxes/pool.ts';
 import { writeWhole } from './supervised/files.ts';
 

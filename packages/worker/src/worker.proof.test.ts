@@ -1,6 +1,6 @@
 /** Sandboxes whose processes die slowly: no message may report their end before the last process is gone. */
 import { rm } from 'node:fs/promises';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeWorkerService, fakeAssignment, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';

@@ -1,6 +1,6 @@
 /** A worker in a process of its own, with the fixture agent: for tests that kill it. */
 import { fileURLToPath } from 'node:url';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';
 import { closeInheritedDescriptors } from '../src/inherited-descriptors.ts';
 import { endOnSignals } from '../src/signals.ts';

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { pino } from 'pino';
 import { type FakeWorkerService, startFakeWorkerService } from '../../../test/fakes/worker-service.ts';
 import { compiledCode } from '../../../test/support/compiled-code.ts';

@@ -1,6 +1,7 @@
 /** Checks a request of an agent as the service does: with its parser of bodies, the contract's schemas and its rules for artifacts. */
-import { apiPrefix, type Route } from '@runyard/contract/route';
+
 import { routes } from '@runyard/contract/routes';
+import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { maxValuesOfReport, parseJsonBody } from '../../../packages/service/src/edges/http/server/json-body.ts';
 import { queryDecoder } from '../../../packages/service/src/edges/http/server/query.ts';
 import { checkReportData } from '../../../packages/service/src/runs/files/artifacts/report-data.ts';

@@ -1,7 +1,8 @@
 /** The reports of an agent to the fake, stored for the test. */
-import { AgentEvent } from '@runyard/contract/agent-protocol';
-import { FinishTask } from '@runyard/contract/finish-task';
-import { OpenPullRequest } from '@runyard/contract/pull-requests';
+
+import { FinishTask } from '@runyard/contract/agent/finish-task';
+import { OpenPullRequest } from '@runyard/contract/agent/pull-requests';
+import { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { FakeRequest } from './check-request.ts';
 
 export interface FakeArtifact {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 
 /** How a turn of a harness ended. */
 export type HarnessOutcome =

@@ -1,4 +1,4 @@
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import { maxDataChars } from './limits.ts';
 
 /** An object in a tool call of a harness. All of it is untrusted JSON of any shape. */

@@ -1,7 +1,7 @@
-import type { AgentRequest, Decision } from '@runyard/contract/approvals';
-import { askedInputFault } from '@runyard/contract/asked-input';
 import { maxResumeLength } from '@runyard/contract/limits';
-import { shorten } from '@runyard/contract/shorten';
+import type { AgentRequest, Decision } from '@runyard/contract/runs/approvals';
+import { askedInputFault } from '@runyard/contract/runs/asked-input';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { actionId } from '../acp/action-id.ts';
 import { fingerprint } from './fingerprint.ts';
 

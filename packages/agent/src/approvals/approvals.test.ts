@@ -1,4 +1,4 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { expect, test } from 'vitest';
 import { refusalText } from '../harness/oz/ask-first.ts';
 import type { FollowUp } from '../service/inbox.ts';

@@ -1,5 +1,6 @@
-import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
-import type { AgentRequest, ApprovalPolicy } from '@runyard/contract/approvals';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { AgentRequest, ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import { actionId } from '../acp/action-id.ts';
 import { newId } from '../new-id.ts';
 import type { FollowUp } from '../service/inbox.ts';

@@ -1,4 +1,4 @@
-import type { AgentRequest, Decision } from '@runyard/contract/approvals';
+import type { AgentRequest, Decision } from '@runyard/contract/runs/approvals';
 
 /** The answer to a request. Without decision and message the request is still open. */
 export interface Answer {

@@ -1,6 +1,6 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import { basename, isAbsolute, relative, resolve, sep } from 'node:path';
-import { mimeTypeOf } from '@runyard/contract/mime-types';
+import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, UnreadableBody } from '../service/errors.ts';
 import { openChunks, pathOf } from './upload-file.ts';

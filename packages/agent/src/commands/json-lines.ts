@@ -1,4 +1,4 @@
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 
 /** One line, or the beginning of a line that is too long. */
 export interface Line {

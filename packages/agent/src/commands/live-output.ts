@@ -1,4 +1,4 @@
-import { joinHalves } from '@runyard/contract/shorten';
+import { joinHalves } from '@runyard/contract/wire/shorten';
 import type { OutputWindow } from './output-window.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { joinAround, leftOutMark, maxMarkBytes, wholeLinesOfTail } from '@runyard/contract/left-out';
+import { joinAround, leftOutMark, maxMarkBytes, wholeLinesOfTail } from '@runyard/contract/wire/left-out';
 
 /** Bytes and lines that are not in a text. */
 export interface LeftOut {

@@ -1,7 +1,7 @@
 /** The secrets that a run was granted: passes them to its programs, and removes them from everything that the agent reports. */
 import { join } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
 import { fs } from '../builtin-modules.ts';
 
 export interface GrantedSecrets {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { lastPart } from '@runyard/contract/shorten';
+import { lastPart } from '@runyard/contract/wire/shorten';
 
 /** The output is larger than its limit. */
 export class OutputTooLarge extends Error {}

@@ -2,7 +2,7 @@ import { constants, type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
-import { mimeTypeOf } from '@runyard/contract/mime-types';
+import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { openChunks, pathOf } from '../artifacts/upload-file.ts';
 import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';

@@ -1,5 +1,5 @@
 /** The state of a harness's tool call, merged from all messages about it so far. */
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import { asObject, asString, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { liveOutput } from '../commands/live-output.ts';
 import { type OutputWindow, outputWindow } from '../commands/output-window.ts';

@@ -1,5 +1,5 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { maxOutputBytes } from '@runyard/contract/limits';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { actionId } from '../acp/action-id.ts';
 import {
   asObject,

@@ -1,5 +1,5 @@
-import type { ActionCategory } from '@runyard/contract/conversations';
-import { shorten } from '@runyard/contract/shorten';
+import type { ActionCategory } from '@runyard/contract/runs/conversations';
+import { shorten } from '@runyard/contract/wire/shorten';
 
 export interface ToolIdentity {
   name: string;

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { AnyMessage } from '@agentclientprotocol/sdk';
-import { firstPart, shorten } from '@runyard/contract/shorten';
+import { firstPart, shorten } from '@runyard/contract/wire/shorten';
 import type { HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import { maxTranscriptLine } from '../acp/limits.ts';
 import { asObject } from '../acp/tool-output.ts';

@@ -1,6 +1,6 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
 import { maxConversationTextLength } from '@runyard/contract/limits';
-import { lastPart, shorten } from '@runyard/contract/shorten';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import { lastPart, shorten } from '@runyard/contract/wire/shorten';
 
 const maxInputCharacters = 4_000;
 /** The record has the end of an output, because it shows how the action ended. */

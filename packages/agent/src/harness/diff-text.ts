@@ -1,4 +1,4 @@
-import { shorten } from '@runyard/contract/shorten';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { createTwoFilesPatch } from 'diff';
 import { asObject, asString, type JsonObject } from '../acp/tool-output.ts';
 

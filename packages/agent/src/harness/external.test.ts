@@ -1,4 +1,4 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import { expect, test } from 'vitest';
 import { prepareProgram } from './external.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';

@@ -1,5 +1,5 @@
-import type { AgentModel, AgentTask } from '@runyard/contract/agent-protocol';
-import { findPreset } from '@runyard/contract/harness-presets/presets';
+import type { AgentModel, AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
 import { configureProgram } from './presets/configure.ts';

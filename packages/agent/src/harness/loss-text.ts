@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 
 /**
  * Returns the text for a model whose machine was lost in the middle of the turn: the state of the files, the later actions, and the

@@ -1,5 +1,5 @@
 /** The kinds of harness and what each of them can do. All other files ask for a capability, never for the name of a harness. */
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 
 /**
  * `runbook` and `model-loop` are the two engines of the built-in harness `oz`; `external` is any other ACP agent; `command` is any program

@@ -1,8 +1,8 @@
 import { pathToFileURL } from 'node:url';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { formatBytes } from '@runyard/contract/byte-size';
-import type { RunMode } from '@runyard/contract/run-request';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunMode } from '@runyard/contract/runs/run-request';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { planOnly } from '../acp/plan-mode.ts';
 import { decisionText } from '../approvals/decision-text.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/prompt-text.ts';

@@ -1,8 +1,8 @@
 /** Replays sessions of the real programs, as `bin/test-harnesses` records them, through the normaliser. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { describe, expect, test } from 'vitest';
 import { asObject } from '../acp/tool-output.ts';
 import { withDiffTexts } from './diff-text.ts';

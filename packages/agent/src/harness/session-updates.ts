@@ -1,5 +1,5 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import { joinHalves, lastPart, partsOf } from '@runyard/contract/shorten';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
+import { joinHalves, lastPart, partsOf } from '@runyard/contract/wire/shorten';
 import { maxTextChunk } from '../acp/limits.ts';
 import { asObject, asString, blockText, boundedData, type JsonObject } from '../acp/tool-output.ts';
 import { newId } from '../new-id.ts';

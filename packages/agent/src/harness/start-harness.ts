@@ -1,4 +1,5 @@
-import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { AgentLink, LinkEvents } from '../acp/agent-link.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';

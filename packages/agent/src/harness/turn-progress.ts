@@ -1,4 +1,4 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
 /** The progress of the present turn, for the times of checkpoints. */
 export interface TurnProgress {

@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { ImageType } from './image-type.ts';
 
 /** An image of a prompt. Its file is in the workspace, also if no model sees it. */

@@ -1,5 +1,5 @@
 import { Client, type Transport } from '@modelcontextprotocol/client';
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import { silence } from './silence.ts';
 import { toolName } from './tool-names.ts';
 import { type McpResult, toolResult } from './tool-result.ts';

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually, isRunning, testFolder } from '../../test/agent.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';

@@ -1,5 +1,5 @@
-import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
-import { shorten } from '@runyard/contract/shorten';
+import type { TaskMcpServer } from '@runyard/contract/agent/agent-protocol';
+import { shorten } from '@runyard/contract/wire/shorten';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import { allowListAdvice, lacksHost } from '../egress/missing-network.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';

@@ -1,4 +1,4 @@
-import { shorten } from '@runyard/contract/shorten';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { cutText } from '../commands/output-window.ts';
 
 /** An image in the result of a tool. */

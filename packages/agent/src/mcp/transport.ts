@@ -1,5 +1,5 @@
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
-import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
+import type { TaskMcpServer } from '@runyard/contract/agent/agent-protocol';
 import { gatewayFetch } from './gateway-fetch.ts';
 import type { RunMcpOptions } from './servers.ts';
 import { stdioServer } from './stdio-transport.ts';

@@ -1,4 +1,4 @@
-import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract/pull-requests';
+import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract/agent/pull-requests';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal } from '../service/errors.ts';
 

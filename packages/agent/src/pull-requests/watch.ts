@@ -1,4 +1,4 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { detectPullRequests, type NoticedPullRequest } from './detect.ts';
 
 export interface PullRequestWatch {

@@ -1,4 +1,4 @@
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { describe, expect, test } from 'vitest';
 import { ServiceRefusal, Superseded } from '../service/errors.ts';
 import { type ReporterOptions, startReporter } from './reporter.ts';

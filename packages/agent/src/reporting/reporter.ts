@@ -1,6 +1,6 @@
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { backoffMs, delay } from '@runyard/contract/backoff';
-import { storableJson } from '@runyard/contract/storable-json';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
+import { storableJson } from '@runyard/contract/wire/storable-json';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import type { ServiceClient } from '../service/client.ts';
 import { ServiceRefusal, Superseded } from '../service/errors.ts';
 import { waitingEvents } from './waiting-events.ts';

@@ -1,5 +1,5 @@
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { shorten } from '@runyard/contract/shorten';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 

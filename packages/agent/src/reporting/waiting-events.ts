@@ -1,4 +1,4 @@
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 
 /** An event that was not sent yet. It has a date but no number, so more text can join it. */
 export interface WaitingEvent {

@@ -1,5 +1,5 @@
-import type { ChildRun } from '@runyard/contract/child-runs';
-import { firstPart } from '@runyard/contract/shorten';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import { cutText } from '../commands/output-window.ts';
 
 /** A note for the reader of texts of other agents. */

@@ -1,5 +1,5 @@
-import type { ChildRun } from '@runyard/contract/child-runs';
-import type { RunMode } from '@runyard/contract/run-request';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
+import type { RunMode } from '@runyard/contract/runs/run-request';
 import { monotonicMs } from '../builtin-modules.ts';
 import { beforeSignals } from '../commands/processes.ts';
 import { ServiceRefusal } from '../service/errors.ts';

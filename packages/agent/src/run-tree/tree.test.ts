@@ -1,4 +1,4 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { expect, test, vi } from 'vitest';
 import { fakeTask } from '../../../../test/fakes/harness-support.ts';
 import { signalGroup } from '../commands/processes.ts';

@@ -1,7 +1,7 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '@runyard/contract/child-runs';
-import type { RunMode } from '@runyard/contract/run-request';
-import { isSettled } from '@runyard/contract/run-states';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '@runyard/contract/runs/child-runs';
+import type { RunMode } from '@runyard/contract/runs/run-request';
+import { isSettled } from '@runyard/contract/runs/run-states';
 import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
 import type { AskOptions, ServiceClient } from '../service/client.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { isSettled } from '@runyard/contract/run-states';
+import { isSettled } from '@runyard/contract/runs/run-states';
 import { formatRuns } from '../run-tree/format-runs.ts';
 import type { TreeAnswer, TreeRequest } from '../run-tree/requests.ts';
 import { askAgent } from './ask-agent.ts';

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
 import type {
-  AgentEventAck,
   AgentInbox,
   AgentTask,
   ReportArtifact,
   ReportArtifactResponse,
-} from '@runyard/contract/agent-protocol';
-import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
-import type { UploadSnapshot, UploadSnapshotResponse } from '@runyard/contract/handoff';
-import { storableJson } from '@runyard/contract/storable-json';
+} from '@runyard/contract/agent/agent-protocol';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent/finish-task';
+import type { AgentEventAck } from '@runyard/contract/runs/agent-events';
+import type { UploadSnapshot, UploadSnapshotResponse } from '@runyard/contract/runs/handoff';
+import { storableJson } from '@runyard/contract/wire/storable-json';
 import type { z } from 'zod';
 import { newId } from '../new-id.ts';
 import type { Lane, ServiceConnection } from './connection.ts';

@@ -1,5 +1,5 @@
 /** Errors of calls to the service that another try would not fix. */
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import { parseProblem } from './problem.ts';
 
 /** The execution of the run token has ended or was superseded (401). Nothing more may be reported. */

@@ -1,5 +1,5 @@
-import type { InboxItem } from '@runyard/contract/agent-protocol';
-import { delay } from '@runyard/contract/backoff';
+import type { InboxItem } from '@runyard/contract/agent/agent-protocol';
+import { delay } from '@runyard/system/backoff';
 import { monotonicMs } from '../builtin-modules.ts';
 import type { ServiceClient } from './client.ts';
 import { ServiceRefusal, Superseded } from './errors.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { storableJson } from '@runyard/contract/storable-json';
+import { storableJson } from '@runyard/contract/wire/storable-json';
 import type { Lane, ServiceConnection } from './connection.ts';
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;

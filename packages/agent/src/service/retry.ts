@@ -1,4 +1,4 @@
-import { backoffMs, delay, retryAfterMs } from '@runyard/contract/backoff';
+import { backoffMs, delay, retryAfterMs } from '@runyard/system/backoff';
 import type { ServiceConnection, ServiceRequest } from './connection.ts';
 import { AnswerTooLarge, ServiceRefusal, Superseded, UnreadableBody } from './errors.ts';
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent/finish-task';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startReporter } from '../reporting/reporter.ts';
 import { ServiceRefusal } from '../service/errors.ts';

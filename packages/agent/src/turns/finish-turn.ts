@@ -1,4 +1,4 @@
-import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent/finish-task';
 import { ServiceRefusal } from '../service/errors.ts';
 import type { TurnsOptions } from './turns-options.ts';
 

@@ -1,6 +1,6 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
-import { isVariableName } from '@runyard/contract/variable-names';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { isVariableName } from '@runyard/contract/wire/variable-names';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { harnessProfile } from '../harness/profile.ts';
 import { firstMessage, promptContent } from '../harness/prompt.ts';

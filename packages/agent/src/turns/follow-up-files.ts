@@ -1,4 +1,4 @@
-import type { AgentAttachment } from '@runyard/contract/agent-inbox';
+import type { AgentAttachment } from '@runyard/contract/agent/agent-inbox';
 import type { FollowUp } from '../service/inbox.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 

@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { attachedFiles, debugText, promptAfterRestart, promptText } from '../harness/prompt.ts';
 import type { FollowUp } from '../service/inbox.ts';

@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { ServiceRefusal } from '../service/errors.ts';
 import type { FollowUp } from '../service/inbox.ts';

@@ -1,4 +1,4 @@
-import type { FinishTask } from '@runyard/contract/finish-task';
+import type { FinishTask } from '@runyard/contract/agent/finish-task';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 
 /** Returns the report of the end of a turn for the service. */

@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';

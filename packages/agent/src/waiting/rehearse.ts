@@ -2,9 +2,10 @@
  * Rehearses a run: the agent loads and compiles everything that a run needs until its first command, so that a later run starts at
  * once.
  */
-import type { AgentEventAck, AgentInbox, AgentTask } from '@runyard/contract/agent-protocol';
-import type { FinishTaskResponse } from '@runyard/contract/finish-task';
-import { rehearsalTask } from '@runyard/contract/rehearsal-task';
+import type { AgentInbox, AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { FinishTaskResponse } from '@runyard/contract/agent/finish-task';
+import { rehearsalTask } from '@runyard/contract/agent/rehearsal-task';
+import type { AgentEventAck } from '@runyard/contract/runs/agent-events';
 import type { z } from 'zod';
 import { grantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import { runAgent } from '../run.ts';

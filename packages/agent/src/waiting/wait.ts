@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { delay } from '@runyard/contract/backoff';
+import { delay } from '@runyard/system/backoff';
 import { fs } from '../builtin-modules.ts';
 import { readDescriptor } from '../run-token.ts';
 import { rehearse } from './rehearse.ts';

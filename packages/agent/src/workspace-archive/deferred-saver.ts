@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { fs } from '../builtin-modules.ts';
 import { type ArchivedFolder, archivedFolders, foreignFolders } from './archived-folders.ts';
 import type { CheckpointMarks, SaverOptions, WorkspaceSaver } from './workspace-saver.ts';

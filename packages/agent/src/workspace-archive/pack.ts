@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { lastPart } from '@runyard/contract/shorten';
+import { lastPart } from '@runyard/contract/wire/shorten';
 import { UnreadableBody } from '../service/errors.ts';
 import type { ArchivedFolder } from './archived-folders.ts';
 import { framed } from './frames.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
-import { lastPart } from '@runyard/contract/shorten';
+import { lastPart } from '@runyard/contract/wire/shorten';
 import type { ArchivedFolder } from './archived-folders.ts';
 import { unframed } from './frames.ts';
 

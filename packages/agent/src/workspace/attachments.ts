@@ -1,7 +1,7 @@
 import { constants, type FileHandle, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AgentAttachment } from '@runyard/contract/agent-inbox';
-import { overLimit } from '@runyard/contract/byte-size';
+import type { AgentAttachment } from '@runyard/contract/agent/agent-inbox';
+import { overLimit } from '@runyard/contract/wire/byte-size';
 import { imageTypeOf } from '../images/image-type.ts';
 import type { PromptImage } from '../images/images.ts';
 import { safeNames } from '../safe-names.ts';

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import type { TaskAuthor } from '@runyard/contract/agent-protocol';
+import type { TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import { fs } from '../builtin-modules.ts';
 
 /** Files of the machine whose place the file of the run takes. Git skips those that are not there. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { rehearsalTask } from '@runyard/contract/rehearsal-task';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { rehearsalTask } from '@runyard/contract/agent/rehearsal-task';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { testFolder } from '../../test/agent.ts';
 import type { StepResult } from '../reporting/setup-steps.ts';

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { isVariableName } from '@runyard/contract/variable-names';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { isVariableName } from '@runyard/contract/wire/variable-names';
 import { isAnyMarked } from '../commands/processes.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { archivedFolders } from '../workspace-archive/archived-folders.ts';

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { backoffMs, delay } from '@runyard/contract/backoff';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { maxSetupOutputBytes } from '@runyard/contract/limits';
-import { lastPart } from '@runyard/contract/shorten';
+import { lastPart } from '@runyard/contract/wire/shorten';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import { runCommand } from '../commands/run-command.ts';
 import { baseRef } from '../handoff/git-repositories.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';

@@ -1,6 +1,6 @@
-import { maxMarkBytes } from '@runyard/contract/left-out';
 import { maxSetupOutputBytes } from '@runyard/contract/limits';
-import { shorten } from '@runyard/contract/shorten';
+import { maxMarkBytes } from '@runyard/contract/wire/left-out';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { outputWindow } from '../commands/output-window.ts';
 import { runCommand } from '../commands/run-command.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';

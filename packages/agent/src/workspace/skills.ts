@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { TaskSkill } from '@runyard/contract/agent-protocol';
+import type { TaskSkill } from '@runyard/contract/agent/agent-protocol';
 import { SetupFailure } from '../setup-failure.ts';
 
 /** Folders of the home folder in which harnesses look for skills. Together they reach all known ones. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { workerCachePath } from '@runyard/contract/worker-cache';
+import { workerCachePath } from '@runyard/contract/workers/worker-cache';
 import type { ServiceConnection } from '../service/connection.ts';
 
 /** An object that an earlier run left on the worker. */

@@ -1,5 +1,5 @@
 import { isAbsolute, join, relative } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { SetupFailure } from '../setup-failure.ts';
 
 /** Returns the folder in which the harness works: the workspace, or the `working_directory` of the environment in it. */

@@ -1,5 +1,5 @@
 /** Acceptance of what others wrote and the own runs execute. */
-import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/acceptances';
+import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

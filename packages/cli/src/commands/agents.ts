@@ -1,4 +1,4 @@
-import type { AgentSortField, AgentVariant } from '@runyard/contract/agents';
+import type { AgentSortField, AgentVariant } from '@runyard/contract/team/agents';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { Decision } from '@runyard/contract/approvals';
+import type { Decision } from '@runyard/contract/runs/approvals';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@runyard/client';
-import { Problem } from '@runyard/contract/errors';
-import { apiPrefix } from '@runyard/contract/route';
+import { Problem } from '@runyard/contract/wire/errors';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import { describeProblem } from '../api.ts';
 import { apiKey, type Context, requireApiKey, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';

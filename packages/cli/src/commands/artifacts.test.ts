@@ -2,7 +2,7 @@ import { lstatSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import type { ArtifactItem } from '@runyard/contract/artifacts';
+import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
 import { expect, onTestFinished, test } from 'vitest';
 import { pickArtifact, safeFileName, writeBytes } from './artifacts.ts';
 

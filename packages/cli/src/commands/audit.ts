@@ -1,5 +1,5 @@
 /** The audit log of the team. */
-import type { AuditEntry, ListAuditEntriesQuery } from '@runyard/contract/audit';
+import type { AuditEntry, ListAuditEntriesQuery } from '@runyard/contract/team/audit';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';

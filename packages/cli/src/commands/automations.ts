@@ -1,6 +1,6 @@
 /** Manages automations. */
-import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations';
-import type { ScheduleFire } from '@runyard/contract/schedules';
+import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations/automations';
+import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';

@@ -1,6 +1,6 @@
 /** The budget of the team, and what it used of models. */
-import type { TeamBudget, UpdateTeamBudgetRequest, UsageDimension, UsageRow } from '@runyard/contract/budgets';
-import type { UserProfile } from '@runyard/contract/profiles';
+import type { TeamBudget, UpdateTeamBudgetRequest, UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
+import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

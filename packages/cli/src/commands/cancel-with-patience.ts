@@ -1,5 +1,5 @@
 import { ApiError, type Client } from '@runyard/client';
-import { delay } from '@runyard/contract/backoff';
+import { delay } from '@runyard/system/backoff';
 
 const cancelPatienceMs = 35_000;
 

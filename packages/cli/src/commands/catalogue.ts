@@ -1,5 +1,5 @@
 /** Lists the environments that runs can name. */
-import type { Environment } from '@runyard/contract/environments';
+import type { Environment } from '@runyard/contract/environments/environments';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';

@@ -1,4 +1,4 @@
-import type { CodeHostCredential, CreateCodeHostCredentialRequest } from '@runyard/contract/code-hosts';
+import type { CodeHostCredential, CreateCodeHostCredentialRequest } from '@runyard/contract/team/code-hosts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Webhook } from '@runyard/contract/webhooks';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../../service/test/automations.ts';
 import { openTestService } from '../../../service/test/service.ts';

@@ -4,7 +4,7 @@ import {
   type WebhookDeliveryLabel as Label,
   type WebhookDelivery,
   WebhookDeliveryLabel,
-} from '@runyard/contract/webhooks';
+} from '@runyard/contract/webhooks/webhooks';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

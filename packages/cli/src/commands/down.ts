@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stateOf } from '@runyard/contract/process-identity';
+import { stateOf } from '@runyard/system/process-identity';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';

@@ -1,4 +1,4 @@
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import { type Context, requireApiKey, requireOrigin } from '../context.ts';
 import { shellQuote } from '../curl-example.ts';
 import { requireSameSettings } from '../same-settings.ts';

@@ -1,6 +1,6 @@
 /** Manages environments, and the people of other teams who use them: guests, and those who have the link. */
-import type { EnvironmentGuest, OwnEnvironmentInvitation } from '@runyard/contract/environment-guests';
-import type { CreateEnvironmentRequest } from '@runyard/contract/environments';
+import type { EnvironmentGuest, OwnEnvironmentInvitation } from '@runyard/contract/environments/environment-guests';
+import type { CreateEnvironmentRequest } from '@runyard/contract/environments/environments';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { jsonFrom } from '../json-file.ts';

@@ -1,5 +1,5 @@
 /** Manages factories. */
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
 /** Manages the repository that a factory takes its definition from. */
-import type { FactorySource, FactorySync, SetFactorySourceRequest } from '@runyard/contract/factory-sources';
+import type { FactorySource, FactorySync, SetFactorySourceRequest } from '@runyard/contract/factories/factory-sources';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { printFaults, showPlan, throwForPlan } from '../factory/print-plan.ts';

@@ -1,8 +1,8 @@
 /** Commands about factories that are defined by files. */
 import path from 'node:path';
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import type { DefinitionFault } from '@runyard/contract/factory-files/faults';
-import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import type { DefinitionFault } from '@runyard/contract/factories/files/faults';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
+import { readDefinition } from '@runyard/definitions/read-definition';
 import type { Context } from '../context.ts';
 import { readDefinitionFolder } from '../factory/read-folder.ts';
 import { Failure } from '../failure.ts';

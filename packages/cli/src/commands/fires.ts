@@ -1,5 +1,5 @@
 /** Prints the history of schedules. */
-import type { ListScheduleFiresResponse, ScheduleFire } from '@runyard/contract/schedules';
+import type { ListScheduleFiresResponse, ScheduleFire } from '@runyard/contract/schedules/schedules';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { printList } from '../live/list.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { ListRunsResponse } from '@runyard/contract/runs';
+import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 
 type Listing = Pick<Client, 'listRuns'>;
 type Query = NonNullable<Parameters<Client['listRuns']>[0]>['query'];

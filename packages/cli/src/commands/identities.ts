@@ -3,7 +3,7 @@ import type {
   AgentIdentity,
   CreateAgentIdentityRequest,
   UpdateAgentIdentityRequest,
-} from '@runyard/contract/identities';
+} from '@runyard/contract/team/identities';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { jsonFrom } from '../json-file.ts';

@@ -1,4 +1,4 @@
-import type { ApiKey, CreateKeyRequest } from '@runyard/contract/keys';
+import type { ApiKey, CreateKeyRequest } from '@runyard/contract/team/keys';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';

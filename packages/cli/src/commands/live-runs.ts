@@ -1,5 +1,5 @@
 import { ApiError, ConnectionError, createClient } from '@runyard/client';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { describeProblem } from '../api.ts';
 import { type Context, folderKey } from '../context.ts';
 import { Failure } from '../failure.ts';

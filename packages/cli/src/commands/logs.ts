@@ -1,6 +1,6 @@
 import type { Client } from '@runyard/client';
-import { isSettled, isTerminal } from '@runyard/contract/run-states';
-import type { RunItem } from '@runyard/contract/runs';
+import { isSettled, isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { exitCodeOf, interruptedCode } from '../exit-codes.ts';

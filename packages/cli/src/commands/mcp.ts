@@ -1,5 +1,5 @@
 /** Commands about the MCP servers that a team has stored for its runs. */
-import type { McpServer } from '@runyard/contract/mcp-servers';
+import type { McpServer } from '@runyard/contract/team/mcp-servers';
 import { z } from 'zod';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
 /** Commands about language models: their list, and what the team has chosen. */
-import type { Model, UpdateTeamModelSettingsRequest } from '@runyard/contract/models';
+import type { Model, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { formatUsd } from '../live/amounts.ts';

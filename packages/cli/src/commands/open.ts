@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { signInCodeSeconds, signInFragment } from '@runyard/contract/browser-sessions';
+import { signInCodeSeconds, signInFragment } from '@runyard/contract/team/browser-sessions';
 import openWithSystem from 'open';
 import { connect } from '../api.ts';
 import { type Context, requireOrigin } from '../context.ts';

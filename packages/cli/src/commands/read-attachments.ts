@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { overLimit } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments } from '@runyard/contract/limits';
-import { mimeTypeOf } from '@runyard/contract/mime-types';
-import type { AttachmentInput } from '@runyard/contract/run-request';
+import type { AttachmentInput } from '@runyard/contract/runs/run-request';
+import { overLimit } from '@runyard/contract/wire/byte-size';
+import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 

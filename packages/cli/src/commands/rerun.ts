@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { RerunRequest } from '@runyard/contract/run-request';
+import type { RerunRequest } from '@runyard/contract/runs/run-request';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { harmlessJson } from '../live/harmless.ts';

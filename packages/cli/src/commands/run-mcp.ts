@@ -1,6 +1,6 @@
 /** The MCP servers of a run, as `--mcp` names them. */
 import type { Client } from '@runyard/client';
-import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import { Failure } from '../failure.ts';
 import { jsonFrom } from '../json-file.ts';
 import { idOf } from '../named.ts';

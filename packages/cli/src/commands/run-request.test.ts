@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { RunAgentRequest } from '@runyard/contract/run-request';
+import { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildRunRequest } from './run-request.ts';
 

@@ -1,8 +1,8 @@
-import type { ApprovalPolicy } from '@runyard/contract/approvals';
-import { overLimit } from '@runyard/contract/byte-size';
-import type { AmbientAgentConfig, RunBudget, WorkerLossPolicy } from '@runyard/contract/config';
 import { maxPromptBytes } from '@runyard/contract/limits';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
+import type { AmbientAgentConfig, RunBudget, WorkerLossPolicy } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
+import { overLimit } from '@runyard/contract/wire/byte-size';
 import { Failure } from '../failure.ts';
 import { parsePair } from './parse-pair.ts';
 import { readAttachments } from './read-attachments.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '@runyard/client';
-import { emptyEnvironment } from '@runyard/contract/choices';
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
+import { emptyEnvironment } from '@runyard/contract/wire/choices';
 import { idOf } from '../named.ts';
 import { resolveRunId } from '../run-id.ts';
 import { parsePair } from './parse-pair.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@runyard/client';
-import { isSettled } from '@runyard/contract/run-states';
-import type { RunItem } from '@runyard/contract/runs';
+import { isSettled } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { connect, describeProblem } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

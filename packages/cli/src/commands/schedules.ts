@@ -5,7 +5,7 @@ import type {
   OverlapPolicy,
   ScheduledAgentItem,
   ScheduleFire,
-} from '@runyard/contract/schedules';
+} from '@runyard/contract/schedules/schedules';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

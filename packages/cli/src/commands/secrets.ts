@@ -1,4 +1,4 @@
-import type { Secret, SecretScope } from '@runyard/contract/secrets';
+import type { Secret, SecretScope } from '@runyard/contract/secrets/secrets';
 import { rotateKey } from '@runyard/service/rotate-key';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';

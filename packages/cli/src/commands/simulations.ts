@@ -1,5 +1,5 @@
 /** Shows what deliveries would start. Nothing is created. */
-import type { SimulatedStart } from '@runyard/contract/simulations';
+import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

@@ -1,4 +1,4 @@
-import type { Team } from '@runyard/contract/teams';
+import type { Team } from '@runyard/contract/team/teams';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

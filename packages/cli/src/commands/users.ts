@@ -1,6 +1,6 @@
 import { createClient } from '@runyard/client';
-import type { Role } from '@runyard/contract/access';
-import type { TeamMember } from '@runyard/contract/teams';
+import type { TeamMember } from '@runyard/contract/team/teams';
+import type { Role } from '@runyard/contract/wire/access';
 import { connect } from '../api.ts';
 import { type Context, requireOrigin } from '../context.ts';
 import type { Column } from '../live/columns.ts';

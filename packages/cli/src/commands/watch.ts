@@ -1,8 +1,8 @@
 import type { Client } from '@runyard/client';
-import type { LiveEvent } from '@runyard/contract/live-events';
-import { isSettled, isTerminal } from '@runyard/contract/run-states';
-import type { RunItem } from '@runyard/contract/runs';
-import type { RunState } from '@runyard/contract/states';
+import type { LiveEvent } from '@runyard/contract/runs/live-events';
+import { isSettled, isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { RunState } from '@runyard/contract/runs/states';
 import { followRun } from '../api.ts';
 import type { Context } from '../context.ts';
 import { harmlessJson } from '../live/harmless.ts';

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@runyard/client';
-import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
-import { signHeaders } from '@runyard/contract/signature-schemes/sign';
-import type { Webhook } from '@runyard/contract/webhooks';
+import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
+import { signHeaders } from '@runyard/contract/webhooks/signature-schemes/sign';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';

@@ -1,6 +1,11 @@
 /** Manages webhooks. */
-import { type HmacSignature, isUnsignedScheme } from '@runyard/contract/webhook-rules';
-import type { SignatureSchemeName, Webhook, WebhookAuthMode, WebhookWithSecret } from '@runyard/contract/webhooks';
+import { type HmacSignature, isUnsignedScheme } from '@runyard/contract/webhooks/webhook-rules';
+import type {
+  SignatureSchemeName,
+  Webhook,
+  WebhookAuthMode,
+  WebhookWithSecret,
+} from '@runyard/contract/webhooks/webhooks';
 import { allFactories } from '../all-factories.ts';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '@runyard/client';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { idOf } from '../named.ts';
 import { withStoredServers } from './run-mcp.ts';
 

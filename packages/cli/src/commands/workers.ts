@@ -1,4 +1,4 @@
-import type { WorkerPool } from '@runyard/contract/worker-pools';
+import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
 import type { Column } from '../live/columns.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
-import { installCommand, presets } from '@runyard/contract/harness-presets/presets';
-import { parseSettings } from '@runyard/contract/settings';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { installCommand, presets } from '@runyard/contract/agent/harness-presets/presets';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { checkHarnesses } from './harnesses.ts';
 

@@ -1,5 +1,5 @@
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
-import { installCommand, presets } from '@runyard/contract/harness-presets/presets';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { installCommand, presets } from '@runyard/contract/agent/harness-presets/presets';
 import { findProgram, isOlder } from '@runyard/worker/find-harness';
 import type { Context } from '../context.ts';
 import type { Finding } from './finding.ts';

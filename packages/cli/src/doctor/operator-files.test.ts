@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { catalogueMadeOn } from '@runyard/service/model-catalogue';
 import { expect, test } from 'vitest';
 import { checkContentPolicy, checkModelCatalogue } from './operator-files.ts';

@@ -1,5 +1,5 @@
-import type { ListModelsResponse, Model } from '@runyard/contract/models';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
+import type { ListModelsResponse, Model } from '@runyard/contract/team/models';
 import { describe, expect, test } from 'vitest';
 import { findingAfterRestart, findingOfService } from './service-models.ts';
 

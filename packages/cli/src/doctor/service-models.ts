@@ -1,5 +1,5 @@
-import { type ListModelsResponse, probeWords } from '@runyard/contract/models';
-import type { SettingName, Settings } from '@runyard/contract/settings';
+import type { SettingName, Settings } from '@runyard/contract/settings/settings';
+import { type ListModelsResponse, probeWords } from '@runyard/contract/team/models';
 import { connect } from '../api.ts';
 import { apiKey, type Context, serviceOrigin } from '../context.ts';
 import { harmlessLine } from '../live/harmless.ts';

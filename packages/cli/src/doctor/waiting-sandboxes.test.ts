@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { keepWaitingFile } from '@runyard/worker/waiting-file';
 import { afterAll, expect, test } from 'vitest';
 import { dataFolder } from '../installation.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { readDefinition } from '@runyard/contract/factory-files/read-definition';
-import { githubEvents } from '@runyard/contract/github-triggers/catalogue';
+import { githubEvents } from '@runyard/contract/webhooks/github-events';
+import { readDefinition } from '@runyard/definitions/read-definition';
 import { expect, test } from 'vitest';
 import { root } from '../installation.ts';
 import { renderFactoryFilesPage } from './render.ts';

@@ -1,5 +1,5 @@
-import { type FactoryFileName, factoryFileSchemas } from '@runyard/contract/factory-files/json-schemas';
-import { githubEvents } from '@runyard/contract/github-triggers/catalogue';
+import { type FactoryFileName, factoryFileSchemas } from '@runyard/contract/factories/files/json-schemas';
+import { githubEvents } from '@runyard/contract/webhooks/github-events';
 import { example } from './example.ts';
 
 type Schema = Readonly<Record<string, unknown>>;

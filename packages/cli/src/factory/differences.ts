@@ -1,6 +1,6 @@
 /** Lists what differs between two values of a member, so that each difference is visible however large the values are. */
 import { isDeepStrictEqual } from 'node:util';
-import { shorten } from '@runyard/contract/shorten';
+import { shorten } from '@runyard/contract/wire/shorten';
 
 /** A difference. `before` and `after` are undefined where one side has no value. */
 export interface Difference {

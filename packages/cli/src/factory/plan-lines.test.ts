@@ -1,4 +1,4 @@
-import type { FactoryChange } from '@runyard/contract/factory-definitions';
+import type { FactoryChange } from '@runyard/contract/factories/factory-definitions';
 import { expect, test } from 'vitest';
 import { planLines } from './plan-lines.ts';
 

@@ -1,4 +1,4 @@
-import type { FactoryChange } from '@runyard/contract/factory-definitions';
+import type { FactoryChange } from '@runyard/contract/factories/factory-definitions';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { changedLines, cutAroundDifference, type Difference, differencesOf } from './differences.ts';
 

@@ -1,6 +1,6 @@
 /** Prints plans of definitions, and their faults. */
 import path from 'node:path';
-import type { ApplyDefinitionResponse } from '@runyard/contract/factory-definitions';
+import type { ApplyDefinitionResponse } from '@runyard/contract/factories/factory-definitions';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';

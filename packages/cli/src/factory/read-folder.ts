@@ -1,9 +1,9 @@
 /** Reads the definition files of a folder. */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
-import { isDefinitionFolder } from '@runyard/contract/factory-files/layout';
-import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
+import { isDefinitionFolder } from '@runyard/contract/factories/files/layout';
 import { maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
+import type { DefinitionFile } from '@runyard/definitions/read-files';
 import { Failure } from '../failure.ts';
 
 /** Folders in folders that are read. */

@@ -4,7 +4,7 @@
  * removed. ECMA-48 defines their forms.
  */
 
-import { shorten } from '@runyard/contract/shorten';
+import { shorten } from '@runyard/contract/wire/shorten';
 
 type Where = 'text' | 'escape' | 'sequence' | 'string' | 'string-escape';
 

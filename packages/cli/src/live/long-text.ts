@@ -1,5 +1,5 @@
 /** Long texts on a terminal: the first and the last lines, and between them how much is left out. */
-import { leftOutMark } from '@runyard/contract/left-out';
+import { leftOutMark } from '@runyard/contract/wire/left-out';
 
 /** Returns the lines of a text, of which at most `max` are the text's own; two thirds of these are from its beginning. */
 export function linesAround(text: string, max: number): string[] {

@@ -1,6 +1,6 @@
 /** Texts about the request of a run and the ways to answer it. */
-import type { BlockedOn, Decision } from '@runyard/contract/approvals';
-import type { RunItem } from '@runyard/contract/runs';
+import type { BlockedOn, Decision } from '@runyard/contract/runs/approvals';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import type { Colours } from './colours.ts';
 import { harmlessJson, harmlessLine } from './harmless.ts';
 import { visible } from './visible.ts';

@@ -1,7 +1,7 @@
 /** The summary of an ended run: its state, artifacts, usage and page. */
-import type { ArtifactItem } from '@runyard/contract/artifacts';
-import { formatBytes } from '@runyard/contract/byte-size';
-import type { RunItem } from '@runyard/contract/runs';
+import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { formatCount, formatDuration, formatUsd, parseIsoDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { harmless, harmlessLine, harmlessLines } from './harmless.ts';

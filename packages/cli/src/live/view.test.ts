@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { LiveEvent } from '@runyard/contract/live-events';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import { describe, expect, test } from 'vitest';
 import { coloursFor, noColours } from './colours.ts';
 import { createLiveView } from './view.ts';

@@ -1,9 +1,9 @@
 /** Turns the live events of a run into text for a terminal. It writes nothing itself. */
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import { formatBytes } from '@runyard/contract/byte-size';
-import type { LiveEvent } from '@runyard/contract/live-events';
-import type { RunState } from '@runyard/contract/states';
-import type { TimelineEvent } from '@runyard/contract/timeline';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { LiveEvent } from '@runyard/contract/runs/live-events';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { formatDuration } from './amounts.ts';
 import type { Colours } from './colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine, harmlessLines } from './harmless.ts';

@@ -1,4 +1,4 @@
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { noColours } from './colours.ts';
 import { showWaits } from './wait-notes.ts';

@@ -1,6 +1,6 @@
 /** Prints what a run waits for while it has not begun. */
 import type { Client } from '@runyard/client';
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Colours } from './colours.ts';
 import { harmless } from './harmless.ts';
 

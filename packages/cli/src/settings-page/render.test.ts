@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { settingsTable } from '@runyard/contract/settings';
+import { settingsTable } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { root } from '../installation.ts';
 import { renderSettingsPage } from './render.ts';

@@ -1,4 +1,4 @@
-import { settingsTable } from '@runyard/contract/settings';
+import { settingsTable } from '@runyard/contract/settings/settings';
 
 const programs = { service: 'service', worker: 'worker', cli: 'command line' } as const;
 
@@ -10,7 +10,7 @@ export function renderSettingsPage(): string {
     const secret = 'secret' in setting ? ' **Secret.**' : '';
     return `| \`${name}\` | ${fallback} | ${escapeCell(setting.description)}${secret} | ${usedBy} |`;
   });
-  return `<!-- Written by packages/cli/src/settings-page/generate.ts from packages/contract/src/settings.ts. -->
+  return `<!-- Written by packages/cli/src/settings-page/generate.ts from packages/contract/src/settings/settings.ts. -->
 
 # Settings
 

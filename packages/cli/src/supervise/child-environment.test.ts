@@ -1,4 +1,4 @@
-import { settingsTable } from '@runyard/contract/settings';
+import { settingsTable } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { childEnvironment } from './child-environment.ts';
 

@@ -1,4 +1,4 @@
-import { type SettingName, settingsTable } from '@runyard/contract/settings';
+import { type SettingName, settingsTable } from '@runyard/contract/settings/settings';
 
 /** Variables that every program needs. */
 const common = [

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startTicks, thisProcess } from '@runyard/contract/process-identity';
+import { startTicks, thisProcess } from '@runyard/system/process-identity';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { readClaim, takeClaim } from './claim.ts';

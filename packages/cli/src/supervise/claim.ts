@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { readHolder, tryClaim } from '@runyard/contract/claim';
-import { tryLockFile } from '@runyard/contract/file-lock';
-import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
+import { readHolder, tryClaim } from '@runyard/system/claim';
+import { tryLockFile } from '@runyard/system/file-lock';
+import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 
 /** The supervisor of a data folder. */
 export interface Claim extends ProcessIdentity {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startTicks } from '@runyard/contract/process-identity';
+import { startTicks } from '@runyard/system/process-identity';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepRunning } from './keep-running.ts';
 import { serviceNodeFlags } from './node-flags.ts';

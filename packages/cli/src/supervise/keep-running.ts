@@ -1,4 +1,4 @@
-import { backoffMs, delay } from '@runyard/contract/backoff';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import { describeExit, type Program } from './program.ts';
 
 /** A program that is started again whenever it ends by itself. */

@@ -1,7 +1,7 @@
 /** Compares the settings of a command with those that the running programs of the data folder were started with. */
 import { readFileSync } from 'node:fs';
-import { type SettingName, settingsTable } from '@runyard/contract/settings';
 import type { Setting } from '@runyard/contract/settings/setting';
+import { type SettingName, settingsTable } from '@runyard/contract/settings/settings';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import { readHolder } from '@runyard/contract/claim';
-import { isIdentity, type ProcessIdentity, stateOf } from '@runyard/contract/process-identity';
+import { readHolder } from '@runyard/system/claim';
+import { isIdentity, type ProcessIdentity, stateOf } from '@runyard/system/process-identity';
 
 /** The file that the service writes about itself while it listens. */
 export interface ServiceFile extends ProcessIdentity {

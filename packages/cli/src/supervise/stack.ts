@@ -1,7 +1,7 @@
 /** Starts service and worker in order, keeps them running, and stops them in the opposite order. */
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import { Failure } from '../failure.ts';
 import { type DataFolder, root } from '../installation.ts';
 import { checkPort, portProblem, reachableOrigin } from './address.ts';

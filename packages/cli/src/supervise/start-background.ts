@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { settingsTable } from '@runyard/contract/settings';
+import { settingsTable } from '@runyard/contract/settings/settings';
 import { interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { type DataFolder, root } from '../installation.ts';

@@ -1,7 +1,8 @@
 /** The part of the contract's routes that the client needs. Imports only types: the contract's table loads every schema. */
-import type { AllowKeys } from '@runyard/contract/access';
-import type { Route } from '@runyard/contract/route';
+
 import type { RouteName, routes } from '@runyard/contract/routes';
+import type { AllowKeys } from '@runyard/contract/wire/access';
+import type { Route } from '@runyard/contract/wire/route';
 
 /** The facts of a route that a call needs. Names in `{}` of the path are parameters. */
 export interface ClientRoute {

@@ -1,5 +1,5 @@
-import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import type { Route } from '@runyard/contract/wire/route';
 
 const isCalled = ({ allow }: Route): boolean => 'user' in allow || ('anyone' in allow && allow.anyone === 'always');
 

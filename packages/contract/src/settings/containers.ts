@@ -1,4 +1,4 @@
-import { readImageName } from '../image-names.ts';
+import { readImageName } from '../runs/image-names.ts';
 import { list, matching, type ReadText, type Setting, whole } from './setting.ts';
 
 const imageName: ReadText<string> = (text) => {

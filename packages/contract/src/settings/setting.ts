@@ -1,6 +1,6 @@
 /** The type of a setting, and the kinds of values that several settings share. Loads no zod, because every command reads settings. */
 
-import { choiceMessage } from '../plain-message.ts';
+import { choiceMessage } from '../wire/plain-message.ts';
 
 /** The value of a setting, or why its text is wrong. */
 export type Reading<T> = { readonly value: T } | { readonly problem: string };

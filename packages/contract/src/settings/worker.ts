@@ -1,4 +1,4 @@
-import { workerName } from '../worker-name.ts';
+import { workerName } from '../workers/worker-name.ts';
 import { egress } from './egress.ts';
 import { absolutePath, matching, oneOf, privateNetworks, type Setting, text, whole } from './setting.ts';
 

@@ -1,4 +1,4 @@
-import { makeAddressRules } from '@runyard/contract/address-rules';
+import { makeAddressRules } from '@runyard/system/address-rules';
 import { describe, expect, test } from 'vitest';
 import { checkUrl } from './check-url.ts';
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { AddressRules } from '@runyard/contract/address-rules';
+import type { AddressRules } from '@runyard/system/address-rules';
 import type { Fault } from './fault.ts';
 
 /** Returns the host of a URL without the brackets of an IPv6 address. */

@@ -1,4 +1,4 @@
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { BackendKind } from '../sandboxes/backend-kind.ts';
 import { bubblewrap, gvisor } from '../sandboxes/bubblewrap/kind.ts';
 import { docker } from '../sandboxes/docker/kind.ts';

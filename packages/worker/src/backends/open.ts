@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { AdoptableSandbox, AdoptRequest, OpenRequest } from '../sandboxes/backend-kind.ts';
 import type { SandboxBackend } from '../sandboxes/sandbox.ts';
 import { backends } from './backends.ts';

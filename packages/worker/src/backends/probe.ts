@@ -1,4 +1,4 @@
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { BackendSettings, ProbeResult } from '../sandboxes/backend-kind.ts';
 import { sandboxLimits } from '../sandboxes/limits.ts';
 import { backends } from './backends.ts';

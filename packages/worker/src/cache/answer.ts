@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { workerCachePath } from '@runyard/contract/worker-cache';
+import { workerCachePath } from '@runyard/contract/workers/worker-cache';
 import type { OwnAnswers } from '../relay/relay.ts';
 import type { Cache } from './cache.ts';
 

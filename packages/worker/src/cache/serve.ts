@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import type { Cache } from './cache.ts';
 
 /** Serves the cache to the supervisors of this worker's sandboxes, which check what an agent may ask. Only the worker's user may enter the folder of the socket. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 
 /** Returns the worker's key: the setting, else the key that the service of the same data folder generated. Called for each connection, because the service may generate it later. */
 export async function readApiKey(settings: Settings): Promise<string | undefined> {

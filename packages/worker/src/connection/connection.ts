@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from '@runyard/contract/backoff';
-import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/worker-protocol';
+import { ServiceMessage, type WorkerHello, type WorkerMessage } from '@runyard/contract/workers/worker-protocol';
+import { backoffMs } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
 import { isKeyText } from './api-key.ts';

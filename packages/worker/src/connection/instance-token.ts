@@ -2,7 +2,7 @@
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { WorkerHello } from '@runyard/contract/worker-protocol';
+import type { WorkerHello } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 
 export interface InstanceToken {

@@ -1,4 +1,4 @@
-import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { expect, test } from 'vitest';
 import { createOutbox } from './outbox.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 
 /** A message and its number, counted from 1 in this process. */
 export interface KeptMessage {

@@ -1,4 +1,4 @@
-import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { z } from 'zod';
 
 /** The members that an assignment needs to be rejected. */

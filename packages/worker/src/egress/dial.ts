@@ -1,8 +1,8 @@
 import { connect as connectSocket, type Socket, type TcpNetConnectOpts } from 'node:net';
-import type { AddressRules } from '@runyard/contract/address-rules';
 import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import type { Host } from '@runyard/contract/egress/host-name';
-import type { NameResolver } from '@runyard/contract/names/resolver';
+import type { AddressRules } from '@runyard/system/address-rules';
+import type { NameResolver } from '@runyard/system/names/resolver';
 
 export interface Dialling {
   readonly resolve: NameResolver['resolve'];

@@ -1,7 +1,7 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { maxEgressBytes } from '@runyard/contract/limits';
-import { type NameResolver, systemNames } from '@runyard/contract/names/resolver';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
+import { type NameResolver, systemNames } from '@runyard/system/names/resolver';
 import type { Relay } from '../relay/socket-server.ts';
 import { deniedLog } from './denied-log.ts';
 import { type EgressPolicy, egressAddresses, egressPolicy } from './policy.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from '../relay/forwarding.ts';
 
 /** Host and port that a request is for, as the client wrote them and as they are compared. */

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import type { Host } from '@runyard/contract/egress/host-name';
-import { parseSettings, type Settings } from '@runyard/contract/settings';
+import { parseSettings, type Settings } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { egressAddresses, egressPolicy } from './policy.ts';
 

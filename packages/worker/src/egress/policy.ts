@@ -1,9 +1,9 @@
 import os from 'node:os';
-import { type AddressRules, makeAddressRules } from '@runyard/contract/address-rules';
 import type { DeniedReason } from '@runyard/contract/egress/denied-reasons';
 import type { Host } from '@runyard/contract/egress/host-name';
 import { covers, formatRule, type HostRule, intersectRules, readHostRule } from '@runyard/contract/egress/host-rules';
 import type { OperatorRules } from '@runyard/contract/settings/egress';
+import { type AddressRules, makeAddressRules } from '@runyard/system/address-rules';
 
 /** The rules of one sandbox. */
 export interface EgressPolicy {

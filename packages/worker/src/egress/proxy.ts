@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type DeniedReason, deniedReasons } from '@runyard/contract/egress/denied-reasons';
 import { type Host, readAuthority } from '@runyard/contract/egress/host-name';
 import { maxEgressConnections } from '@runyard/contract/limits';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 import type { DeniedLog } from './denied-log.ts';
 import { type Dialling, type DialOutcome, dial } from './dial.ts';

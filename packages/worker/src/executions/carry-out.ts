@@ -1,5 +1,5 @@
-import type { EnvironmentLimits } from '@runyard/contract/environments';
-import { shorten } from '@runyard/contract/shorten';
+import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
+import { shorten } from '@runyard/contract/wire/shorten';
 import {
   imagesFeature,
   maxImageName,
@@ -7,7 +7,7 @@ import {
   type SandboxNetwork,
   type TaskAssignment,
   type WorkerMessage,
-} from '@runyard/contract/worker-protocol';
+} from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 import type { Egress, ExecutionEgress } from '../egress/egress.ts';
 import { checkProgram } from '../harnesses/check-program.ts';

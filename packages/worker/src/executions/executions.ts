@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TaskAssignment, TaskCancellation, TaskIdle, WorkerHello } from '@runyard/contract/worker-protocol';
+import type {
+  TaskAssignment,
+  TaskCancellation,
+  TaskIdle,
+  WorkerHello,
+} from '@runyard/contract/workers/worker-protocol';
 import type { WorkMessage } from '../connection/connection.ts';
 import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
 import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';

@@ -1,4 +1,4 @@
-import type { TaskAssignment } from '@runyard/contract/worker-protocol';
+import type { TaskAssignment } from '@runyard/contract/workers/worker-protocol';
 import type { AgentLaunch } from '../sandboxes/sandbox.ts';
 
 /** `variables`: names of the variables that the assignment gives the agent, without the run token. */

@@ -1,5 +1,5 @@
-import { lastPart } from '@runyard/contract/shorten';
-import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import { lastPart } from '@runyard/contract/wire/shorten';
+import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 
 /** Names an execution in messages. */

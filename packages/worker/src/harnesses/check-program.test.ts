@@ -1,8 +1,8 @@
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { HarnessConfig } from '@runyard/contract/config';
-import { presets } from '@runyard/contract/harness-presets/presets';
+import { presets } from '@runyard/contract/agent/harness-presets/presets';
+import type { HarnessConfig } from '@runyard/contract/runs/config';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkProgram } from './check-program.ts';
 import { findProgram, isOlder } from './find-program.ts';

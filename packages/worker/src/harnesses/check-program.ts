@@ -1,6 +1,6 @@
-import type { HarnessConfig } from '@runyard/contract/config';
-import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
-import { findPreset, installCommand } from '@runyard/contract/harness-presets/presets';
+import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
+import { findPreset, installCommand } from '@runyard/contract/agent/harness-presets/presets';
+import type { HarnessConfig } from '@runyard/contract/runs/config';
 import { SandboxError } from '../sandboxes/sandbox.ts';
 import { findProgram, isOlder } from './find-program.ts';
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
+import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
 
 /** A program of a preset on this machine. `version` undefined: the command belongs to no package of the preset. */
 export interface FoundProgram {

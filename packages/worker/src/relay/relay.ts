@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import { allowedTarget } from './allowed-path.ts';
 import { bodyFraming, forwardedHeaders, forwardedStatus, hasBody } from './forwarding.ts';
 import { listenOnSocket, type Relay } from './socket-server.ts';

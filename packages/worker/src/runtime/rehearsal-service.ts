@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { AgentEventBatch } from '@runyard/contract/agent-protocol';
-import { http } from '@runyard/contract/node-http';
-import { rehearsalTask } from '@runyard/contract/rehearsal-task';
+import { rehearsalTask } from '@runyard/contract/agent/rehearsal-task';
+import { AgentEventBatch } from '@runyard/contract/runs/agent-events';
+import { http } from '@runyard/system/node-http';
 import { listenOnSocket, type Relay } from '../relay/socket-server.ts';
 
 const prefix = '/api/v1/harness-support/';

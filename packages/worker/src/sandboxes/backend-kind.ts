@@ -1,6 +1,6 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
-import type { Settings } from '@runyard/contract/settings';
-import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/worker-protocol';
+import type { Settings } from '@runyard/contract/settings/settings';
+import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 import type { Cache } from '../cache/cache.ts';
 import type { Upstream } from '../relay/relay.ts';

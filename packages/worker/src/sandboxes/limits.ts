@@ -1,5 +1,5 @@
-import type { EnvironmentLimits } from '@runyard/contract/environments';
-import type { Settings } from '@runyard/contract/settings';
+import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
+import type { Settings } from '@runyard/contract/settings/settings';
 
 /** Limits of one sandbox. */
 export interface SandboxLimits {

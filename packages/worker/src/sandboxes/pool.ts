@@ -1,4 +1,4 @@
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 
 /** The kind of item that a pool keeps ready. */
 interface Pooled {

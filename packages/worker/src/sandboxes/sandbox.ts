@@ -1,4 +1,4 @@
-import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel, SandboxNetwork } from '@runyard/contract/workers/worker-protocol';
 import type { SandboxEgress } from '../egress/egress.ts';
 import type { SandboxLimits } from './limits.ts';
 import type { PoolCounts } from './pool.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { readHolder, tryClaim } from '@runyard/contract/claim';
-import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/contract/process-identity';
+import { readHolder, tryClaim } from '@runyard/system/claim';
+import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 
 /** The worker's part of the data folder, held by this process alone. */
 export interface DataFolderLock {

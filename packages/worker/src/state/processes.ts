@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTicks } from '@runyard/contract/process-identity';
+import { startTicks } from '@runyard/system/process-identity';
 
 /** Returns the pids of all processes that this one can see. */
 async function listProcesses(): Promise<number[]> {

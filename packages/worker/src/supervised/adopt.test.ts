@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { startTicks, thisProcess } from '@runyard/contract/process-identity';
+import { startTicks, thisProcess } from '@runyard/system/process-identity';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { adoptSandboxes } from './adopt.ts';
 import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts';

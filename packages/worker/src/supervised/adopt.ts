@@ -3,7 +3,7 @@ import { lstat, mkdir, readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stateOf } from '@runyard/contract/process-identity';
+import { stateOf } from '@runyard/system/process-identity';
 import { filesOf, supervisorsFolder } from './files.ts';
 import { openLines } from './lines.ts';
 import type { Challenge, SupervisorProof, WorkerProof } from './messages.ts';

@@ -1,4 +1,4 @@
-import type { ProcessIdentity } from '@runyard/contract/process-identity';
+import type { ProcessIdentity } from '@runyard/system/process-identity';
 import { type Addressed, type Channel, shareLines } from './channels.ts';
 import type { Lines } from './lines.ts';
 import type { Order, Report } from './messages.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { DeniedConnections } from '@runyard/contract/egress/denied';
-import { SandboxNetwork } from '@runyard/contract/worker-protocol';
+import { SandboxNetwork } from '@runyard/contract/workers/worker-protocol';
 import { z } from 'zod';
 import type { SandboxExit } from '../sandboxes/sandbox.ts';
 import { filesOf } from './files.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { startTicks, thisProcess } from '@runyard/contract/process-identity';
+import { startTicks, thisProcess } from '@runyard/system/process-identity';
 import { SandboxError } from '../sandboxes/sandbox.ts';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
 import type { Addressed } from './channels.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { thisProcess } from '@runyard/contract/process-identity';
+import { thisProcess } from '@runyard/system/process-identity';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Addressed } from './channels.ts';
 import type { LineHandlers } from './lines.ts';

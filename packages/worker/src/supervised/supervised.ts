@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
-import { type ProcessIdentity, stateOf } from '@runyard/contract/process-identity';
+import { type ProcessIdentity, stateOf } from '@runyard/system/process-identity';
 import type { SandboxEgress } from '../egress/egress.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import type { Cache, CachedObject, WriteOutcome } from '../cache/cache.ts';
 
 /** Opens the cache of the worker, which only one process may own. Without a worker, reads and writes reject. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { PromptRequest, PromptResponse } from '@agentclientprotocol/sdk';
-import { lastPart } from '@runyard/contract/shorten';
+import { lastPart } from '@runyard/contract/wire/shorten';
 import { type AgentLink, type LinkEvents, protocolVersion } from '../../acp/agent-link.ts';
 import { maxTranscriptLine } from '../../acp/limits.ts';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';

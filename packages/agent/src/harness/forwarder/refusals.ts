@@ -1,4 +1,4 @@
-import { shorten } from '@runyard/contract/shorten';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { asObject, asString } from '../../acp/tool-output.ts';
 
 /** An error that the gateway, or the provider behind it, answered to a request of the harness. */

@@ -1,4 +1,4 @@
-import type { ActionCategory } from '@runyard/contract/conversations';
+import type { ActionCategory } from '@runyard/contract/runs/conversations';
 import type { ApprovalRequest, Verdict } from '../../approvals/approval-request.ts';
 import type { Approvals } from '../../approvals/approvals.ts';
 import type { TurnVoice } from './session.ts';

@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import { storableJson } from '@runyard/contract/storable-json';
+import { storableJson } from '@runyard/contract/wire/storable-json';
 import type { AgentLink, LinkEvents } from '../../acp/agent-link.ts';
 import { asObject } from '../../acp/tool-output.ts';
 import type { OzAgent, SendUpdate } from './agent.ts';

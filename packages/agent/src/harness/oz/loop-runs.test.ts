@@ -1,7 +1,7 @@
 /** The built-in loop and the runs around its own. */
 
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
-import type { ChildRun } from '@runyard/contract/child-runs';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../../../test/fakes/models.ts';
 import { testFolder } from '../../../test/agent.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { describe, expect, test } from 'vitest';
 import { openTestLoops, results } from '../../../test/loop.ts';
 

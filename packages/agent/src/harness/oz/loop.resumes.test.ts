@@ -1,7 +1,8 @@
 /** The model loop in a new sandbox: it continues with the tool call that a person was asked about in the earlier sandbox. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentEventBody, AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { describe, expect, test } from 'vitest';
 import { openTestLoops, providers, results } from '../../../test/loop.ts';
 

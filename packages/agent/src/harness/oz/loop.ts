@@ -1,4 +1,4 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { Verdict } from '../../approvals/approval-request.ts';
 import type { Approvals } from '../../approvals/approvals.ts';
 import { imageLimits } from '../../images/images.ts';

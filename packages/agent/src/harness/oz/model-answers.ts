@@ -1,5 +1,5 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
-import { backoffMs, delay } from '@runyard/contract/backoff';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import { type ModelFailure, modelFailure } from './model-failure.ts';
 import { modelStep, type PartialAnswer, type StepAnswer } from './model-step.ts';

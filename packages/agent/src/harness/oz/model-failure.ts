@@ -1,7 +1,7 @@
-import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
-import { retryAfterMs } from '@runyard/contract/backoff';
-import { ErrorCode } from '@runyard/contract/errors';
-import { firstPart } from '@runyard/contract/shorten';
+import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
+import { ErrorCode } from '@runyard/contract/wire/errors';
+import { firstPart } from '@runyard/contract/wire/shorten';
+import { retryAfterMs } from '@runyard/system/backoff';
 import { APICallError } from 'ai';
 import { parseProblem } from '../../service/problem.ts';
 import { isStatusText, providerText } from './provider-text.ts';

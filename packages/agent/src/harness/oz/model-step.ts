@@ -1,4 +1,4 @@
-import { joinHalves } from '@runyard/contract/shorten';
+import { joinHalves } from '@runyard/contract/wire/shorten';
 import { type ModelMessage, streamText, type ToolResultPart, type ToolSet } from 'ai';
 import { newId } from '../../new-id.ts';
 import type { ModelAccess } from './providers.ts';

@@ -1,4 +1,4 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { LanguageModel } from 'ai';
 import type { ServiceConnection } from '../../service/connection.ts';
 import { modelFetch } from '../../service/model-fetch.ts';

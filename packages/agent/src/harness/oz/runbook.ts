@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { firstPart, shorten } from '@runyard/contract/shorten';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { firstPart, shorten } from '@runyard/contract/wire/shorten';
 import type { BuiltinVerdict } from '../../acp/outcome.ts';
 import { planOnly } from '../../acp/plan-mode.ts';
 import type { Verdict } from '../../approvals/approval-request.ts';

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';

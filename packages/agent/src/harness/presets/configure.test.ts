@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
-import { installCommand, presets, variablesOfPreset } from '@runyard/contract/harness-presets/presets';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { installCommand, presets, variablesOfPreset } from '@runyard/contract/agent/harness-presets/presets';
 import { describe, expect, test } from 'vitest';
 import { configureProgram } from './configure.ts';
 import { writeHomeFile } from './home-file.ts';

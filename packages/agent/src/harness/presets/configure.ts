@@ -1,6 +1,6 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
-import type { ApprovalPolicy } from '@runyard/contract/approvals';
-import type { HarnessPreset, PresetConfiguration, PresetValues } from '@runyard/contract/harness-presets/preset';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
+import type { HarnessPreset, PresetConfiguration, PresetValues } from '@runyard/contract/agent/harness-presets/preset';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import { fill, fillDeep } from './fill.ts';
 import { tomlOf } from './toml.ts';
 

@@ -1,4 +1,4 @@
-import type { PresetValues } from '@runyard/contract/harness-presets/preset';
+import type { PresetValues } from '@runyard/contract/agent/harness-presets/preset';
 
 const name = /\{(forwarder|key|model|folder)\}/g;
 

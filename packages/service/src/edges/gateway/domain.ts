@@ -1,5 +1,5 @@
-import { systemNames } from '@runyard/contract/names/resolver';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
+import { systemNames } from '@runyard/system/names/resolver';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';

@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { errorCatalogue } from '@runyard/contract/error-catalogue';
-import { errorSlug, Problem } from '@runyard/contract/errors';
-import { ListModelsResponse } from '@runyard/contract/models';
-import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers';
+import { ListModelsResponse } from '@runyard/contract/team/models';
+import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { errorSlug, Problem } from '@runyard/contract/wire/errors';
+import { ListConnectedSelfHostedWorkersResponse } from '@runyard/contract/workers/workers';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import { authenticateWorker } from './server/authenticate-worker.ts';

@@ -1,9 +1,9 @@
 /** Reads the events of runs from the tables and turns them into frames. */
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { LiveEvent } from '@runyard/contract/live-events';
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
-import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { LiveEvent } from '@runyard/contract/runs/live-events';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,

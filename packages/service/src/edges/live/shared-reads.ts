@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 
 /** Reads that share queries. */
 export interface SharedReads<Q, A> {

@@ -1,7 +1,7 @@
 /** Reads the timeline events of all runs in one order and turns them into frames. */
-import type { TeamLiveEvent } from '@runyard/contract/live-events';
-import type { RunState } from '@runyard/contract/states';
-import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { TeamLiveEvent } from '@runyard/contract/runs/live-events';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,

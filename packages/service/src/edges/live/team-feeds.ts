@@ -1,7 +1,7 @@
 /** The feeds of the teams with streams in this process. New events are read once for all teams, in the order of `run_events.xact`. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { ensureEpoch } from './epoch.ts';
 import { cut, end, type Feed, join, makeFeed, type Outlet, publish, type Source, type Stream } from './feed.ts';

@@ -1,9 +1,9 @@
 /** Answers `tools/call`. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
-import { ArtifactResponse } from '@runyard/contract/artifacts';
-import type { ConversationResponse } from '@runyard/contract/conversations';
-import { isSettled } from '@runyard/contract/run-states';
-import type { RunItem } from '@runyard/contract/runs';
+import { ArtifactResponse } from '@runyard/contract/runs/artifacts';
+import type { ConversationResponse } from '@runyard/contract/runs/conversations';
+import { isSettled } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import type { Notices } from '../../runs/executions/notices.ts';
 import { waitForRuns } from '../../runs/executions/wait-for-runs.ts';
 import { type CallOperation, type OperationAnswer, readSigned } from './operations.ts';

@@ -1,6 +1,6 @@
 /** The MCP servers of the service: streamable HTTP without sessions, so any service process answers any request. */
-import { teamReads } from '@runyard/contract/access';
-import { apiPrefix } from '@runyard/contract/route';
+import { teamReads } from '@runyard/contract/wire/access';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyRequest } from 'fastify';
 import { closedSignal } from '../../platform/bodies/closed-signal.ts';
 import { makePlaces } from '../../platform/bodies/places.ts';

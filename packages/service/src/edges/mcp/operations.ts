@@ -1,5 +1,5 @@
 /** Calls operations of the API inside of this process: with the checks, limits and records of a request from outside. */
-import { Problem } from '@runyard/contract/errors';
+import { Problem } from '@runyard/contract/wire/errors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { OperationRequest } from './tool.ts';
 

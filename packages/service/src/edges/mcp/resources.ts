@@ -1,6 +1,6 @@
 /** Resources: what a run said, in two forms, and its plans. */
 import type { ReadResourceResult, Resource, ResourceTemplateType } from '@modelcontextprotocol/server';
-import type { ListRunsResponse } from '@runyard/contract/runs';
+import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { type CallOperation, type OperationAnswer, readSigned } from './operations.ts';
 import { untrustedMark, untrustedNotice } from './texts.ts';
 import { type OperationRequest, requestMaker, type Tool } from './tool.ts';

@@ -1,8 +1,8 @@
 /** Texts for models: bounded, and marked if somebody else than the team or the service may have written parts of them. */
 
 import type { CallToolResult, TextContent } from '@modelcontextprotocol/server';
-import type { ConversationResponse, Step } from '@runyard/contract/conversations';
-import { firstPart } from '@runyard/contract/shorten';
+import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';
+import { firstPart } from '@runyard/contract/wire/shorten';
 
 /** Most characters of an answer. */
 export const maxAnswerCharacters = 300_000;

@@ -1,6 +1,7 @@
 /** A tool as data: an operation of the contract under another name, with its schemas as the schema of its arguments. */
-import { apiPrefix, type Route } from '@runyard/contract/route';
+
 import { type RouteName, routes } from '@runyard/contract/routes';
+import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { z } from 'zod';
 import type { Fault } from '../../platform/fault.ts';
 

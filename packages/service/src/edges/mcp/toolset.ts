@@ -1,7 +1,7 @@
 /** The tools of one MCP server, with the messages of the protocol about them. */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
-import { type Allow, teamReads } from '@runyard/contract/access';
 import { routes } from '@runyard/contract/routes';
+import { type Allow, teamReads } from '@runyard/contract/wire/access';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { checkPermission } from '../../team/access/permission.ts';
 import { type RunTool, toolRunner } from './call-tool.ts';

@@ -1,6 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { thisProcess } from '@runyard/contract/process-identity';
+import { thisProcess } from '@runyard/system/process-identity';
 
 /** Writes `service.json`, which contains the address of the service. Returns the function that removes it. */
 export async function writeServiceFile(dataDir: string, baseUrl: string): Promise<() => Promise<void>> {

@@ -1,5 +1,5 @@
 /** The leases of executions whose sandboxes continue without their worker. */
-import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey } from '../../../test/key.ts';

@@ -1,6 +1,6 @@
 import { allowedHostsOf } from '@runyard/contract/egress/network';
-import { runnerOf } from '@runyard/contract/runner';
-import type { TaskAssignment } from '@runyard/contract/worker-protocol';
+import { runnerOf } from '@runyard/contract/runs/runner';
+import type { TaskAssignment } from '@runyard/contract/workers/worker-protocol';
 import type { Assignment } from '../../runs/executions/queue/assign.ts';
 
 /** Leaves the MCP servers out: foreign workers put them into a command line, and their headers must not reach a sandbox. */

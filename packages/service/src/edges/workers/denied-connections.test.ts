@@ -1,5 +1,5 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
-import { WorkerMessage } from '@runyard/contract/worker-protocol';
+import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey } from '../../../test/key.ts';

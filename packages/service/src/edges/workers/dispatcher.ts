@@ -1,6 +1,6 @@
 /** Assigns queued executions to the connections of this process that have free slots. */
 
-import { oneAtATime } from '@runyard/contract/one-at-a-time';
+import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { type Assignment, assignNext } from '../../runs/executions/queue/assign.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';

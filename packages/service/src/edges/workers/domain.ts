@@ -1,4 +1,4 @@
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { FastifyInstance } from 'fastify';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';

@@ -1,5 +1,5 @@
 /** Handles the start of a worker's connection: gives it the executions that the worker still runs. */
-import { imagesFeature, type WorkerHello } from '@runyard/contract/worker-protocol';
+import { imagesFeature, type WorkerHello } from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { adoptExecutions, adoptOfPublicWorker, nameInstance } from '../../runs/executions/lease/adopt.ts';
 import { updateWorkerConnection } from '../../runs/executions/lease/connection-rows.ts';

@@ -1,4 +1,4 @@
-import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';

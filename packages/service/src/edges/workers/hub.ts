@@ -1,6 +1,6 @@
 /** The hub: applies the messages on the workers' WebSockets of this process to the database. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { sqlState } from '../../platform/store/database/connections.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { insertWorkerConnection, renewLeases } from '../../runs/executions/lease/connection-rows.ts';

@@ -1,4 +1,4 @@
-import type { ConnectedWorker } from '@runyard/contract/workers';
+import type { ConnectedWorker } from '@runyard/contract/workers/workers';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, text, timestamp } from '../../platform/store/database/statement.ts';
 

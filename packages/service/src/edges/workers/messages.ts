@@ -8,7 +8,7 @@ import {
   unfitReasons,
   type WorkerHello,
   type WorkerMessage,
-} from '@runyard/contract/worker-protocol';
+} from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';

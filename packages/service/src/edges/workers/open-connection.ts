@@ -1,4 +1,4 @@
-import type { ServiceMessage } from '@runyard/contract/worker-protocol';
+import type { ServiceMessage } from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { evictIdle } from '../../runs/executions/idle/idle.ts';
 import { leastDepth } from '../../runs/executions/queue/least-depth.ts';

@@ -1,6 +1,6 @@
 /** Compares the executions of this process's connections with the database, and sends their workers the changes. */
 
-import { oneAtATime } from '@runyard/contract/one-at-a-time';
+import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { type RestingExecution, restingExecutions } from '../../runs/executions/idle/idle.ts';
 import { evictBeyondLimit, type OpenConnections } from './open-connection.ts';

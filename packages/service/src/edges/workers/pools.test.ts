@@ -1,7 +1,7 @@
 /** Pools of self-hosted workers: whose keys connect under a name. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxPoolConnectors, maxWorkerPools } from '@runyard/contract/limits';
-import { ListWorkerPoolsResponse } from '@runyard/contract/worker-pools';
+import { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { newPerson, type Person, teamUidOf } from '../../../test/people.ts';

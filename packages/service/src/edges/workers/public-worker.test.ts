@@ -1,8 +1,8 @@
 /** A public worker (oz-agent-worker): it says no hello, names only the run, and may hand its tasks to other machines. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { RunItem } from '@runyard/contract/runs';
-import type { TimelineEvent } from '@runyard/contract/timeline';
-import type { ServiceMessage, WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openTestService } from '../../../test/service.ts';

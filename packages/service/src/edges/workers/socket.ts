@@ -2,9 +2,9 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { maxWorkerConnections, maxWorkerPools } from '@runyard/contract/limits';
-import { storable } from '@runyard/contract/storable-json';
-import { workerName } from '@runyard/contract/worker-name';
-import { WorkerMessage } from '@runyard/contract/worker-protocol';
+import { storable } from '@runyard/contract/wire/storable-json';
+import { workerName } from '@runyard/contract/workers/worker-name';
+import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { makePlaces } from '../../platform/bodies/places.ts';

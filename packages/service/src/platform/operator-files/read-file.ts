@@ -1,6 +1,6 @@
 /** Reads the YAML and JSON files that an operator names in settings. JSON is YAML too. */
 import { readFile } from 'node:fs/promises';
-import { plainMessage } from '@runyard/contract/plain-message';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 

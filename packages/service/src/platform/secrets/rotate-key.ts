@@ -1,6 +1,6 @@
 /** Changes the key that encrypts stored secrets, while the service runs. */
 import { stat } from 'node:fs/promises';
-import { tryLockFile } from '@runyard/contract/file-lock';
+import { tryLockFile } from '@runyard/system/file-lock';
 import { readSecretFile, replaceSecretFile } from '../store/secret-file.ts';
 import { idOfKey, newVaultKey, secretsKeyFile } from './vault.ts';
 

@@ -1,4 +1,4 @@
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import type { Signer } from './signer.ts';
 
 /** How long a signed URL is valid. */

@@ -1,5 +1,5 @@
-import { errorCatalogue } from '@runyard/contract/error-catalogue';
-import type { ErrorCode } from '@runyard/contract/errors';
+import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 import type { Fault } from '../fault.ts';
 
 export interface RefusalOptions {

@@ -1,7 +1,7 @@
 /** The routes of a domain as data: each pairs a route of the contract with the function that answers it. `edges/http` mounts them. */
 import type { Readable } from 'node:stream';
-import type { AllowKeys, AllowRun } from '@runyard/contract/access';
-import type { Route } from '@runyard/contract/route';
+import type { AllowKeys, AllowRun } from '@runyard/contract/wire/access';
+import type { Route } from '@runyard/contract/wire/route';
 import type { z } from 'zod';
 import type { Queryable } from '../store/database/database.ts';
 import type { Refusal } from './refusal.ts';

@@ -1,6 +1,6 @@
-import type { ContentBlock, MessageRole } from '@runyard/contract/conversations';
 import { maxConversationTextLength } from '@runyard/contract/limits';
-import { lastPart } from '@runyard/contract/shorten';
+import type { ContentBlock, MessageRole } from '@runyard/contract/runs/conversations';
+import { lastPart } from '@runyard/contract/wire/shorten';
 import type { ConversationPart } from './parts.ts';
 
 /** Keeps the end of an output, because it shows how the action ended. */

@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Database } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, uuid } from '../../platform/store/database/statement.ts';
 import { conversationText } from './as-text.ts';

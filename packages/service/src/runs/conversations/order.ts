@@ -1,5 +1,5 @@
 /** Reads the events of a run in the order of its conversation. PostgreSQL sorts them, on its disk if there are many. */
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, uuid } from '../../platform/store/database/statement.ts';
 

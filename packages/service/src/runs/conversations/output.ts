@@ -1,3 +1,4 @@
+import { maxOutputBytes } from '@runyard/contract/limits';
 import {
   countLines,
   joinAround,
@@ -6,8 +7,7 @@ import {
   type Tail,
   wholeLinesOfHead,
   wholeLinesOfTail,
-} from '@runyard/contract/left-out';
-import { maxOutputBytes } from '@runyard/contract/limits';
+} from '@runyard/contract/wire/left-out';
 
 /** The output of an action that arrives in pieces. Of a long output only a beginning and an end are kept. */
 export interface GrowingOutput {

@@ -1,4 +1,4 @@
-import type { Message } from '@runyard/contract/conversations';
+import type { Message } from '@runyard/contract/runs/conversations';
 import type { Database } from '../../platform/store/database/database.ts';
 import { beginsItem, beginsStep, type ConversationOrder, readInOrder } from './order.ts';
 import { type Replay, startReplay } from './replay.ts';

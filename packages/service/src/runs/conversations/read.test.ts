@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import type { ConversationResponse, Step } from '@runyard/contract/conversations';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
+import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { readConversation } from '../../../test/read.ts';

@@ -1,6 +1,6 @@
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { ConversationResponse } from '@runyard/contract/conversations';
 import { maxOutputBytes } from '@runyard/contract/limits';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
+import { ConversationResponse } from '@runyard/contract/runs/conversations';
 import { describe, expect, it } from 'vitest';
 import { startReplay } from './replay.ts';
 

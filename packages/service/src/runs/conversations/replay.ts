@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type {
   ActionCategory,
   ActionOutput,
@@ -7,7 +7,7 @@ import type {
   ConversationResponse,
   Message,
   Step,
-} from '@runyard/contract/conversations';
+} from '@runyard/contract/runs/conversations';
 import { asObject, type GrowingOutput, growingOutput, summarisedText } from './output.ts';
 
 /** Builds a conversation from the events of agents, one after the other. */

@@ -1,6 +1,6 @@
-import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
-import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import type { ArtifactResponse, ArtifactSharing } from '@runyard/contract/runs/artifacts';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import type { Logger } from 'pino';
 import { signUrl } from '../../platform/secrets/signed-urls.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';

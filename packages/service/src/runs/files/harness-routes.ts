@@ -1,4 +1,4 @@
-import type { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
+import type { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
 import { routes } from '@runyard/contract/routes';
 import type { z } from 'zod';
 import { signUrl } from '../../platform/secrets/signed-urls.ts';

@@ -1,6 +1,6 @@
 import { maxPreparedOfCaller, maxPreparedOfTeam } from '@runyard/contract/limits';
-import type { PrepareAttachmentsResponse } from '@runyard/contract/prepared-attachments';
 import { routes } from '@runyard/contract/routes';
+import type { PrepareAttachmentsResponse } from '@runyard/contract/runs/prepared-attachments';
 import { signUrl } from '../../platform/secrets/signed-urls.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';

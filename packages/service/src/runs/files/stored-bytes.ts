@@ -2,8 +2,8 @@
  * The bytes that a team stores, and their limit. Triggers of the database count them in the transaction that stores or deletes bytes:
  * the requests of runs with their attachments, follow-ups, events and transcripts, artifacts, kept workspaces and memories, and handoffs.
  */
-import type { UsageReport } from '@runyard/contract/budgets';
-import { formatBytes } from '@runyard/contract/byte-size';
+import type { UsageReport } from '@runyard/contract/team/budgets';
+import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { brieflyKnown } from '../../platform/store/database/briefly-known.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, numeric, uuid } from '../../platform/store/database/statement.ts';

@@ -1,7 +1,7 @@
 /** Runs below an agent's own: started, listed, awaited and cancelled with the token of its execution. */
 
-import type { ChildRun } from '@runyard/contract/child-runs';
 import { routes } from '@runyard/contract/routes';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
 import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serveRun, serveRunRepeatable } from '../executions/run-tokens/serve-run.ts';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
-import type { Route } from '@runyard/contract/route';
+import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import { routes } from '@runyard/contract/routes';
-import { isTerminal } from '@runyard/contract/run-states';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { Route } from '@runyard/contract/wire/route';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
 import { atPace } from '../../platform/bodies/client-pace.ts';
 import { tooBusy } from '../../platform/bodies/too-busy.ts';

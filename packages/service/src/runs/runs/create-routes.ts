@@ -1,5 +1,5 @@
 import { routes } from '@runyard/contract/routes';
-import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import type { Refusal } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serveRepeatable } from '../../team/access/serve.ts';

@@ -1,6 +1,6 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { RunFollowupResponse } from '@runyard/contract/run-request';
+import type { RunFollowupResponse } from '@runyard/contract/runs/run-request';
 import type { Logger } from 'pino';
 import { idempotencyConflict } from '../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';

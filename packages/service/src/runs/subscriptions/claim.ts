@@ -1,4 +1,4 @@
-import type { DeliveredEventType } from '@runyard/contract/event-subscriptions';
+import type { DeliveredEventType } from '@runyard/contract/team/event-subscriptions';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   bytes,

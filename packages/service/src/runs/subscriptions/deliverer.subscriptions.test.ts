@@ -1,4 +1,4 @@
-import { EventPayload } from '@runyard/contract/event-subscriptions';
+import { EventPayload } from '@runyard/contract/team/event-subscriptions';
 import { describe, expect, test } from 'vitest';
 import { insertTeam } from '../../../test/executions.ts';
 import { deleteRows, registeredRetention } from '../../../test/retention.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { EventPayload } from '@runyard/contract/event-subscriptions';
+import { EventPayload } from '@runyard/contract/team/event-subscriptions';
 import { describe, expect, test } from 'vitest';
 import { openTestSubscriptions, patience } from '../../../test/subscriptions.ts';
 import { makeVault } from '../../platform/secrets/vault.ts';

@@ -1,11 +1,11 @@
 /** Sends the deliveries that are due, at least once each and in any number of processes. All attempts of a delivery have the same webhook-id. */
 
-import type { AddressRules } from '@runyard/contract/address-rules';
-import { backoffMs, retryAfterMs } from '@runyard/contract/backoff';
-import type { EventPayload } from '@runyard/contract/event-subscriptions';
-import { oneAtATime } from '@runyard/contract/one-at-a-time';
+import type { EventPayload } from '@runyard/contract/team/event-subscriptions';
+import type { AddressRules } from '@runyard/system/address-rules';
+import { backoffMs, retryAfterMs } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 import type { Vault } from '../../platform/secrets/vault.ts';
+import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { type ClaimedDelivery, claimDeliveries } from './claim.ts';
 import { deliveryChannel } from './enqueue.ts';

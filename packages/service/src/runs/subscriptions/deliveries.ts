@@ -5,7 +5,7 @@ import type {
   EventDelivery,
   ListDeliveriesQuery,
   ListEventDeliveriesResponse,
-} from '@runyard/contract/event-subscriptions';
+} from '@runyard/contract/team/event-subscriptions';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { makeAddressRules } from '@runyard/contract/address-rules';
-import { systemNames } from '@runyard/contract/names/resolver';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
+import { makeAddressRules } from '@runyard/system/address-rules';
+import { systemNames } from '@runyard/system/names/resolver';
 import type { Logger } from 'pino';
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';

@@ -1,6 +1,6 @@
-import type { RunEventType } from '@runyard/contract/event-subscriptions';
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { RunEventType } from '@runyard/contract/team/event-subscriptions';
 
 /** The channel of notices about new deliveries. */
 export const deliveryChannel = 'runyard_deliveries';

@@ -1,7 +1,7 @@
-import { makeAddressRules } from '@runyard/contract/address-rules';
 import { maxSubscriptions } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
+import { makeAddressRules } from '@runyard/system/address-rules';
 import { checkUrl } from '../../platform/check-url.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';

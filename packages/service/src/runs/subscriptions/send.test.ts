@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
-import { makeAddressRules } from '@runyard/contract/address-rules';
-import { makeNameResolver, systemNames } from '@runyard/contract/names/resolver';
+import { makeAddressRules } from '@runyard/system/address-rules';
+import { makeNameResolver, systemNames } from '@runyard/system/names/resolver';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startFakeNameServer } from '../../../../../test/fakes/name-server.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../../test/fakes/webhook-receiver.ts';

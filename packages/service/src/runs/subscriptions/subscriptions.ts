@@ -1,13 +1,13 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
+import { maxSubscriptions } from '@runyard/contract/limits';
+import type { RunSourceType } from '@runyard/contract/runs/states';
 import type {
   CreateEventSubscriptionRequest,
   EventSubscription,
   RunEventType,
   SubscriptionFilter,
   UpdateEventSubscriptionRequest,
-} from '@runyard/contract/event-subscriptions';
-import { maxSubscriptions } from '@runyard/contract/limits';
-import type { RunSourceType } from '@runyard/contract/states';
+} from '@runyard/contract/team/event-subscriptions';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import {

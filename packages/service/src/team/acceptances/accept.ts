@@ -1,4 +1,4 @@
-import type { Acceptance, AcceptRequest } from '@runyard/contract/acceptances';
+import type { Acceptance, AcceptRequest } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';

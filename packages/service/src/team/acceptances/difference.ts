@@ -1,4 +1,4 @@
-import type { ContentDifference } from '@runyard/contract/acceptances';
+import type { ContentDifference } from '@runyard/contract/runs/acceptances';
 
 type Members = Readonly<Record<string, unknown>>;
 

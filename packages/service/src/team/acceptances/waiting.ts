@@ -1,6 +1,7 @@
 /** Contents whose present revision a person has neither written nor accepted. */
-import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/acceptances';
+
 import { maxDifferenceLength, maxWaitingContents } from '@runyard/contract/limits';
+import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,

@@ -1,4 +1,4 @@
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import type { Database } from '../../platform/store/database/database.ts';

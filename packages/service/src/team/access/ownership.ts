@@ -1,6 +1,6 @@
 /** Decides who owns a resource, and who may use and change it. Domains with personal and team resources call it. */
-import { isAtLeast } from '@runyard/contract/access';
-import type { Scope } from '@runyard/contract/profiles';
+import { isAtLeast } from '@runyard/contract/wire/access';
+import type { Scope } from '@runyard/contract/wire/profiles';
 import type { RunActor } from './actor.ts';
 import type { Principal } from './keys/principal.ts';
 

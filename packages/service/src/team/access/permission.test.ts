@@ -1,4 +1,4 @@
-import { principalKinds, type Role, roles } from '@runyard/contract/access';
+import { principalKinds, type Role, roles } from '@runyard/contract/wire/access';
 import { describe, expect, test } from 'vitest';
 import { checkBodyPermission, checkPermission } from './permission.ts';
 

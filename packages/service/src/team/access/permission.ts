@@ -1,4 +1,4 @@
-import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/access';
+import { type AllowKeys, isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Principal } from './keys/principal.ts';
 
 /**

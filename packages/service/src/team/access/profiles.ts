@@ -1,4 +1,4 @@
-import type { UserProfile } from '@runyard/contract/profiles';
+import type { UserProfile } from '@runyard/contract/wire/profiles';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
 import type { RunActor } from './actor.ts';

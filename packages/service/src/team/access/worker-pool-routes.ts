@@ -1,6 +1,6 @@
 import { maxPoolConnectors } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import { workerName } from '@runyard/contract/worker-name';
+import { workerName } from '@runyard/contract/workers/worker-name';
 import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';

@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { type Head, headOf } from './advertised-head.ts';
 import { basicAuthorization, type ChosenCredential } from './credential.ts';
 import { askForRefs, refusalOf } from './refs.ts';

@@ -1,6 +1,6 @@
 import https from 'node:https';
-import { systemNames } from '@runyard/contract/names/resolver';
-import { http } from '@runyard/contract/node-http';
+import { systemNames } from '@runyard/system/names/resolver';
+import { http } from '@runyard/system/node-http';
 
 /** A small request to the code host: to its git service or to its API. */
 export interface HostQuestion {

@@ -1,6 +1,7 @@
 /** Chooses the credential of a repository for a run, and asks the code host which repositories the run can reach. */
-import type { CodeHostCredentialKind } from '@runyard/contract/code-hosts';
-import type { Repository } from '@runyard/contract/environments';
+
+import type { Repository } from '@runyard/contract/environments/environments';
+import type { CodeHostCredentialKind } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { bytes, defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';

@@ -1,5 +1,5 @@
 /** Tokens of the installations of GitHub Apps, cached in this process until shortly before their end. */
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { apiOf } from './api.ts';
 import { readAppKey, signAppToken } from './app-token.ts';
 import { askCodeHost, type HostAnswer } from './ask.ts';

@@ -1,12 +1,12 @@
 /** Stored credentials of code hosts. */
 import { randomUUIDv7 } from 'node:crypto';
-import { isAtLeast } from '@runyard/contract/access';
+import { maxCodeHostCredentials } from '@runyard/contract/limits';
 import type {
   CodeHostCredential,
   CodeHostCredentialKind,
   CreateCodeHostCredentialRequest,
-} from '@runyard/contract/code-hosts';
-import { maxCodeHostCredentials } from '@runyard/contract/limits';
+} from '@runyard/contract/team/code-hosts';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable, Statement } from '../../platform/store/database/database.ts';
 import {

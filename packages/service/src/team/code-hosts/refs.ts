@@ -1,5 +1,5 @@
 /** The first request of git's smart HTTP protocol: `GET info/refs`. */
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { askCodeHost, type HostAnswer } from './ask.ts';
 import type { UsableCredential } from './credential.ts';
 import { followed, withPath } from './url.ts';

@@ -1,7 +1,7 @@
-import type { CreateCodeHostCredentialRequest } from '@runyard/contract/code-hosts';
 import { maxCodeHostCredentials } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
+import type { CreateCodeHostCredentialRequest } from '@runyard/contract/team/code-hosts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import { invalid, notFound, Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';

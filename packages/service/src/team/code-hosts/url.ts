@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 
 /** Returns the clone URL of a repository on the code host, from the setting RUNYARD_CODE_HOST_URL. */
 export function codeHostUrl(template: string, repository: Repository): URL {

@@ -1,4 +1,4 @@
-import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
-import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
 import type { Queryable, Statement } from '../../platform/store/database/database.ts';
 import {

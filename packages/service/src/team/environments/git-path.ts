@@ -1,4 +1,4 @@
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 /** Path of the git gateway below the server root. */
 export const gitGatewayPath = '/api/v1/gateway/git';
 

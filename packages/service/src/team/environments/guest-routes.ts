@@ -1,7 +1,7 @@
-import type { EnvironmentSharing } from '@runyard/contract/environments';
+import type { EnvironmentSharing } from '@runyard/contract/environments/environments';
 import { maxEnvironmentGuests } from '@runyard/contract/limits';
-import { apiPrefix } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';

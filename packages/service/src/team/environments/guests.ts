@@ -1,4 +1,4 @@
-import type { EnvironmentGuest } from '@runyard/contract/environment-guests';
+import type { EnvironmentGuest } from '@runyard/contract/environments/environment-guests';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, timestamp } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';

@@ -1,5 +1,5 @@
-import type { EnvironmentConfig } from '@runyard/contract/environments';
-import { readImageName } from '@runyard/contract/image-names';
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import { readImageName } from '@runyard/contract/runs/image-names';
 
 /** Returns why no run can have the container image of an environment; null: it may, or the environment has none. */
 export function imageProblem({ docker_image }: Pick<EnvironmentConfig, 'docker_image'>): string | null {

@@ -4,7 +4,7 @@ import type {
   EnvironmentInvitation,
   InviteEnvironmentGuestRequest,
   OwnEnvironmentInvitation,
-} from '@runyard/contract/environment-guests';
+} from '@runyard/contract/environments/environment-guests';
 import { maxEnvironmentGuests } from '@runyard/contract/limits';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import {

@@ -1,5 +1,5 @@
 /** The environments that requests name. */
-import type { EnvironmentConfig } from '@runyard/contract/environments';
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
 import { type EnvironmentContext, guestUid } from './environments.ts';

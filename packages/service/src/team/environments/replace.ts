@@ -1,5 +1,5 @@
-import type { Environment, EnvironmentConfig } from '@runyard/contract/environments';
-import type { SecretReference } from '@runyard/contract/secrets';
+import type { Environment, EnvironmentConfig } from '@runyard/contract/environments/environments';
+import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';

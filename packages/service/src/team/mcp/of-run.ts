@@ -1,5 +1,5 @@
 /** The MCP servers of a run: those that its configuration describes, and the stored ones that it names. */
-import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {

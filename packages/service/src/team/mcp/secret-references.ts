@@ -1,6 +1,6 @@
 /** `${NAME}` in the variables and headers that a configuration gives an MCP server stands for the value of a secret of the run. */
-import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
-import { McpHeaders, maxMcpVariableLength } from '@runyard/contract/mcp-servers';
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
+import { McpHeaders, maxMcpVariableLength } from '@runyard/contract/team/mcp-servers';
 import type { Fault } from '../../platform/fault.ts';
 import type { ServerSecretForm } from '../access/contents/run-rights.ts';
 import type { ServerValues } from './sealed-values.ts';

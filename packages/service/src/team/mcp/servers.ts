@@ -1,7 +1,7 @@
 /** The MCP servers that teams have stored. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMcpServers } from '@runyard/contract/limits';
-import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '@runyard/contract/mcp-servers';
+import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '@runyard/contract/team/mcp-servers';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';

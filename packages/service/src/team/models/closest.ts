@@ -1,4 +1,4 @@
-import { editDistance } from '@runyard/contract/edit-distance';
+import { editDistance } from '@runyard/contract/wire/edit-distance';
 
 /** Returns at most `count` of `names` that resemble `wanted`, the most similar first. The part after the slash alone may match too. */
 export function closest(wanted: string, names: readonly string[], count: number): string[] {

@@ -1,4 +1,4 @@
-import { type ModelDisableReason, probeWords } from '@runyard/contract/models';
+import { type ModelDisableReason, probeWords } from '@runyard/contract/team/models';
 import { type ModelChoices, outageOf } from './choices.ts';
 import type { Offer } from './offers.ts';
 import type { Abilities } from './probe-endpoint.ts';

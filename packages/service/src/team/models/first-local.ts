@@ -1,5 +1,5 @@
 /** The default model while RUNYARD_MODEL_BASE_URL is configured and has not listed its models. */
-import type { Model } from '@runyard/contract/models';
+import type { Model } from '@runyard/contract/team/models';
 import type { LocalModels } from './local-models.ts';
 import { endpointOf, type Upstream } from './providers.ts';
 

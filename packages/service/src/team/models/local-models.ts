@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { systemNames } from '@runyard/contract/names/resolver';
-import { http } from '@runyard/contract/node-http';
+import { systemNames } from '@runyard/system/names/resolver';
+import { http } from '@runyard/system/node-http';
 import { z } from 'zod';
 import { connectionReason } from './connection-reason.ts';
 import type { Upstream } from './providers.ts';

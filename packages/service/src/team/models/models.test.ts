@@ -1,5 +1,5 @@
-import { ListModelsResponse } from '@runyard/contract/models';
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
+import { ListModelsResponse } from '@runyard/contract/team/models';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type FakeModels, startFakeModels } from '../../../../../test/fakes/models.ts';
 import { noChoices } from './choices.ts';

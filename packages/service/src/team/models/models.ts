@@ -1,5 +1,5 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
-import type { ListModelsResponse, Model } from '@runyard/contract/models';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
+import type { ListModelsResponse, Model } from '@runyard/contract/team/models';
 import { type ModelChoices, noChoices, outageOf } from './choices.ts';
 import { closest } from './closest.ts';
 import { describeOffer, disabledMessage, disableReason } from './describe-offer.ts';

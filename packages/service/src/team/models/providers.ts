@@ -1,6 +1,6 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
-import type { ModelProvider } from '@runyard/contract/models';
-import type { SettingName, Settings } from '@runyard/contract/settings';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
+import type { SettingName, Settings } from '@runyard/contract/settings/settings';
+import type { ModelProvider } from '@runyard/contract/team/models';
 
 /** Part of a model id before the slash, and segment of the gateway's path. */
 export type ProviderName = 'anthropic' | 'openai' | 'google' | 'local';

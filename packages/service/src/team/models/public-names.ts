@@ -1,5 +1,5 @@
 /** Names of models that programs and definitions of the public service use. */
-import { makeSpelling } from '@runyard/contract/spelling';
+import { makeSpelling } from '@runyard/contract/wire/spelling';
 import type { Offer } from './offers.ts';
 
 const claudeFamily = /^[a-z]{3,20}$/;

@@ -1,4 +1,4 @@
-import type { UpdateTeamModelSettingsRequest } from '@runyard/contract/models';
+import type { UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
 import type { Fault } from '../../platform/fault.ts';
 import type { Models } from './models.ts';
 import type { TeamModelsChange } from './team-models.ts';

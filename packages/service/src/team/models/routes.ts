@@ -1,6 +1,6 @@
 import { maxDisabledModels } from '@runyard/contract/limits';
-import type { TeamModelSettings } from '@runyard/contract/models';
 import { routes } from '@runyard/contract/routes';
+import type { TeamModelSettings } from '@runyard/contract/team/models';
 import { invalid } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';

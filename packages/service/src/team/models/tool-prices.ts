@@ -3,7 +3,7 @@
  * developers.openai.com/api/docs/pricing and ai.google.dev/gemini-api/docs/pricing. What a tool reads is billed as tokens besides.
  * Containers are billed by time: the price of their shortest time stands for each call.
  */
-import type { ProviderTool } from '@runyard/contract/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
 import type { ProviderName } from './providers.ts';
 
 /** Number of calls of each tool in one answer. */

@@ -1,7 +1,8 @@
 /** Cleans the values that an agent sends, before the service stores or logs them. */
-import { type ByteMask, createByteMask } from '@runyard/contract/redaction/mask-bytes';
-import { createRedactor, type Redactor } from '@runyard/contract/redaction/redactor';
-import { storable } from '@runyard/contract/storable-json';
+
+import { storable } from '@runyard/contract/wire/storable-json';
+import { type ByteMask, createByteMask } from '@runyard/system/redaction/mask-bytes';
+import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
 import type { Vault } from '../../platform/secrets/vault.ts';
 
 /** The service's own secrets, which must never reach the store, and the vault that decrypts those of runs. */

@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import { createRedactor, redacted } from '@runyard/contract/redaction/redactor';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import { createRedactor, redacted } from '@runyard/system/redaction/redactor';
 import { expect, it } from 'vitest';
 import type { HeldTexts } from './held-texts.ts';
 import { redactEvents } from './redact-events.ts';

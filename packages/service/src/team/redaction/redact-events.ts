@@ -1,6 +1,6 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { Redactor } from '@runyard/contract/redaction/redactor';
-import { storable } from '@runyard/contract/storable-json';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import { storable } from '@runyard/contract/wire/storable-json';
+import type { Redactor } from '@runyard/system/redaction/redactor';
 import type { HeldTexts } from './held-texts.ts';
 import { redactLine, releaseLine } from './redact-line.ts';
 import { isLineStream } from './transcript-line.ts';

@@ -3,7 +3,7 @@
  * beginning of a secret is held back and redacted together with the next piece of the same stream.
  */
 
-import type { Redactor } from '@runyard/contract/redaction/redactor';
+import type { Redactor } from '@runyard/system/redaction/redactor';
 import type { HeldTexts } from './held-texts.ts';
 import { isChunk, isLineStream, lineOf, readLine, shapeOf, type TranscriptLine } from './transcript-line.ts';
 

@@ -1,6 +1,7 @@
 /** Skills in the definition of a factory. */
-import type { DefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+
 import { maxSkillBytes, maxSkillFiles } from '@runyard/contract/limits';
+import type { DefinedSkill } from '@runyard/definitions/defined-skill';
 import { tooLarge } from './find-skills.ts';
 import { parseSkill } from './front-matter.ts';
 import type { SkillBundle } from './read-repository.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
 import { deleteSkillFiles, skillBlobs } from './of-run.ts';
 import { leftoverMs, readFolder, removeLeftovers } from './read-folder.ts';

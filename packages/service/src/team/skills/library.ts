@@ -1,5 +1,5 @@
 /** The skills of repositories, read from the code host and cached in this process. */
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';
 import type { ChosenCredential } from '../code-hosts/credential.ts';
 import { makeCache } from './cache.ts';

@@ -1,7 +1,7 @@
-import { isAtLeast } from '@runyard/contract/access';
-import type { AgentItem, AgentSortField, AgentVariant } from '@runyard/contract/agents';
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { maxListedRepositories } from '@runyard/contract/limits';
+import type { AgentItem, AgentSortField, AgentVariant } from '@runyard/contract/team/agents';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import type { CodeHosts } from '../code-hosts/code-hosts.ts';

@@ -2,9 +2,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { Repository } from '@runyard/contract/environments';
-import { type DefinedSkill, definedSkillSpec, parseDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { maxSkillBytes } from '@runyard/contract/limits';
+import { type DefinedSkill, definedSkillSpec, parseDefinedSkill } from '@runyard/definitions/defined-skill';
 import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

@@ -1,4 +1,4 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 
 /**
  * Returns the specs of a run's skills, without repetitions: the skill that the run follows first. No other code decides which skills a

@@ -1,4 +1,4 @@
-import { Repository } from '@runyard/contract/environments';
+import { Repository } from '@runyard/contract/environments/environments';
 
 /** A skill as a request names it. */
 export interface SkillSpec {

@@ -1,5 +1,5 @@
-import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
-import { createRedactor } from '@runyard/contract/redaction/redactor';
+import { createByteMask } from '@runyard/system/redaction/mask-bytes';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { SkillBundle } from './read-repository.ts';
 
 /**

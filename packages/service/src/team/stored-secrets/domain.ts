@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import type { Domain } from '../../platform/domain.ts';
 import { forgetEarlierKeys } from '../../platform/secrets/rotate-key.ts';

@@ -1,4 +1,4 @@
-import type { SecretReference } from '@runyard/contract/secrets';
+import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

@@ -1,6 +1,7 @@
 /** Finds the secrets that a run may have, by the decision of `access/contents/decide.ts`. */
-import { plainMessage } from '@runyard/contract/plain-message';
-import { type SecretReference, SecretVariable } from '@runyard/contract/secrets';
+
+import { type SecretReference, SecretVariable } from '@runyard/contract/secrets/secrets';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

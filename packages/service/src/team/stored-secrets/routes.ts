@@ -1,7 +1,7 @@
-import { isAtLeast } from '@runyard/contract/access';
 import { maxSecrets } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { SecretScope } from '@runyard/contract/secrets';
+import type { SecretScope } from '@runyard/contract/secrets/secrets';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import { invalid, notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';

@@ -1,7 +1,7 @@
 /** Sets, lists and deletes secrets. No function of this file returns a value. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxSecrets } from '@runyard/contract/limits';
-import type { PutSecretRequest, Secret, SecretScope } from '@runyard/contract/secrets';
+import type { PutSecretRequest, Secret, SecretScope } from '@runyard/contract/secrets/secrets';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {

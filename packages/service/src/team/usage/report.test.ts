@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { UsageReport } from '@runyard/contract/budgets';
+import type { UsageReport } from '@runyard/contract/team/budgets';
 import { describe, expect, it } from 'vitest';
 import { openTestService } from '../../../test/service.ts';
 import type { ModelUsage } from './model-usage.ts';

@@ -1,5 +1,5 @@
 /** The report of a team's use of models, by day, model, agent and creator. */
-import type { UsageDimension, UsageQuery, UsageReport, UsageRow } from '@runyard/contract/budgets';
+import type { UsageDimension, UsageQuery, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
 import type { Fault } from '../../platform/fault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {

@@ -1,5 +1,5 @@
-import type { UsageReport } from '@runyard/contract/budgets';
 import { routes } from '@runyard/contract/routes';
+import type { UsageReport } from '@runyard/contract/team/budgets';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { invalid } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';

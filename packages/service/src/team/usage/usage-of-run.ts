@@ -1,4 +1,4 @@
-import type { RequestUsage } from '@runyard/contract/runs';
+import type { RequestUsage } from '@runyard/contract/runs/runs';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, numeric, uuid } from '../../platform/store/database/statement.ts';
 

@@ -1,7 +1,7 @@
-import type { AutomationTrigger } from '@runyard/contract/automations';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { OverlapPolicy } from '@runyard/contract/schedules';
-import { findTimeZone } from '@runyard/contract/time-zone';
+import type { AutomationTrigger } from '@runyard/contract/automations/automations';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
+import { findTimeZone } from '@runyard/contract/wire/time-zone';
 import {
   boolean,
   integer,

@@ -1,5 +1,5 @@
 /** The automations of factories. */
-import type { CreateAutomationRequest } from '@runyard/contract/automations';
+import type { CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, text } from '../../platform/store/database/statement.ts';

@@ -1,5 +1,5 @@
-import type { CreateAutomationRequest } from '@runyard/contract/automations';
-import { createRedactor } from '@runyard/contract/redaction/redactor';
+import type { CreateAutomationRequest } from '@runyard/contract/automations/automations';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

@@ -1,5 +1,5 @@
 /** The automations that webhooks feed. */
-import type { SignatureSchemeName } from '@runyard/contract/webhooks';
+import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,5 +1,5 @@
-import type { Automation } from '@runyard/contract/automations';
-import { isAvailableProvider } from '@runyard/contract/factory-files/schemas/triggers';
+import type { Automation } from '@runyard/contract/automations/automations';
+import { isAvailableProvider } from '@runyard/contract/factories/files/triggers';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { mayStartRuns } from '../../team/access/may-start-runs.ts';
 import { readProfiles } from '../../team/access/profiles.ts';

@@ -1,15 +1,16 @@
 /** Decides whether a delivery matches an automation, and why not. */
-import { Trigger } from '@runyard/contract/factory-files/schemas/triggers';
-import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/github-triggers/catalogue';
-import { matchGithubTrigger } from '@runyard/contract/github-triggers/match';
-import { readGithubDelivery } from '@runyard/contract/github-triggers/read-delivery';
-import { type Budget, evaluatePayloadFilter, giveBack, takePart } from '@runyard/contract/payload-filter/evaluate';
-import { explainPayloadFilter } from '@runyard/contract/payload-filter/explain';
-import { parsePayloadFilter } from '@runyard/contract/payload-filter/parse';
-import type { PayloadFilter } from '@runyard/contract/payload-filter/plan';
-import { shorten } from '@runyard/contract/shorten';
+
+import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
+import type { PayloadFilter } from '@runyard/contract/automations/payload-filter/plan';
+import { Trigger } from '@runyard/contract/factories/files/triggers';
+import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/webhooks/github-events';
+import { shorten } from '@runyard/contract/wire/shorten';
 import type { AcceptedDelivery } from '../webhooks/ingest/accepted-delivery.ts';
 import type { AutomationRow } from './automation-row.ts';
+import { matchGithubTrigger } from './github/match.ts';
+import { readGithubDelivery } from './github/read-delivery.ts';
+import { type Budget, evaluatePayloadFilter, giveBack, takePart } from './payload-filter/evaluate.ts';
+import { explainPayloadFilter } from './payload-filter/explain.ts';
 
 /** Comparisons for all automations of a delivery. One filter takes at most 400,000. */
 const maxComparisonsOfDelivery = 2_000_000;

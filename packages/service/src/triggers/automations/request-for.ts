@@ -1,5 +1,5 @@
 /** The request for the run of an automation for an event: a delivery, or a time of a schedule. */
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { ScheduleOfRun } from '../../runs/runs/submit/new-run.ts';
 import type { AgentOfRun } from '../factories/agents.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/accepted-delivery.ts';

@@ -1,4 +1,4 @@
-import type { Automation } from '@runyard/contract/automations';
+import type { Automation } from '@runyard/contract/automations/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { Signer } from '../../platform/secrets/signer.ts';

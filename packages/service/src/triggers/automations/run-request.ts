@@ -1,6 +1,6 @@
 /** The request for the runs of an automation. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { AgentOfRun } from '../factories/agents.ts';
 import { configOfFactoryRun } from '../factories/run-config.ts';
 import type { AutomationRow } from './automation-row.ts';

@@ -1,14 +1,14 @@
-import type { TestFilterRequest, TestFilterResponse } from '@runyard/contract/automations';
-import { explainPayloadFilter } from '@runyard/contract/payload-filter/explain';
-import { parsePayloadFilter } from '@runyard/contract/payload-filter/parse';
-import type { PayloadFilter } from '@runyard/contract/payload-filter/plan';
-import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
+import type { TestFilterRequest, TestFilterResponse } from '@runyard/contract/automations/automations';
+import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
+import type { PayloadFilter } from '@runyard/contract/automations/payload-filter/plan';
+import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
 import type { z } from 'zod';
 import type { Fault } from '../../platform/fault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { readFactory } from '../factories/factories.ts';
 import { parsePayload } from '../webhooks/ingest/parse-payload.ts';
 import { readPayloadOfDelivery } from '../webhooks/log/deliveries.ts';
+import { explainPayloadFilter } from './payload-filter/explain.ts';
 
 /** Outcome of a test. `invalid`: 400. `no_factory` and `no_payload`, of a delivery: 404. */
 export type TestFilterOutcome =

@@ -1,8 +1,8 @@
 /** Changes the automations of a factory to match their definition. */
-import { CreateAutomationRequest } from '@runyard/contract/automations';
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { pathOf } from '@runyard/contract/factory-files/layout';
-import { plainMessage } from '@runyard/contract/plain-message';
+import { CreateAutomationRequest } from '@runyard/contract/automations/automations';
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { Author } from '../../team/access/audit/record.ts';
 import {

@@ -1,7 +1,8 @@
 /** Changes the webhooks of a factory to match their definition. */
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { pathOf } from '@runyard/contract/factory-files/layout';
-import type { CreateWebhookRequest } from '@runyard/contract/webhooks';
+
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import type { CreateWebhookRequest } from '@runyard/contract/webhooks/webhooks';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { Author } from '../../team/access/audit/record.ts';

@@ -4,13 +4,13 @@ import type {
   ApplyDefinitionRequest,
   ApplyDefinitionResponse,
   FactoryChange,
-} from '@runyard/contract/factory-definitions';
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { compare, type DefinitionFault } from '@runyard/contract/factory-files/faults';
-import { pathOf } from '@runyard/contract/factory-files/layout';
-import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/contract/factory-files/plan-changes';
-import { type ReadDefinition, readDefinition } from '@runyard/contract/factory-files/read-definition';
-import { storedFiles } from '@runyard/contract/factory-files/stored-files';
+} from '@runyard/contract/factories/factory-definitions';
+import { compare, type DefinitionFault } from '@runyard/contract/factories/files/faults';
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
+import { type ChangePlan, type PlannedChange, planChanges } from '@runyard/definitions/plan-changes';
+import { type ReadDefinition, readDefinition } from '@runyard/definitions/read-definition';
+import { storedFiles } from '@runyard/definitions/stored-files';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';

@@ -1,6 +1,6 @@
 /** The members of an automation that files define, in the form in which they are stored. */
-import type { AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations';
-import type { DefinedAutomation, FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import type { AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations/automations';
+import type { DefinedAutomation, FactoryDefinition } from '@runyard/definitions/definition';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { toConfig } from './configs.ts';
 

@@ -1,7 +1,8 @@
 /** Checks that the runs of a definition could be created now, by the person who applies it. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { DefinedAgent, FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { pathOf } from '@runyard/contract/factory-files/layout';
+
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { DefinedAgent, FactoryDefinition } from '@runyard/definitions/definition';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { checkRunRequest, maxConfigLength } from '../../runs/runs/submit/request.ts';

@@ -1,12 +1,13 @@
 /** Turns the execution members of definition files into configurations of runs. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories';
+
+import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories/factories';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type {
   DefinedAgent,
   DefinedAutomation,
   DefinedRunner,
   FactoryDefinition,
-} from '@runyard/contract/factory-files/definition';
+} from '@runyard/definitions/definition';
 import { configOfFactoryRun } from '../factories/run-config.ts';
 import { skillsOfAgent } from './skills.ts';
 

@@ -1,5 +1,5 @@
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factory-files/faults';
+import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factories/files/faults';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
 
 /** A definition without faults in its files, and the place of each member in them. */
 export interface LocatedDefinition {

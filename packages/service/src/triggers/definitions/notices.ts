@@ -1,8 +1,9 @@
 /** Reports the models of a definition that this service does not offer. */
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { collectFaults, type DefinitionFault } from '@runyard/contract/factory-files/faults';
-import { pathOf } from '@runyard/contract/factory-files/layout';
-import type { ReadDefinition } from '@runyard/contract/factory-files/read-definition';
+
+import { collectFaults, type DefinitionFault } from '@runyard/contract/factories/files/faults';
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
+import type { ReadDefinition } from '@runyard/definitions/read-definition';
 import type { Models } from '../../team/models/models.ts';
 import type { Execution } from './configs.ts';
 

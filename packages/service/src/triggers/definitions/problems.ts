@@ -1,4 +1,4 @@
-import type { DefinitionProblem } from '@runyard/contract/factory-definitions';
+import type { DefinitionProblem } from '@runyard/contract/factories/factory-definitions';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { listAutomations } from '../automations/automations.ts';
 import { toItems } from '../automations/items.ts';

@@ -1,5 +1,5 @@
-import type { FactoryDefinitionItem } from '@runyard/contract/factory-definitions';
-import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import type { FactoryDefinitionItem } from '@runyard/contract/factories/factory-definitions';
+import { readDefinition } from '@runyard/definitions/read-definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 import { toChanges } from './apply.ts';

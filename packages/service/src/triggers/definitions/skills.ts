@@ -1,6 +1,6 @@
 /** The skills that a definition contains itself. */
-import { definedSkillSpec, isSkillPath } from '@runyard/contract/factory-files/defined-skill';
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
+import { definedSkillSpec, isSkillPath } from '@runyard/definitions/defined-skill';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, json } from '../../platform/store/database/statement.ts';
 import { bundleOf, type ReadDefinedSkill } from '../../team/skills/defined.ts';

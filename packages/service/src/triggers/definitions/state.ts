@@ -1,12 +1,13 @@
 /** Reads the present state of the things that a definition defines, and compares it with the definition. */
-import type { DefinedWebhook, FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { compare } from '@runyard/contract/factory-files/faults';
+
+import { compare } from '@runyard/contract/factories/files/faults';
+import type { DefinedWebhook, FactoryDefinition } from '@runyard/definitions/definition';
 import {
   compareMembers,
   type DefinedKind,
   type MemberChange,
   type PlannedChange,
-} from '@runyard/contract/factory-files/plan-changes';
+} from '@runyard/definitions/plan-changes';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { findTeamSecret } from '../../team/stored-secrets/find-usable.ts';

@@ -1,10 +1,13 @@
 /** Checks files of a definition without the team that they are for. */
-import type { ValidateFactoryFilesRequest, ValidateFactoryFilesResponse } from '@runyard/contract/factory-definitions';
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import type { DefinitionFault } from '@runyard/contract/factory-files/faults';
-import { schemaVersion } from '@runyard/contract/factory-files/json-schemas';
-import { pathOf } from '@runyard/contract/factory-files/layout';
-import { readDefinition } from '@runyard/contract/factory-files/read-definition';
+import type {
+  ValidateFactoryFilesRequest,
+  ValidateFactoryFilesResponse,
+} from '@runyard/contract/factories/factory-definitions';
+import type { DefinitionFault } from '@runyard/contract/factories/files/faults';
+import { schemaVersion } from '@runyard/contract/factories/files/json-schemas';
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
+import { readDefinition } from '@runyard/definitions/read-definition';
 import type { Models } from '../../team/models/models.ts';
 import { checkAutomations } from './apply-automations.ts';
 import type { Execution } from './configs.ts';

@@ -1,5 +1,5 @@
-import type { DefinedWebhook } from '@runyard/contract/factory-files/definition';
-import type { WebhookRules } from '@runyard/contract/webhook-rules';
+import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
+import type { DefinedWebhook } from '@runyard/definitions/definition';
 
 /** The rules of a webhook in the names of its file. */
 type FileRules = Pick<DefinedWebhook, 'deliveryIdPath' | 'eventHeader' | 'duplicateWindowSeconds' | 'signature'>;

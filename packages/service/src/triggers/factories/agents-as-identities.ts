@@ -1,7 +1,8 @@
 /** The agents of a factory in the form in which published clients read agents. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { FactoryAgent } from '@runyard/contract/factories';
-import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+
+import type { FactoryAgent } from '@runyard/contract/factories/factories';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import { isDefinedSkill } from '@runyard/definitions/defined-skill';
 import { defineStatement, json, nullable, text, timestamp } from '../../platform/store/database/statement.ts';
 import {
   type Defaults,

@@ -1,6 +1,7 @@
 /** The agents of factories. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { FactoryAgent } from '@runyard/contract/factories';
+
+import type { FactoryAgent } from '@runyard/contract/factories/factories';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
 

@@ -1,8 +1,9 @@
 /** The factories of teams. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { CreateFactoryRequest, Factory, ListFactoriesQuery } from '@runyard/contract/factories';
+
+import type { CreateFactoryRequest, Factory, ListFactoriesQuery } from '@runyard/contract/factories/factories';
 import { maxFactories } from '@runyard/contract/limits';
-import type { PageInfo } from '@runyard/contract/profiles';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { PageInfo } from '@runyard/contract/wire/profiles';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,4 +1,4 @@
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
 import type { Signer } from '../../platform/secrets/signer.ts';

@@ -1,4 +1,4 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import { describe, expect, test } from 'vitest';
 import { configOfFactoryRun } from './run-config.ts';
 

@@ -1,6 +1,6 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { FactoryAgent } from '@runyard/contract/factories';
-import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+import type { FactoryAgent } from '@runyard/contract/factories/factories';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import { isDefinedSkill } from '@runyard/definitions/defined-skill';
 
 /** Parts of the configuration of a factory's run. */
 export interface FactoryRunParts {

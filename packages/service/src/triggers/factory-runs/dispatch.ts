@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { DispatchRequest, DispatchResponse } from '@runyard/contract/factory-definitions';
-import type { RunSourceType } from '@runyard/contract/states';
+import type { DispatchRequest, DispatchResponse } from '@runyard/contract/factories/factory-definitions';
+import type { RunSourceType } from '@runyard/contract/runs/states';
 import { findReplay, once, type RepeatableRequest } from '../../platform/idempotency/once.ts';
 import { prepareRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';

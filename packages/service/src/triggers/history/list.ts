@@ -4,7 +4,7 @@ import type {
   ListScheduleFiresQuery,
   ListScheduleFiresResponse,
   ScheduleFire,
-} from '@runyard/contract/schedules';
+} from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 import { expect, test } from 'vitest';
 import { at, testAutomations } from '../../../test/automations.ts';
 import { testSchedules } from '../../../test/schedules.ts';

@@ -1,5 +1,5 @@
 /** The statements that write the table `starts`. */
-import type { FireOutcome } from '@runyard/contract/schedules';
+import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { RowRule } from '../../platform/domain.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';

@@ -1,8 +1,8 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { parseExpression } from '@runyard/contract/cron-expression';
-import { createRedactor } from '@runyard/contract/redaction/redactor';
-import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules';
-import { findTimeZone } from '@runyard/contract/time-zone';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import { parseExpression } from '@runyard/contract/schedules/cron-expression';
+import type { CreateScheduledAgentRequest, OverlapPolicy } from '@runyard/contract/schedules/schedules';
+import { findTimeZone } from '@runyard/contract/wire/time-zone';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

@@ -1,4 +1,4 @@
-import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { scopeOf } from '../../team/access/ownership.ts';
 import { readProfiles } from '../../team/access/profiles.ts';

@@ -1,4 +1,4 @@
-import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from '@runyard/contract/schedules';
+import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from '@runyard/contract/schedules/schedules';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';

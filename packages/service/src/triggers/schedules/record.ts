@@ -1,5 +1,5 @@
 /** Changes that the fires of a schedule make in its row: its next time, and the count of its failures. */
-import type { FireOutcome } from '@runyard/contract/schedules';
+import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../platform/store/database/statement.ts';
 

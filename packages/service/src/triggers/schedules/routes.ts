@@ -1,6 +1,6 @@
 import { maxSchedules } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { notFound, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';

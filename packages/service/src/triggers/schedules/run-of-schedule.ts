@@ -1,4 +1,4 @@
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../platform/fault.ts';
 import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
 import type { ContentRevision } from '../../team/access/contents/content.ts';

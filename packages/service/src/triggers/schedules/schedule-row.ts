@@ -1,7 +1,7 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { parseExpression } from '@runyard/contract/cron-expression';
-import type { RunMode } from '@runyard/contract/run-request';
-import type { OverlapPolicy } from '@runyard/contract/schedules';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunMode } from '@runyard/contract/runs/run-request';
+import { parseExpression } from '@runyard/contract/schedules/cron-expression';
+import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import {
   boolean,
   integer,

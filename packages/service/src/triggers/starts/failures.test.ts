@@ -1,7 +1,7 @@
 /** Automations whose runs cannot be created. */
 
-import type { Factory } from '@runyard/contract/factories';
-import type { RunItem } from '@runyard/contract/runs';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { at, on, testAutomations } from '../../../test/automations.ts';
 import { admitGuest } from '../../../test/people.ts';

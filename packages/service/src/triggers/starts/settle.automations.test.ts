@@ -1,4 +1,4 @@
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 import { describe, expect, test } from 'vitest';
 import { at, testAutomations } from '../../../test/automations.ts';
 import { deleteRows } from '../../../test/retention.ts';

@@ -1,11 +1,11 @@
 import { maxWebhookBytes } from '@runyard/contract/limits';
-import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
+import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
 import type {
   DryRunRequest,
   SimulateDeliveryRequest,
   SimulateDeliveryResponse,
   SimulatedStart,
-} from '@runyard/contract/simulations';
+} from '@runyard/contract/webhooks/simulations';
 import type { Fault } from '../../platform/fault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';

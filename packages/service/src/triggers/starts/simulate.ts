@@ -1,5 +1,5 @@
 /** Shows how automations would handle a delivery, or a time of a schedule. Creates nothing. */
-import type { SimulatedStart } from '@runyard/contract/simulations';
+import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
 import { previewRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { disabledReason } from '../automations/failures.ts';

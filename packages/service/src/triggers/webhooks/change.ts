@@ -1,5 +1,5 @@
 /** Changes webhooks. Each change raises the version, so that no process accepts a delivery with an earlier state. */
-import type { UpdateWebhookRequest } from '@runyard/contract/webhooks';
+import type { UpdateWebhookRequest } from '@runyard/contract/webhooks/webhooks';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement } from '../../platform/store/database/statement.ts';

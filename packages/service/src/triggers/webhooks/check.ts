@@ -1,5 +1,5 @@
-import { faultOfProof } from '@runyard/contract/webhook-rules';
-import type { CreateWebhookRequest, RotateWebhookSecretRequest } from '@runyard/contract/webhooks';
+import { faultOfProof } from '@runyard/contract/webhooks/webhook-rules';
+import type { CreateWebhookRequest, RotateWebhookSecretRequest } from '@runyard/contract/webhooks/webhooks';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';

@@ -1,4 +1,4 @@
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './log/retention.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { UpdateWebhookRequest, Webhook, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { UpdateWebhookRequest, Webhook, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import { invalid, notFound, Refusal, refuse, wrongCursor } from '../../platform/serving/refusal.ts';

@@ -1,7 +1,12 @@
 /** The webhooks of factories. */
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
-import type { WebhookRules } from '@runyard/contract/webhook-rules';
-import type { CreateWebhookRequest, SignatureSchemeName, Webhook, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
+import type {
+  CreateWebhookRequest,
+  SignatureSchemeName,
+  Webhook,
+  WebhookAuthMode,
+} from '@runyard/contract/webhooks/webhooks';
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';

@@ -1,4 +1,4 @@
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { type SandboxLimits, sameLimits } from '../limits.ts';
 import { openPool } from '../pool.ts';
 import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';

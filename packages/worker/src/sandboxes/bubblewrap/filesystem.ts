@@ -13,7 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
-import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
+import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { makeFolder } from '../../state/make-folder.ts';
 
 /** Uid inside every sandbox. */

@@ -1,4 +1,4 @@
-import { parseSettings } from '@runyard/contract/settings';
+import { parseSettings } from '@runyard/contract/settings/settings';
 import { expect, test } from 'vitest';
 import { bubblewrapFeatures } from '../../../test/worker.ts';
 import { probeSandbox, type SandboxSettings } from '../../backends/probe.ts';

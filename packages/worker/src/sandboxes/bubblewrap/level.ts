@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import os from 'node:os';
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { type ProbeResult, unavailable } from '../backend-kind.ts';
 import type { CgroupSearch } from '../cgroups/hierarchy.ts';
 import type { SandboxError } from '../sandbox.ts';

@@ -1,4 +1,4 @@
-import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
+import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';

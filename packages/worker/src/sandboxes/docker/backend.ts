@@ -1,4 +1,4 @@
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
 import { refuseFiles } from '../specification.ts';

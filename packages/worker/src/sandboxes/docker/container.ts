@@ -1,6 +1,6 @@
 /** The request by which the engine makes the container of a sandbox. */
-import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
-import { isVariableName } from '@runyard/contract/variable-names';
+import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
+import { isVariableName } from '@runyard/contract/wire/variable-names';
 import { inside } from '../bubblewrap/arguments.ts';
 import type { SandboxFolders } from '../folders.ts';
 import type { SandboxLimits } from '../limits.ts';

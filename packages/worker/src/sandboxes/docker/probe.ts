@@ -1,6 +1,6 @@
 import os from 'node:os';
-import { http } from '@runyard/contract/node-http';
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
+import { http } from '@runyard/system/node-http';
 import { listenOnSocket } from '../../relay/socket-server.ts';
 import { agentNode } from '../../runtime/agent-program.ts';
 import { type ProbeResult, unavailable } from '../backend-kind.ts';

@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 
 /**
  * Newest version of the API that this code was written for. An engine that supports only older ones gets requests in its own newest

@@ -1,6 +1,6 @@
 /** Makes the sandboxes of a worker in a cluster. */
-import { readImageName } from '@runyard/contract/image-names';
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import { readImageName } from '@runyard/contract/runs/image-names';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { newSandboxId } from '../bubblewrap/prepare.ts';
 import { type Sandbox, type SandboxBackend, SandboxError, type SandboxSpecification } from '../sandbox.ts';
 import { refuseFiles } from '../specification.ts';

@@ -13,8 +13,8 @@ import {
   type V1PodList,
   type V1Secret,
 } from '@kubernetes/client-node';
-import { parseSettings } from '@runyard/contract/settings';
-import type { TaskAssignment } from '@runyard/contract/worker-protocol';
+import { parseSettings } from '@runyard/contract/settings/settings';
+import type { TaskAssignment } from '@runyard/contract/workers/worker-protocol';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {

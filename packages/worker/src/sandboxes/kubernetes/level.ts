@@ -1,4 +1,4 @@
-import { imagesFeature, type SandboxLevel } from '@runyard/contract/worker-protocol';
+import { imagesFeature, type SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import type { PodGround } from './job.ts';
 
 /** Returns how well pods isolate, as far as the cluster promises it, because a worker cannot see what a node does. */

@@ -1,7 +1,7 @@
 /** Reads the pods of a worker, at most once a second, for all sandboxes together. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 import type { Cluster } from './cluster.ts';
 import { ownedBy } from './names.ts';
 

@@ -1,6 +1,6 @@
 /** The sandbox of one execution: a Job, from its release to its end. */
 import type { V1Pod } from '@kubernetes/client-node';
-import { lastPart } from '@runyard/contract/shorten';
+import { lastPart } from '@runyard/contract/wire/shorten';
 import type { SandboxExit, SandboxVerdict } from '../sandbox.ts';
 import type { Cluster } from './cluster.ts';
 import type { Look } from './look.ts';

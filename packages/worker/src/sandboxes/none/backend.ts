@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import { readableAgentProgram } from '../../runtime/agent-program.ts';
 import { findProcesses, killProcesses, killUntilGone } from '../../state/processes.ts';
 import { baseEnvironment, madeForRun } from '../base-environment.ts';

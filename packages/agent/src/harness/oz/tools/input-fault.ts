@@ -1,5 +1,5 @@
-import { parseUntrusted } from '@runyard/contract/parse-untrusted';
-import { plainMessage } from '@runyard/contract/plain-message';
+import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
 import type { BuiltinTool } from './tool.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { shorten } from '@runyard/contract/shorten';
+import { shorten } from '@runyard/contract/wire/shorten';
 import { z } from 'zod';
 import { imageTypeOf } from '../../../images/image-type.ts';
 import type { ImageLimits } from '../../../images/images.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { ToolKind } from '@agentclientprotocol/sdk';
-import type { ActionCategory } from '@runyard/contract/conversations';
+import type { ActionCategory } from '@runyard/contract/runs/conversations';
 import type { z } from 'zod';
 import type { ApprovalRequest } from '../../../approvals/approval-request.ts';
 import type { Approvals } from '../../../approvals/approvals.ts';

@@ -1,4 +1,4 @@
-import { Repository } from '@runyard/contract/environments';
+import { Repository } from '@runyard/contract/environments/environments';
 import { gitGatewayPath } from '../../../team/environments/git-path.ts';
 
 /** A request of git's smart HTTP protocol (gitprotocol-http), and of nothing else of the code host. */

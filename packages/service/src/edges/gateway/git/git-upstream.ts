@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { type Readable, Transform } from 'node:stream';
-import { systemNames } from '@runyard/contract/names/resolver';
-import { http } from '@runyard/contract/node-http';
+import { systemNames } from '@runyard/system/names/resolver';
+import { http } from '@runyard/system/node-http';
 import { basicAuthorization, type CodeHostCredential } from '../../../team/code-hosts/credential.ts';
 import { followed, withPath } from '../../../team/code-hosts/url.ts';
 import type { GitRequest } from './git-path.ts';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ByteMask } from '@runyard/contract/redaction/mask-bytes';
+import type { ByteMask } from '@runyard/system/redaction/mask-bytes';
 
 /** Headers of the sandbox that reach an MCP server, besides those of the protocol (`mcp-…`). */
 const upwards = ['content-type', 'accept', 'user-agent', 'last-event-id'];

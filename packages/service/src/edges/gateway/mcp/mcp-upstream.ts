@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
-import type { AddressRules } from '@runyard/contract/address-rules';
-import { http } from '@runyard/contract/node-http';
+import type { AddressRules } from '@runyard/system/address-rules';
+import { http } from '@runyard/system/node-http';
 import { checkUrl } from '../../../platform/check-url.ts';
 import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/subscriptions/send.ts';
 

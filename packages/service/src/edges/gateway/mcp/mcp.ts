@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { makeAddressRules } from '@runyard/contract/address-rules';
-import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
+import { makeAddressRules } from '@runyard/system/address-rules';
+import { createByteMask } from '@runyard/system/redaction/mask-bytes';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { closedSignal } from '../../../platform/bodies/closed-signal.ts';

@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { makeAddressRules } from '@runyard/contract/address-rules';
+import { makeAddressRules } from '@runyard/system/address-rules';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { sendToMcpServer } from './mcp-upstream.ts';
 import { explainNoMcp } from './no-mcp.ts';

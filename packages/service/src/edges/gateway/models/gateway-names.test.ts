@@ -1,4 +1,4 @@
-import { makeNameResolver } from '@runyard/contract/names/resolver';
+import { makeNameResolver } from '@runyard/system/names/resolver';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type FakeNameServer, startFakeNameServer } from '../../../../../../test/fakes/name-server.ts';
 import { startTestGateway, type TestGateway } from '../../../../test/gateway.ts';

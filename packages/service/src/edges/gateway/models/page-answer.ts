@@ -1,6 +1,6 @@
 /** Web pages in place of answers of a model: a sign-in, a proxy that is down, an address that is no API. */
 import type { IncomingMessage } from 'node:http';
-import { gatewayErrorHeader } from '@runyard/contract/agent-protocol';
+import { gatewayErrorHeader } from '@runyard/contract/agent/agent-protocol';
 import { endpointOf, providerKinds } from '../../../team/models/providers.ts';
 import type { Exchange } from './exchange.ts';
 import { hasFirstByte } from './first-byte.ts';

@@ -1,9 +1,9 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { backoffMs, delay } from '@runyard/contract/backoff';
-import { systemNames } from '@runyard/contract/names/resolver';
-import { http } from '@runyard/contract/node-http';
+import { backoffMs, delay } from '@runyard/system/backoff';
+import { systemNames } from '@runyard/system/names/resolver';
+import { http } from '@runyard/system/node-http';
 import { connectionReason } from '../../../team/models/connection-reason.ts';
 
 /** Milliseconds. */

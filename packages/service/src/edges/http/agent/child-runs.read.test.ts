@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { ChildRun } from '@runyard/contract/child-runs';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
 import { describe, expect, test } from 'vitest';
 import { children, nesting, testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService, startTestService } from '../../../../test/service.ts';

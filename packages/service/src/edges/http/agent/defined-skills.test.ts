@@ -1,6 +1,6 @@
 /** Skills in the definition of a factory, from the files to the task that the agent of a run gets. */
-import { AgentTask } from '@runyard/contract/agent-protocol';
-import type { RunItem } from '@runyard/contract/runs';
+import { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { automationFile, baseFiles, factoryFile, testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,8 +1,8 @@
 /** Secrets that a run was granted. Only its sandbox gets them, and nothing that it sends to the service contains them. */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { redacted } from '@runyard/contract/redaction/redactor';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { redacted } from '@runyard/system/redaction/redactor';
 import { expect, it } from 'vitest';
 import { testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService } from '../../../../test/service.ts';

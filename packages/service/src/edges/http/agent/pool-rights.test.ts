@@ -1,7 +1,7 @@
 /** A pool of self-hosted workers is content of the runs that name it: its machines see their secrets. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { RunItem } from '@runyard/contract/runs';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,5 +1,5 @@
 /** A run executes the revisions of its contents that it was prepared with, also if they change while it waits. */
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { afterEach, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { deleteRows } from '../../../../test/retention.ts';

@@ -1,6 +1,6 @@
 /** Compares the secrets that agents receive with the rules, over executors, authors, contents and secrets. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';

@@ -1,10 +1,10 @@
 /** A run has the rights of its executor, cut down to those of the authors of what it executes. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { WaitingContent } from '@runyard/contract/acceptances';
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { Factory } from '@runyard/contract/factories';
-import type { RunItem } from '@runyard/contract/runs';
-import type { ScheduleFire } from '@runyard/contract/schedules';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { WaitingContent } from '@runyard/contract/runs/acceptances';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { describe, expect, test } from 'vitest';
 import { testAutomations } from '../../../../test/automations.ts';
 import { baseFiles, toBody } from '../../../../test/definitions.ts';

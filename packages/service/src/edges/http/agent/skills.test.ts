@@ -1,6 +1,6 @@
 /** Skills of runs, from the request to the task that the agent gets. */
-import { AgentTask } from '@runyard/contract/agent-protocol';
-import type { RunItem } from '@runyard/contract/runs';
+import { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';

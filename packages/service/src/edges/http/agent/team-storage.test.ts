@@ -1,6 +1,6 @@
 /** The limit of the bytes that a team stores, so that no team fills the disk of all. */
-import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
-import { UsageReport } from '@runyard/contract/budgets';
+import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
+import { UsageReport } from '@runyard/contract/team/budgets';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { foldStorageChanges, recountStorage } from '../../../runs/files/stored-bytes.ts';

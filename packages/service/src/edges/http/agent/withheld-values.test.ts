@@ -1,8 +1,8 @@
 /**
  * Values that are not granted secrets and are still removed from everything that a run stores: values of MCP servers and of code hosts.
  */
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import { redacted } from '@runyard/contract/redaction/redactor';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { redacted } from '@runyard/system/redaction/redactor';
 import { describe, expect, test } from 'vitest';
 import { admitGuest, newPerson, newTeam } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';

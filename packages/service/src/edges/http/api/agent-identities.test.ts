@@ -1,5 +1,5 @@
-import { AgentIdentity, ListAgentIdentitiesResponse } from '@runyard/contract/identities';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import { AgentIdentity, ListAgentIdentitiesResponse } from '@runyard/contract/team/identities';
 import { describe, expect, test } from 'vitest';
 import { baseFiles, testDefinitions } from '../../../../test/definitions.ts';
 import { admitGuest, newPerson, teamUidOf } from '../../../../test/people.ts';

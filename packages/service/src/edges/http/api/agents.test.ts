@@ -1,4 +1,4 @@
-import { type AgentVariant, ListAgentsResponse } from '@runyard/contract/agents';
+import { type AgentVariant, ListAgentsResponse } from '@runyard/contract/team/agents';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';

@@ -1,7 +1,7 @@
 /** Sharing and deletion of artifacts, and the run that a reference belongs to. */
 import { randomUUIDv7 } from 'node:crypto';
-import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
-import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/artifacts';
+import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
+import { ArtifactResponse, ArtifactSharing } from '@runyard/contract/runs/artifacts';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
-import { ArtifactResponse } from '@runyard/contract/artifacts';
+import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
 import { maxArtifactBytes } from '@runyard/contract/limits';
+import { ArtifactResponse } from '@runyard/contract/runs/artifacts';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { signUrl } from '../../../platform/secrets/signed-urls.ts';

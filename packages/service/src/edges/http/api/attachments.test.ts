@@ -1,5 +1,5 @@
 import { maxAttachmentBytes, maxPreparedOfCaller, maxPreparedOfTeam } from '@runyard/contract/limits';
-import { PrepareAttachmentsResponse } from '@runyard/contract/prepared-attachments';
+import { PrepareAttachmentsResponse } from '@runyard/contract/runs/prepared-attachments';
 import { afterEach, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

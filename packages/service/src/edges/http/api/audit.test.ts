@@ -1,7 +1,7 @@
-import { type AuditEntry, ListAuditEntriesResponse } from '@runyard/contract/audit';
 import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
-import type { Route } from '@runyard/contract/route';
 import { type RouteName, routes } from '@runyard/contract/routes';
+import { type AuditEntry, ListAuditEntriesResponse } from '@runyard/contract/team/audit';
+import type { Route } from '@runyard/contract/wire/route';
 import { describe, expect, test } from 'vitest';
 import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';

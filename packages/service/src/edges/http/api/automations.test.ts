@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Automation } from '@runyard/contract/automations';
+import { Automation } from '@runyard/contract/automations/automations';
 import { maxFactoryAutomations } from '@runyard/contract/limits';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { at } from '../../../../test/automations.ts';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { CodeHostCredential, ListCodeHostCredentialsResponse } from '@runyard/contract/code-hosts';
 import { maxCodeHostCredentials } from '@runyard/contract/limits';
+import { CodeHostCredential, ListCodeHostCredentialsResponse } from '@runyard/contract/team/code-hosts';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

@@ -1,6 +1,6 @@
-import { ReportArtifactResponse } from '@runyard/contract/agent-protocol';
-import type { RunFollowupResponse } from '@runyard/contract/run-request';
-import type { RunItem } from '@runyard/contract/runs';
+import { ReportArtifactResponse } from '@runyard/contract/agent/agent-protocol';
+import type { RunFollowupResponse } from '@runyard/contract/runs/run-request';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

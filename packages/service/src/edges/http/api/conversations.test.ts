@@ -1,6 +1,6 @@
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
-import { ConversationResponse } from '@runyard/contract/conversations';
-import type { ListRunsResponse, RunItem } from '@runyard/contract/runs';
+import { ConversationResponse } from '@runyard/contract/runs/conversations';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { makeTranscriptComposer } from '../../../runs/executions/transcript/compose-transcripts.ts';

@@ -1,4 +1,4 @@
-import type { BlockedOn } from '@runyard/contract/approvals';
+import type { BlockedOn } from '@runyard/contract/runs/approvals';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { reconcile } from '../../../runs/executions/reconcile/reconcile.ts';

@@ -1,8 +1,8 @@
 import {
   ListEnvironmentGuestsResponse,
   ListOwnEnvironmentInvitationsResponse,
-} from '@runyard/contract/environment-guests';
-import { Environment, EnvironmentSharing, ListEnvironmentsResponse } from '@runyard/contract/environments';
+} from '@runyard/contract/environments/environment-guests';
+import { Environment, EnvironmentSharing, ListEnvironmentsResponse } from '@runyard/contract/environments/environments';
 import { maxEnvironmentGuests, maxEnvironmentVisitors } from '@runyard/contract/limits';
 import { expect, test } from 'vitest';
 import { admitGuest } from '../../../../test/people.ts';

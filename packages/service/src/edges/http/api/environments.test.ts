@@ -1,4 +1,4 @@
-import { Environment, ListEnvironmentsResponse } from '@runyard/contract/environments';
+import { Environment, ListEnvironmentsResponse } from '@runyard/contract/environments/environments';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { EventDelivery } from '@runyard/contract/event-subscriptions';
+import { EventDelivery } from '@runyard/contract/team/event-subscriptions';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { base, testEventSubscriptions } from '../../../../test/event-subscriptions.ts';
 import { openTestService } from '../../../../test/service.ts';

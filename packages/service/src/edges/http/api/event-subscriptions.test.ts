@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { maxSubscriptions } from '@runyard/contract/limits';
 import {
   type EventDelivery,
   EventSubscription,
   EventSubscriptionWithSecret,
   ListEventSubscriptionsResponse,
-} from '@runyard/contract/event-subscriptions';
-import { maxSubscriptions } from '@runyard/contract/limits';
+} from '@runyard/contract/team/event-subscriptions';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { base, testEventSubscriptions, url } from '../../../../test/event-subscriptions.ts';
 import { openTestService } from '../../../../test/service.ts';

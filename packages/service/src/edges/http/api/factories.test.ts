@@ -1,4 +1,4 @@
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 import { maxFactories } from '@runyard/contract/limits';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';

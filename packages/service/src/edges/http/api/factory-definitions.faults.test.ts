@@ -1,5 +1,5 @@
-import type { Factory } from '@runyard/contract/factories';
-import type { Webhook } from '@runyard/contract/webhooks';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { automationFile, baseFiles, type Files, factoryFile, testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';

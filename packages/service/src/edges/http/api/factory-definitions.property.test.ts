@@ -1,8 +1,9 @@
 /** Random definitions, one applied over the other: a dry run shows what the apply does, and nothing differs afterwards. */
-import type { FactoryDefinition } from '@runyard/contract/factory-files/definition';
-import { exportDefinition } from '@runyard/contract/factory-files/export';
-import { githubEvents } from '@runyard/contract/github-triggers/catalogue';
-import type { Webhook } from '@runyard/contract/webhooks';
+
+import { githubEvents } from '@runyard/contract/webhooks/github-events';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
+import { exportDefinition } from '@runyard/definitions/export';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { testDefinitions } from '../../../../test/definitions.ts';

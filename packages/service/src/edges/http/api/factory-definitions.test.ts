@@ -1,5 +1,5 @@
-import type { SimulatedStart } from '@runyard/contract/simulations';
-import type { Webhook } from '@runyard/contract/webhooks';
+import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { automationFile, baseFiles, factoryFile, testDefinitions, toBody } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,6 +1,6 @@
-import { factoryFileSchemas, schemaVersion } from '@runyard/contract/factory-files/json-schemas';
-import { apiPrefix } from '@runyard/contract/route';
+import { factoryFileSchemas, schemaVersion } from '@runyard/contract/factories/files/json-schemas';
 import { routes } from '@runyard/contract/routes';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound } from '../../../platform/serving/refusal.ts';
 import { addRoute } from '../server/add-route.ts';

@@ -1,4 +1,4 @@
-import type { ValidateFactoryFilesResponse } from '@runyard/contract/factory-definitions';
+import type { ValidateFactoryFilesResponse } from '@runyard/contract/factories/factory-definitions';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

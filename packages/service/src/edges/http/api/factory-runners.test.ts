@@ -1,6 +1,6 @@
 /** Runners in the definition of a factory, from the files to the assignment and task of a run. */
-import { AgentTask } from '@runyard/contract/agent-protocol';
-import type { EnvironmentConfig } from '@runyard/contract/environments';
+import { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { baseFiles, factoryFile, testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';

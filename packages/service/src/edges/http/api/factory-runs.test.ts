@@ -1,6 +1,6 @@
-import type { Factory } from '@runyard/contract/factories';
-import type { DispatchResponse } from '@runyard/contract/factory-definitions';
-import type { RunItem } from '@runyard/contract/runs';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { DispatchResponse } from '@runyard/contract/factories/factory-definitions';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

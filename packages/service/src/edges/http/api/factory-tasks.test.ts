@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Factory } from '@runyard/contract/factories';
-import type { DispatchResponse } from '@runyard/contract/factory-definitions';
-import type { FactoryTask, ListFactoryTasksResponse } from '@runyard/contract/factory-tasks';
-import type { RunItem } from '@runyard/contract/runs';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { DispatchResponse } from '@runyard/contract/factories/factory-definitions';
+import type { FactoryTask, ListFactoryTasksResponse } from '@runyard/contract/factories/factory-tasks';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { openTestService, type RequestOptions } from '../../../../test/service.ts';
 

@@ -1,6 +1,7 @@
 /** `Idempotency-Key` on all routes that create something. */
-import type { Route } from '@runyard/contract/route';
+
 import { routes } from '@runyard/contract/routes';
+import type { Route } from '@runyard/contract/wire/route';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

@@ -4,7 +4,7 @@ import {
   CreateKeyResponse as CreateKeyResponseSchema,
   KeyLifetime,
   ListKeysResponse,
-} from '@runyard/contract/keys';
+} from '@runyard/contract/team/keys';
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { openKeyDirectory } from '../../../team/access/keys/directory.ts';

@@ -1,5 +1,5 @@
 import { maxMcpServers } from '@runyard/contract/limits';
-import { McpServer } from '@runyard/contract/mcp-servers';
+import { McpServer } from '@runyard/contract/team/mcp-servers';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

@@ -1,5 +1,5 @@
-import type { ListModelsResponse, TeamModelSettings } from '@runyard/contract/models';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { ListModelsResponse, TeamModelSettings } from '@runyard/contract/team/models';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
 import { testSchedules } from '../../../../test/schedules.ts';

@@ -1,5 +1,5 @@
 /** Definitions with the keys of the public service's published examples, in words of our own. */
-import type { FactoryNotice } from '@runyard/contract/factory-definitions';
+import type { FactoryNotice } from '@runyard/contract/factories/factory-definitions';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { type Files, testDefinitions } from '../../../../test/definitions.ts';

@@ -1,4 +1,4 @@
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

@@ -1,4 +1,4 @@
-import { ListRunsResponse } from '@runyard/contract/runs';
+import { ListRunsResponse } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 

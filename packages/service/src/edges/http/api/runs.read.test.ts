@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { ListRunsResponse, RunItem } from '@runyard/contract/runs';
-import { GetRunTimelineResponse } from '@runyard/contract/timeline';
+import { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
+import { GetRunTimelineResponse } from '@runyard/contract/runs/timeline';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { RunAgentResponse } from '@runyard/contract/run-request';
-import type { RunItem } from '@runyard/contract/runs';
+import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { maxBytesInRow } from '../../../runs/files/attachments/store.ts';

@@ -1,6 +1,6 @@
-import type { AgentIdentity } from '@runyard/contract/identities';
-import type { RunItem } from '@runyard/contract/runs';
-import type { ScheduledAgentItem } from '@runyard/contract/schedules';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
+import type { AgentIdentity } from '@runyard/contract/team/identities';
 import { describe, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';

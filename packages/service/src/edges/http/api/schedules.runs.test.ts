@@ -1,5 +1,5 @@
-import type { RunItem } from '@runyard/contract/runs';
-import type { ListScheduleFiresResponse } from '@runyard/contract/schedules';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { ListScheduleFiresResponse } from '@runyard/contract/schedules/schedules';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';

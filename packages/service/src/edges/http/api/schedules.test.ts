@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxScheduleBytes, maxSchedules } from '@runyard/contract/limits';
-import { ListScheduledAgentsResponse, ScheduledAgentItem } from '@runyard/contract/schedules';
+import { ListScheduledAgentsResponse, ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { aSchedule, scheduleBase as base, testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';

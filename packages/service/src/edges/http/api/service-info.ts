@@ -1,4 +1,4 @@
-import { openApiDocument } from '@runyard/contract/openapi';
+import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { addRoute } from '../server/add-route.ts';

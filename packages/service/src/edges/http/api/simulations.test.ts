@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Automation } from '@runyard/contract/automations';
-import type { SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/simulations';
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { SimulateDeliveryResponse, SimulatedStart } from '@runyard/contract/webhooks/simulations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { at, on } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';

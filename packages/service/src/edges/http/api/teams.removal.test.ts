@@ -1,6 +1,6 @@
 /** A removal ends the access of a person to a team at once, in every service process. */
-import { RemoveTeamMemberResponse } from '@runyard/contract/teams';
-import { ListWorkerPoolsResponse } from '@runyard/contract/worker-pools';
+import { RemoveTeamMemberResponse } from '@runyard/contract/team/teams';
+import { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
 import { expect, test } from 'vitest';
 import { joinWorkerPool } from '../../../../test/key.ts';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';

@@ -1,5 +1,5 @@
 import { maxInvitations, maxMembers } from '@runyard/contract/limits';
-import { ListTeamInvitationsResponse, ListTeamMembersResponse, ListTeamsResponse } from '@runyard/contract/teams';
+import { ListTeamInvitationsResponse, ListTeamMembersResponse, ListTeamsResponse } from '@runyard/contract/team/teams';
 import { describe, expect, test } from 'vitest';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,5 +1,5 @@
 import { maxFactoryWebhooks } from '@runyard/contract/limits';
-import { Webhook, type WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks';
+import { Webhook, type WebhookDelivery, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';

@@ -1,5 +1,5 @@
 /** Senders that guess URLs and tokens, and a valid sender whose deliveries arrive in another order than their events. */
-import type { Automation } from '@runyard/contract/automations';
+import type { Automation } from '@runyard/contract/automations/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService, type TestAnswer } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';

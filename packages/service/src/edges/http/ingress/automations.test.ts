@@ -1,8 +1,8 @@
 /** Deliveries that start runs, through the real ingress. */
 import { createHash, createHmac } from 'node:crypto';
-import type { Automation } from '@runyard/contract/automations';
-import type { RunItem } from '@runyard/contract/runs';
-import type { WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';

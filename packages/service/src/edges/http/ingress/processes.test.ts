@@ -1,6 +1,6 @@
 /** Several service processes on one database. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
-import type { WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';

@@ -1,7 +1,11 @@
 /** Deliveries in the form of senders that differ from what most send. */
 import { createHmac } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import type { WebhookDelivery, WebhookDeliveryWithPayload, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type {
+  WebhookDelivery,
+  WebhookDeliveryWithPayload,
+  WebhookWithSecret,
+} from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { type Sent, testWebhooks } from '../../../../test/webhooks.ts';

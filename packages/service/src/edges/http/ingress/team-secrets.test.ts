@@ -1,6 +1,6 @@
 /** Webhooks whose secret is one of the team's, through the real ingress. */
 import { createHmac } from 'node:crypto';
-import type { Webhook, WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { Webhook, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';

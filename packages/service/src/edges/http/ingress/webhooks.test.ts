@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import type { WebhookWithSecret } from '@runyard/contract/webhooks';
+import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { sendRaw } from '../../../../test/raw-http.ts';
 import { openTestService } from '../../../../test/service.ts';

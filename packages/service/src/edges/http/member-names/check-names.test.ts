@@ -1,5 +1,5 @@
-import { checksNames, type Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import { checksNames, type Route } from '@runyard/contract/wire/route';
 import { describe, expect, test } from 'vitest';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,5 +1,5 @@
-import { checksNames, type Route } from '@runyard/contract/route';
-import { makeSpelling } from '@runyard/contract/spelling';
+import { checksNames, type Route } from '@runyard/contract/wire/route';
+import { makeSpelling } from '@runyard/contract/wire/spelling';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Fault } from '../../../platform/fault.ts';

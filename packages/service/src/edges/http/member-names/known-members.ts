@@ -1,6 +1,6 @@
 /** The names that a schema knows at each place, derived from the schema once. */
 
-import { makeSpelling, type Spelling } from '@runyard/contract/spelling';
+import { makeSpelling, type Spelling } from '@runyard/contract/wire/spelling';
 import type { z } from 'zod';
 
 /** The names that a value may have. `free`: a map whose names the caller chooses, or a value without names. */

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { openApiDocument } from '@runyard/contract/openapi';
+import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';

@@ -1,4 +1,4 @@
-import { routeTags } from '@runyard/contract/route';
+import { routeTags } from '@runyard/contract/wire/route';
 import { type Html, html, htmlPage, prose } from './html.ts';
 import {
   describeMembers,

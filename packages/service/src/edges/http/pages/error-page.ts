@@ -1,5 +1,5 @@
-import { type ErrorKind, errorCatalogue } from '@runyard/contract/error-catalogue';
-import { type ErrorCode, errorSlug } from '@runyard/contract/errors';
+import { type ErrorKind, errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { type ErrorCode, errorSlug } from '@runyard/contract/wire/errors';
 import { html, htmlPage, prose } from './html.ts';
 
 /** Returns the page for the `type` of a problem; null: no such code. */

@@ -1,4 +1,4 @@
-import { openApiDocument } from '@runyard/contract/openapi';
+import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import type { FastifyInstance } from 'fastify';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { cachedAnswer } from '../server/cached-answer.ts';

@@ -1,8 +1,8 @@
 /** Calls every route with every kind of credential and compares the answers with the declarations of the routes. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { type AllowKeys, isAtLeast } from '@runyard/contract/access';
-import { apiPrefix, type Route } from '@runyard/contract/route';
+import { type AllowKeys, isAtLeast } from '@runyard/contract/wire/access';
+import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { describe, expect, test } from 'vitest';
 import { type AccessRow, accessOf, accessRows, type Credential, credentials } from '../../../../test/access-table.ts';
 import { newBrowserSession } from '../../../../test/browser-session.ts';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import type { AllowKeys, AllowRun } from '@runyard/contract/access';
-import { parseUntrusted } from '@runyard/contract/parse-untrusted';
-import { plainMessage, plainParameterMessage } from '@runyard/contract/plain-message';
-import { apiPrefix, type Route } from '@runyard/contract/route';
+import type { AllowKeys, AllowRun } from '@runyard/contract/wire/access';
+import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
+import { plainMessage, plainParameterMessage } from '@runyard/contract/wire/plain-message';
+import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Fault } from '../../../platform/fault.ts';

@@ -1,6 +1,6 @@
 /** Secrets in everything that an agent and its worker send: none of them reaches the store or the log. */
 
-import { redacted } from '@runyard/contract/redaction/redactor';
+import { redacted } from '@runyard/system/redaction/redactor';
 import { expect, test } from 'vitest';
 import { testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,4 +1,4 @@
-import { isAtLeast } from '@runyard/contract/access';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
 import type { WorkerPrincipal } from '../../workers/principal.ts';
 import { bearerToken } from './authorize.ts';

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import type { Route } from '@runyard/contract/wire/route';
 import { describe, expect, test } from 'vitest';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { openTestService, type RequestOptions } from '../../../../test/service.ts';

@@ -1,6 +1,6 @@
 /** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
 
-import type { Allow, AllowKeys } from '@runyard/contract/access';
+import type { Allow, AllowKeys } from '@runyard/contract/wire/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';

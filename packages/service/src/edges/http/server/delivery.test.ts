@@ -1,6 +1,6 @@
 /** Repeated requests of published clients, which send no Idempotency-Key but count how often they have sent a request. */
 import { Agent, request } from 'node:http';
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type CuttingProxy, openCuttingProxy } from '../../../../../../test/fakes/cutting-proxy.ts';

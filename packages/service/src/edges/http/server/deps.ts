@@ -1,4 +1,4 @@
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import type { Signer } from '../../../platform/secrets/signer.ts';

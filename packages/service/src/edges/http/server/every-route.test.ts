@@ -1,6 +1,6 @@
 import { type ClientRequest, request } from 'node:http';
-import { apiPrefix, type Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import { apiPrefix, type Route } from '@runyard/contract/wire/route';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type CuttableLine, openCuttableLine } from '../../../../../../test/fakes/cuttable-line.ts';
 import type { RequestOfRoute } from '../../../../test/own-requests.ts';

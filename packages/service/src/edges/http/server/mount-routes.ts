@@ -1,5 +1,5 @@
 /** Mounts the routes that domains list as data. */
-import type { Route } from '@runyard/contract/route';
+import type { Route } from '@runyard/contract/wire/route';
 import type { FastifyInstance } from 'fastify';
 import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
 import { answerOnce } from '../../../platform/idempotency/answer-once.ts';

@@ -1,6 +1,6 @@
-import type { Problem } from '@runyard/contract/errors';
-import type { Route } from '@runyard/contract/route';
 import { routes } from '@runyard/contract/routes';
+import type { Problem } from '@runyard/contract/wire/errors';
+import type { Route } from '@runyard/contract/wire/route';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { makeOwnThings } from '../../../../test/own-things.ts';

@@ -1,8 +1,8 @@
 /** The one place that turns refusals and exceptions into `application/problem+json`. */
 
-import { errorCatalogue } from '@runyard/contract/error-catalogue';
-import { errorSlug, type Problem } from '@runyard/contract/errors';
 import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
+import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { errorSlug, type Problem } from '@runyard/contract/wire/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { sqlState } from '../../../platform/store/database/connections.ts';

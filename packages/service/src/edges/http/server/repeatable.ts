@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { IdempotencyKey } from '@runyard/contract/primitives';
-import type { Route } from '@runyard/contract/route';
+import { IdempotencyKey } from '@runyard/contract/wire/primitives';
+import type { Route } from '@runyard/contract/wire/route';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ClientAttempt } from '../../../platform/idempotency/client-answers.ts';
 import type { KeyedRequest, RepeatableRequest } from '../../../platform/idempotency/once.ts';

@@ -1,6 +1,7 @@
 /** The rights of a run token while its execution is stopping. */
-import type { Route } from '@runyard/contract/route';
+
 import { routes } from '@runyard/contract/routes';
+import type { Route } from '@runyard/contract/wire/route';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { http } from '@runyard/contract/node-http';
+import { http } from '@runyard/system/node-http';
 import { refuse } from '../../../platform/serving/refusal.ts';
 import { problemOf } from './problem.ts';
 import { startTrace } from './trace.ts';

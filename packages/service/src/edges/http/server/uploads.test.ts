@@ -1,5 +1,5 @@
 import { type ClientRequest, request } from 'node:http';
-import { apiPrefix } from '@runyard/contract/route';
+import { apiPrefix } from '@runyard/contract/wire/route';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';

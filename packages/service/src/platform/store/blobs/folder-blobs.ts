@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { stateOf, thisProcess } from '@runyard/contract/process-identity';
+import { stateOf, thisProcess } from '@runyard/system/process-identity';
 import { asUnavailable } from '../database/unavailable.ts';
 import { type BlobStore, type ByteRange, checkBlobKey, isBlobKey, type ListedBlob, type PutOutcome } from './blobs.ts';
 import { syncFolder } from './sync-folder.ts';

@@ -1,7 +1,7 @@
 /** Connects to PostgreSQL in the same way for the pool and for the listener. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 import pg from 'pg';
 import type { StoreLog } from './log.ts';
 import { valueTypes } from './values.ts';

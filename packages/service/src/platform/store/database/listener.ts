@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 import pg from 'pg';
 import { clientConfig, type DatabaseConfig, prepareSession } from './connections.ts';
 

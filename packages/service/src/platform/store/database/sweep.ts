@@ -1,4 +1,4 @@
-import { backoffMs } from '@runyard/contract/backoff';
+import { backoffMs } from '@runyard/system/backoff';
 import { eachAlone } from './each-alone.ts';
 
 /** Waits between two tries of a row whose work fails, in milliseconds. */

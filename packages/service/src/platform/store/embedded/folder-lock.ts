@@ -4,8 +4,8 @@
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type FileLock, tryLockFile } from '@runyard/contract/file-lock';
-import type { ProcessIdentity } from '@runyard/contract/process-identity';
+import { type FileLock, tryLockFile } from '@runyard/system/file-lock';
+import type { ProcessIdentity } from '@runyard/system/process-identity';
 
 /** Takes the lock of a server's folder; undefined if another process holds it. */
 export function tryLockFolder(folder: string): FileLock | undefined {

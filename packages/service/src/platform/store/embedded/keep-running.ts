@@ -1,5 +1,5 @@
 /** Starts the server again when it ends, as long as its service lives. */
-import { backoffMs, delay } from '@runyard/contract/backoff';
+import { backoffMs, delay } from '@runyard/system/backoff';
 import type { StoreLog } from '../database/log.ts';
 import type { Postmaster } from './postmaster.ts';
 

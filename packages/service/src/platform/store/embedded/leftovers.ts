@@ -2,8 +2,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FileLock } from '@runyard/contract/file-lock';
-import { stateOf } from '@runyard/contract/process-identity';
+import type { FileLock } from '@runyard/system/file-lock';
+import { stateOf } from '@runyard/system/process-identity';
 import type { StoreLog } from '../database/log.ts';
 import type { Account } from './account.ts';
 import { type Owner, readOwner, tryLockFolder } from './folder-lock.ts';

@@ -1,6 +1,6 @@
 /** The embedded PostgreSQL: a real server that belongs to this process and to one data folder. */
 import path from 'node:path';
-import { stateOf, thisProcess } from '@runyard/contract/process-identity';
+import { stateOf, thisProcess } from '@runyard/system/process-identity';
 import type { StoreLog } from '../database/log.ts';
 import { chooseAccount } from './account.ts';
 import { copyPlaces, locateBinaries, prepareBinaries } from './binaries.ts';

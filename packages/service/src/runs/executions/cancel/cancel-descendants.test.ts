@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { AgentEventBody } from '@runyard/contract/agent-protocol';
-import type { FinishTask } from '@runyard/contract/finish-task';
+import type { FinishTask } from '@runyard/contract/agent/finish-task';
+import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';

@@ -3,7 +3,7 @@
  * person continued after the cancel is not cancelled.
  */
 
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';

@@ -1,4 +1,4 @@
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import type { Status } from '../transitions/transition.ts';

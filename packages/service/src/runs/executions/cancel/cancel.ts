@@ -1,4 +1,4 @@
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import { defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
 

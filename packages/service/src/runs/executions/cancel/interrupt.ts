@@ -1,4 +1,4 @@
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import { type Author, recordAction } from '../../../team/access/audit/record.ts';

@@ -1,6 +1,6 @@
 /** Questions and permission requests of an agent, whose answers the run waits for. */
-import type { AgentRequest, BlockedOn } from '@runyard/contract/approvals';
-import { shorten } from '@runyard/contract/shorten';
+import type { AgentRequest, BlockedOn } from '@runyard/contract/runs/approvals';
+import { shorten } from '@runyard/contract/wire/shorten';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { appendQuestionOfFailedRun } from '../timeline/append.ts';

@@ -1,6 +1,6 @@
 /** Ends the wait of idle sandboxes. Each statement is a compare-and-set on the execution's row, so a follow-up at the same moment wins or loses as a whole. */
 
-import type { RunSourceType } from '@runyard/contract/states';
+import type { RunSourceType } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,5 +1,5 @@
 /** The rows of `worker_connections`: one for each open WebSocket of a worker. */
-import type { SandboxLevel } from '@runyard/contract/worker-protocol';
+import type { SandboxLevel } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
 import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
-import type { EnvironmentLimits } from '@runyard/contract/environments';
+import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 
 import {
   defineStatement,

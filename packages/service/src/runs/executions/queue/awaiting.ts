@@ -1,6 +1,6 @@
 /** Frees the slot of an execution while its agent only waits for other runs. Otherwise those runs might never get a slot. */
 
-import { imagesFeature } from '@runyard/contract/worker-protocol';
+import { imagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { queueChannel, runChannel } from '../channels.ts';

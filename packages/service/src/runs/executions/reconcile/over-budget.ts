@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 import type { ExecutionDeps } from '../deps.ts';
 import { exceedBudget } from '../transitions/transitions.ts';
 

@@ -1,5 +1,5 @@
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,4 +1,4 @@
-import type { WorkerMessage } from '@runyard/contract/worker-protocol';
+import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
 import { appendTimelineEvent } from './append.ts';

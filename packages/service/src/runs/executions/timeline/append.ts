@@ -1,4 +1,4 @@
-import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { enqueueDeliveries, enqueuedColumns } from '../../subscriptions/enqueue.ts';

@@ -1,4 +1,4 @@
-import type { TimelineEvent, TimelineEventType } from '@runyard/contract/timeline';
+import type { TimelineEvent, TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,

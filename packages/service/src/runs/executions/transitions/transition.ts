@@ -1,7 +1,7 @@
-import type { ErrorCode, ErrorDetail } from '@runyard/contract/errors';
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
-import type { TimelineEventType } from '@runyard/contract/timeline';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { TimelineEventType } from '@runyard/contract/runs/timeline';
+import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState } from '../../subscriptions/enqueue.ts';
 import { queueChannel, runChannel } from '../channels.ts';

@@ -1,4 +1,4 @@
-import { RunState } from '@runyard/contract/states';
+import { RunState } from '@runyard/contract/runs/states';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import type { Transition } from './transition.ts';

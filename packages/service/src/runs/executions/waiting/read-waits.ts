@@ -2,9 +2,9 @@
  * Describes what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
  * same sentence.
  */
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
-import { imagesFeature } from '@runyard/contract/worker-protocol';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
+import { imagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

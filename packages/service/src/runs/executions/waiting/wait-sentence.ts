@@ -1,4 +1,4 @@
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import { leastDepth } from '../queue/least-depth.ts';
 
 /** The facts about a waiting run, from which its sentence is made. */

@@ -1,5 +1,5 @@
-import type { ArtifactItem } from '@runyard/contract/artifacts';
-import type { ArtifactType } from '@runyard/contract/states';
+import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import type { ArtifactType } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,9 +1,9 @@
 /** Checks `data` of `POST /harness-support/report-artifact`, by the type of the artifact. */
 import { randomUUIDv7 } from 'node:crypto';
 import { posix } from 'node:path';
-import { parseUntrusted } from '@runyard/contract/parse-untrusted';
-import { plainMessage } from '@runyard/contract/plain-message';
-import type { ArtifactType } from '@runyard/contract/states';
+import type { ArtifactType } from '@runyard/contract/runs/states';
+import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
 import { z } from 'zod';
 import type { Fault } from '../../../platform/fault.ts';
 import { canonicalUrl } from './canonical-url.ts';

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxArtifactsPerRun } from '@runyard/contract/limits';
-import type { ArtifactType } from '@runyard/contract/states';
+import type { ArtifactType } from '@runyard/contract/runs/states';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';

@@ -1,4 +1,4 @@
-import type { ArtifactType } from '@runyard/contract/states';
+import type { ArtifactType } from '@runyard/contract/runs/states';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';

@@ -1,5 +1,5 @@
 /** Attachments in the form that the agent receives. */
-import type { AgentAttachment } from '@runyard/contract/agent-inbox';
+import type { AgentAttachment } from '@runyard/contract/agent/agent-inbox';
 
 /** Columns of `attachments` that the agent's form is made of. */
 export interface AttachmentRow {

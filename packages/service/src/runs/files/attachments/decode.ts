@@ -1,6 +1,6 @@
-import { overLimit } from '@runyard/contract/byte-size';
 import { maxAttachmentBytes, maxAttachments } from '@runyard/contract/limits';
-import type { AttachmentInput, FollowupAttachment, RunAgentRequest } from '@runyard/contract/run-request';
+import type { AttachmentInput, FollowupAttachment, RunAgentRequest } from '@runyard/contract/runs/run-request';
+import { overLimit } from '@runyard/contract/wire/byte-size';
 import type { Fault } from '../../../platform/fault.ts';
 
 /** A file of a request, decoded. */

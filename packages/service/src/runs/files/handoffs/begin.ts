@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { UploadSnapshot } from '@runyard/contract/handoff';
+import type { UploadSnapshot } from '@runyard/contract/runs/handoff';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';

@@ -1,5 +1,5 @@
 /** The files that another run of the conversation left, for a run that continues it. */
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';

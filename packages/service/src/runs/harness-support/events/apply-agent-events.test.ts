@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import { redacted } from '@runyard/contract/redaction/redactor';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import { redacted } from '@runyard/system/redaction/redactor';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';

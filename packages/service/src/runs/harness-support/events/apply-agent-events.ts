@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,4 +1,4 @@
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { readConversation } from '../../../../test/read.ts';

@@ -1,6 +1,6 @@
 /** Bounds what a run may store of its agents' events: the holder of a run token could fill the disk otherwise. */
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { Settings } from '@runyard/contract/settings';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { Settings } from '@runyard/contract/settings/settings';
 import { headOf } from '../../conversations/output.ts';
 import type { RunLimits } from '../../executions/run-limits.ts';
 import type { TeamRoom } from '../../files/stored-bytes.ts';

@@ -1,6 +1,6 @@
 /** Turns events of an agent into rows of the timeline and of the conversation. */
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { TimelineEventType } from '@runyard/contract/timeline';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 
 /** A row as `storeAgentEvents` reads it. */
 export interface EventRow {

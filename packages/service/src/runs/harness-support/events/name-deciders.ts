@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { readFollowupAuthors } from '../../runs/follow-ups/answered-by.ts';

@@ -1,5 +1,5 @@
-import type { AgentEvent, AgentEventBody } from '@runyard/contract/agent-protocol';
-import { createRedactor, redacted } from '@runyard/contract/redaction/redactor';
+import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
+import { createRedactor, redacted } from '@runyard/system/redaction/redactor';
 import { describe, expect, it } from 'vitest';
 import { type EventAction, type PlanInput, planAgentEvents } from './plan-agent-events.ts';
 

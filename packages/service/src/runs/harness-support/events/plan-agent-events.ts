@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@runyard/contract/agent-protocol';
-import type { Redactor } from '@runyard/contract/redaction/redactor';
+import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { Redactor } from '@runyard/system/redaction/redactor';
 import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
 import { redactEvents } from '../../../team/redaction/redact-events.ts';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';

@@ -1,7 +1,7 @@
-import { errorCatalogue } from '@runyard/contract/error-catalogue';
-import type { ErrorDetail } from '@runyard/contract/errors';
-import type { FinishTask } from '@runyard/contract/finish-task';
-import { isTerminal } from '@runyard/contract/run-states';
+import type { FinishTask } from '@runyard/contract/agent/finish-task';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import type { ErrorDetail } from '@runyard/contract/wire/errors';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { retentionSeconds } from '../../executions/debug-window/retention.ts';
 import { endDebugTurn } from '../../executions/debug-window/turns.ts';

@@ -1,4 +1,4 @@
-import type { FinishTask, FinishTaskResponse } from '@runyard/contract/finish-task';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent/finish-task';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';

@@ -1,4 +1,4 @@
-import type { ReportShutdown } from '@runyard/contract/agent-protocol';
+import type { ReportShutdown } from '@runyard/contract/agent/agent-protocol';
 import type { z } from 'zod';
 import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';

@@ -1,6 +1,6 @@
-import type { AgentInbox, InboxItem } from '@runyard/contract/agent-protocol';
-import type { Decision } from '@runyard/contract/approvals';
-import type { RunMode } from '@runyard/contract/run-request';
+import type { AgentInbox, InboxItem } from '@runyard/contract/agent/agent-protocol';
+import type { Decision } from '@runyard/contract/runs/approvals';
+import type { RunMode } from '@runyard/contract/runs/run-request';
 import {
   defineStatement,
   integer,

@@ -1,4 +1,4 @@
-import type { TaskAuthor } from '@runyard/contract/agent-protocol';
+import type { TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';

@@ -1,4 +1,4 @@
-import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
+import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { firstLocalId } from '../../../team/models/first-local.ts';
 import { isUnpriced } from '../../../team/models/is-unpriced.ts';

@@ -1,5 +1,5 @@
-import type { Repository } from '@runyard/contract/environments';
-import { type ErrorDetail, errorSlug } from '@runyard/contract/errors';
+import type { Repository } from '@runyard/contract/environments/environments';
+import { type ErrorDetail, errorSlug } from '@runyard/contract/wire/errors';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 

@@ -1,4 +1,4 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';

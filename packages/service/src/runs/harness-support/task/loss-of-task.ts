@@ -1,5 +1,5 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { Settings } from '@runyard/contract/settings';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { TaskRow } from './read-task-row.ts';
 
 /** Returns the member of a task that sets how often the agent takes checkpoints. */

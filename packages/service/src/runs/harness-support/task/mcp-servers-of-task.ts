@@ -1,5 +1,5 @@
-import type { TaskMcpServer } from '@runyard/contract/agent-protocol';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { TaskMcpServer } from '@runyard/contract/agent/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';

@@ -1,9 +1,9 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { EnvironmentConfig } from '@runyard/contract/environments';
-import type { RunMode } from '@runyard/contract/run-request';
-import { terminalStates } from '@runyard/contract/run-states';
-import { runnerOf } from '@runyard/contract/runner';
-import type { RunState } from '@runyard/contract/states';
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunMode } from '@runyard/contract/runs/run-request';
+import { terminalStates } from '@runyard/contract/runs/run-states';
+import { runnerOf } from '@runyard/contract/runs/runner';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

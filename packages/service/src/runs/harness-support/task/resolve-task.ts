@@ -1,8 +1,8 @@
-import type { AgentTask } from '@runyard/contract/agent-protocol';
-import type { ErrorDetail } from '@runyard/contract/errors';
-import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
-import { isFindable } from '@runyard/contract/secrets';
-import type { Settings } from '@runyard/contract/settings';
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { isFindable } from '@runyard/contract/secrets/secrets';
+import type { Settings } from '@runyard/contract/settings/settings';
+import type { ErrorDetail } from '@runyard/contract/wire/errors';
 import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';

@@ -1,7 +1,7 @@
-import type { AgentTask, TaskSkill } from '@runyard/contract/agent-protocol';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { ErrorDetail } from '@runyard/contract/errors';
-import { createRedactor } from '@runyard/contract/redaction/redactor';
+import type { AgentTask, TaskSkill } from '@runyard/contract/agent/agent-protocol';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { ErrorDetail } from '@runyard/contract/wire/errors';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { type RunSkill, type RunSkillDeps, resolveRunSkills } from '../../../team/skills/of-run.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';

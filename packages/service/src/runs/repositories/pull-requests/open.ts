@@ -1,6 +1,6 @@
-import type { Repository } from '@runyard/contract/environments';
+import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract/agent/pull-requests';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { maxPullRequestsOfRun } from '@runyard/contract/limits';
-import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract/pull-requests';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
 import { whileLeased } from '../../../platform/uploads/lease.ts';

@@ -1,5 +1,5 @@
-import { isTerminal, terminalStates } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
+import { isTerminal, terminalStates } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Logger } from 'pino';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';

@@ -1,8 +1,8 @@
 /** Takes a follow-up for a run: reads the run under its locks, decides (`decide.ts`), applies the decision. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFollowups } from '@runyard/contract/limits';
-import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/run-request';
-import type { RunState } from '@runyard/contract/states';
+import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/runs/run-request';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,4 +1,4 @@
-import type { AnsweredBy } from '@runyard/contract/agent-events';
+import type { AnsweredBy } from '@runyard/contract/runs/agent-events';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';

@@ -1,5 +1,5 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import { describe, expect, test } from 'vitest';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';

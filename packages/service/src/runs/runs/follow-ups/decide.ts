@@ -1,8 +1,8 @@
 /** Decides how a follow-up takes effect, from the facts about its run. Reads and writes nothing: `accept.ts` does both. */
 
 import { maxWaitingFollowups } from '@runyard/contract/limits';
-import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/run-request';
-import type { RunState } from '@runyard/contract/states';
+import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/runs/run-request';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { OpenRequest } from '../../executions/debug-window/block.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 

@@ -1,5 +1,5 @@
 /** Decides whether an author may send a follow-up, an approval or an answer to a run: the sandbox may hold what the author must not see. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, json, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';

@@ -1,4 +1,4 @@
-import type { RunFollowupRequest, RunFollowupResponse } from '@runyard/contract/run-request';
+import type { RunFollowupRequest, RunFollowupResponse } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import { findReplay, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';

@@ -1,6 +1,6 @@
 /** The follow-ups with which an agent begins. Each is taken once, under the lock of its run's row. */
-import type { Decision } from '@runyard/contract/approvals';
-import type { RunMode } from '@runyard/contract/run-request';
+import type { Decision } from '@runyard/contract/runs/approvals';
+import type { RunMode } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

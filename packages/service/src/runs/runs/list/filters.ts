@@ -1,5 +1,5 @@
-import { emptyEnvironment } from '@runyard/contract/choices';
-import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import { emptyEnvironment } from '@runyard/contract/wire/choices';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';

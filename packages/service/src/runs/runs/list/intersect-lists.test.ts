@@ -1,4 +1,4 @@
-import { ListRunsQuery } from '@runyard/contract/run-list';
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { insertTeam } from '../../../../test/executions.ts';

@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { type Conditions, startConditions } from './conditions.ts';
 import { addColumnFilters, changedAfter, facetsOf, filtersOf, hasFacet, hourBounds, joinFacets } from './filters.ts';
 import { afterPosition, orderOf } from './order.ts';

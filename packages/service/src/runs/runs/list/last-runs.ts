@@ -1,5 +1,5 @@
 /** The last runs of things that runs use, for answers of rooms below this one. */
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import {
   boolean,
   defineStatement,

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { ListRunsQuery } from '@runyard/contract/run-list';
-import type { RunItem } from '@runyard/contract/runs';
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';

@@ -1,5 +1,5 @@
-import type { ListRunsQuery } from '@runyard/contract/run-list';
-import type { ListRunsResponse } from '@runyard/contract/runs';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import type { ListRunsResponse } from '@runyard/contract/runs/runs';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement } from '../../../platform/store/database/statement.ts';

@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import type { Conditions } from './conditions.ts';
 

@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { type Conditions, startConditions } from './conditions.ts';
 import { addColumnFilters, changedAfter, type Facet, facetsOf, hasFacet, hourBounds } from './filters.ts';

@@ -1,4 +1,4 @@
-import { ListRunsQuery } from '@runyard/contract/run-list';
+import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { expect, test } from 'vitest';
 import { type Strategy, strategiesFor } from './strategies.ts';
 

@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@runyard/contract/run-list';
+import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { changedAfter, type Facet, filtersOf } from './filters.ts';
 import { canIntersect } from './intersect-lists.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { HarnessUsage } from '@runyard/contract/harness-usage';
+import { HarnessUsage } from '@runyard/contract/runs/harness-usage';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { recordUsage } from '../../../team/usage/record-usage.ts';

@@ -1,5 +1,5 @@
 /** The tokens of a run in the counters that its harness would show itself. */
-import type { HarnessUsage } from '@runyard/contract/harness-usage';
+import type { HarnessUsage } from '@runyard/contract/runs/harness-usage';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
 import { type SummedTokens, type TokensOfRun, tokensOfRun } from '../../../team/usage/tokens-of-run.ts';

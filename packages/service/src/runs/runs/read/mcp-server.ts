@@ -1,4 +1,4 @@
-import type { MCPServerConfig } from '@runyard/contract/config';
+import type { MCPServerConfig } from '@runyard/contract/runs/config';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text, uuid } from '../../../platform/store/database/statement.ts';

@@ -1,5 +1,5 @@
-import type { RunItem } from '@runyard/contract/runs';
-import type { RunState } from '@runyard/contract/states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';

@@ -1,8 +1,8 @@
 /** Builds the items of runs for the answers of the API. */
 
-import type { UserProfile } from '@runyard/contract/profiles';
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunItem } from '@runyard/contract/runs';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { UserProfile } from '@runyard/contract/wire/profiles';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { toContentItem, toWithheldRight } from '../../../team/access/contents/items.ts';

@@ -1,7 +1,7 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { ErrorCode, ErrorDetail } from '@runyard/contract/errors';
-import type { RunItem } from '@runyard/contract/runs';
-import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/states';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunItem } from '@runyard/contract/runs/runs';
+import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/runs/states';
+import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import {
   boolean,
   float,

@@ -1,4 +1,4 @@
-import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/config';
+import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import { storedId } from '../../../team/mcp/of-run.ts';
 
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ApprovalPolicy } from '@runyard/contract/approvals';
-import type { ChildRunRequest } from '@runyard/contract/child-runs';
-import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/config';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
+import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
+import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';

@@ -1,5 +1,5 @@
-import type { Repository } from '@runyard/contract/environments';
-import { workerName } from '@runyard/contract/worker-name';
+import type { Repository } from '@runyard/contract/environments/environments';
+import { workerName } from '@runyard/contract/workers/worker-name';
 import { type Fault, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { CheckDefaults, DefaultFault } from '../../../team/access/identities/identities.ts';

@@ -1,5 +1,5 @@
 import { maxMetadataKeys, maxRunDepth } from '@runyard/contract/limits';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, uuid, uuids } from '../../../platform/store/database/statement.ts';

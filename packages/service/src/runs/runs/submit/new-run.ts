@@ -1,5 +1,5 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { RunSourceType } from '@runyard/contract/states';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunSourceType } from '@runyard/contract/runs/states';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { Author } from '../../../team/access/audit/record.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';

@@ -1,6 +1,6 @@
 /** The checks of a request for a run. `write-runs.ts` writes the runs that passed them. */
-import type { RerunRequest, RunAgentRequest } from '@runyard/contract/run-request';
-import type { RunSourceType } from '@runyard/contract/states';
+import type { RerunRequest, RunAgentRequest } from '@runyard/contract/runs/run-request';
+import type { RunSourceType } from '@runyard/contract/runs/states';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { RunActor } from '../../../team/access/actor.ts';

@@ -1,5 +1,5 @@
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
-import { presets } from '@runyard/contract/harness-presets/presets';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { presets } from '@runyard/contract/agent/harness-presets/presets';
 import { expect, test } from 'vitest';
 import { checkHarness, presetProblem } from './request-harness.ts';
 

@@ -1,9 +1,9 @@
-import type { AgentModel } from '@runyard/contract/agent-protocol';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { builtinHarness, isBuiltin } from '@runyard/contract/harness-presets/builtin';
-import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
-import { presetTypes } from '@runyard/contract/harness-presets/preset';
-import { findPreset, variablesOfPreset } from '@runyard/contract/harness-presets/presets';
+import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
+import { builtinHarness, isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { findPreset, variablesOfPreset } from '@runyard/contract/agent/harness-presets/presets';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 
 /** The harness of a run: `oz`, `acp`, `command`, or the kind of a preset. */

@@ -1,6 +1,6 @@
-import type { MCPServerConfig } from '@runyard/contract/config';
 import { maxMcpServersOfRun, maxSecretsOfRun } from '@runyard/contract/limits';
-import { McpHeaders } from '@runyard/contract/mcp-servers';
+import type { MCPServerConfig } from '@runyard/contract/runs/config';
+import { McpHeaders } from '@runyard/contract/team/mcp-servers';
 import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { findUnusableServers, storedId } from '../../../team/mcp/of-run.ts';

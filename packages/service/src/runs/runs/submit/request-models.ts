@@ -1,8 +1,8 @@
 /** Checks the model that a request names, and the models that may take its place. */
 
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import { isBuiltin } from '@runyard/contract/harness-presets/builtin';
-import type { HarnessPreset } from '@runyard/contract/harness-presets/preset';
+import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 import { type ModelChoices, noChoices } from '../../../team/models/choices.ts';
 import { firstLocalId } from '../../../team/models/first-local.ts';

@@ -1,8 +1,8 @@
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { Repository } from '@runyard/contract/environments';
-import { isDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { maxSkillsOfRun } from '@runyard/contract/limits';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
+import { isDefinedSkill } from '@runyard/definitions/defined-skill';
 import type { Fault } from '../../../platform/fault.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { parseSkillSpec, specText } from '../../../team/skills/spec.ts';

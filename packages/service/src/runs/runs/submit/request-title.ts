@@ -1,4 +1,4 @@
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 
 /** Characters (UTF-16 units) of a title that is taken from a prompt. */
 const maxTitleLength = 80;

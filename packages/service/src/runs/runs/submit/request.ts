@@ -1,14 +1,14 @@
 /** Checks a request body and turns it into a run that may be created. */
 
 import { randomUUIDv7 } from 'node:crypto';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { Repository } from '@runyard/contract/environments';
-import { parseDefinedSkill } from '@runyard/contract/factory-files/defined-skill';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
-import { runnerOf } from '@runyard/contract/runner';
-import type { SecretReference } from '@runyard/contract/secrets';
-import type { RunSourceType } from '@runyard/contract/states';
-import { workerName } from '@runyard/contract/worker-name';
+import type { Repository } from '@runyard/contract/environments/environments';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
+import { runnerOf } from '@runyard/contract/runs/runner';
+import type { RunSourceType } from '@runyard/contract/runs/states';
+import type { SecretReference } from '@runyard/contract/secrets/secrets';
+import { workerName } from '@runyard/contract/workers/worker-name';
+import { parseDefinedSkill } from '@runyard/definitions/defined-skill';
 import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';

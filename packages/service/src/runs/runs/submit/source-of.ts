@@ -1,4 +1,4 @@
-import { claimableSources, type RunSourceType } from '@runyard/contract/states';
+import { claimableSources, type RunSourceType } from '@runyard/contract/runs/states';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 

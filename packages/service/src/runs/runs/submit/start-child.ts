@@ -1,5 +1,5 @@
-import type { ChildRunRequest } from '@runyard/contract/child-runs';
 import { maxRunsInTree } from '@runyard/contract/limits';
+import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
 import type { RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { readChildRunsPermission } from '../tree/permission.ts';

@@ -1,4 +1,4 @@
-import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import { findReplay, isClientAttempt, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { ChildRefusal } from '../tree/admit-child.ts';

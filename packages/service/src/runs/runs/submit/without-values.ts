@@ -1,5 +1,5 @@
-import { createByteMask } from '@runyard/contract/redaction/mask-bytes';
-import { createRedactor } from '@runyard/contract/redaction/redactor';
+import { createByteMask } from '@runyard/system/redaction/mask-bytes';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { DecodedAttachment } from '../../files/attachments/decode.ts';
 import type { NewRun } from './new-run.ts';
 

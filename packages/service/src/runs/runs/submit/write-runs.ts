@@ -1,6 +1,6 @@
 /** Writes runs that were prepared. Only the functions of this file turn a prepared run into an answer. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
 import { batched } from '../../../platform/store/database/batched.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';

@@ -1,6 +1,6 @@
 /** Decides whether a run may be created below others, under the locks of their rows. A cancel takes the same locks. */
 import { maxLiveInTree } from '@runyard/contract/limits';
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,4 +1,4 @@
-import { isSettled } from '@runyard/contract/run-states';
+import { isSettled } from '@runyard/contract/runs/run-states';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { markAwaiting, unmarkAwaiting } from '../../executions/queue/awaiting.ts';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';

@@ -1,4 +1,4 @@
-import { firstPart } from '@runyard/contract/shorten';
+import { firstPart } from '@runyard/contract/wire/shorten';
 
 /**
  * Returns the message in the envelope that its recipient reads: it names the sender, and says that the sender is another agent. The

@@ -1,9 +1,9 @@
 /** Sends messages from the agent of one run to another run of its tree. */
 import { randomBytes } from 'node:crypto';
-import type { RunMessage } from '@runyard/contract/child-runs';
 import { maxMessagesOfRun, maxMessagesPerMinute } from '@runyard/contract/limits';
-import { isTerminal } from '@runyard/contract/run-states';
-import type { RunState } from '@runyard/contract/states';
+import type { RunMessage } from '@runyard/contract/runs/child-runs';
+import { isTerminal } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,5 +1,5 @@
-import { type AmbientAgentConfig, type ChildOverride, ChildRunsConfig } from '@runyard/contract/config';
-import type { RunMode } from '@runyard/contract/run-request';
+import { type AmbientAgentConfig, type ChildOverride, ChildRunsConfig } from '@runyard/contract/runs/config';
+import type { RunMode } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text } from '../../../platform/store/database/statement.ts';
 

@@ -1,7 +1,7 @@
-import type { ArtifactItem } from '@runyard/contract/artifacts';
-import type { ChildRun } from '@runyard/contract/child-runs';
-import { firstPart } from '@runyard/contract/shorten';
-import type { RunState } from '@runyard/contract/states';
+import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
+import type { RunState } from '@runyard/contract/runs/states';
+import { firstPart } from '@runyard/contract/wire/shorten';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry, ListAuditEntriesQuery, ListAuditEntriesResponse } from '@runyard/contract/audit';
+import type { AuditEntry, ListAuditEntriesQuery, ListAuditEntriesResponse } from '@runyard/contract/team/audit';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,

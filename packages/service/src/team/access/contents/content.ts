@@ -1,5 +1,5 @@
 /** Contents that the service hands to runs, by revision and author. */
-import type { ContentKind, RunContentKind } from '@runyard/contract/acceptances';
+import type { ContentKind, RunContentKind } from '@runyard/contract/runs/acceptances';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../actor.ts';

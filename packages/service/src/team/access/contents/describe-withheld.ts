@@ -1,4 +1,4 @@
-import type { RunContentItem } from '@runyard/contract/acceptances';
+import type { RunContentItem } from '@runyard/contract/runs/acceptances';
 import type { z } from 'zod';
 import type { RunActor } from '../actor.ts';
 import { nameOfPool } from '../worker-pools/pool-content.ts';

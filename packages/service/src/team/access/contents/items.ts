@@ -1,4 +1,4 @@
-import type { RunContentItem, WithheldRight } from '@runyard/contract/acceptances';
+import type { RunContentItem, WithheldRight } from '@runyard/contract/runs/acceptances';
 import type { z } from 'zod';
 import type { RunContent } from './content.ts';
 import type { ExplainedWithheld } from './run-rights.ts';

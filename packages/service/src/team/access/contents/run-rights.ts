@@ -1,4 +1,4 @@
-import type { RunRightKind } from '@runyard/contract/acceptances';
+import type { RunRightKind } from '@runyard/contract/runs/acceptances';
 import type { RunActor } from '../actor.ts';
 import { isSameActor, type RunContent } from './content.ts';
 import { decideRight } from './decide.ts';

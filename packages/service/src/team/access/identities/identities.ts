@@ -1,12 +1,13 @@
 /** Agent identities: the agents of a team that runs and agent keys act as. */
-import { isAtLeast } from '@runyard/contract/access';
-import type { AmbientAgentConfig } from '@runyard/contract/config';
+
+import { maxIdentities } from '@runyard/contract/limits';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type {
   AgentIdentity,
   CreateAgentIdentityRequest,
   UpdateAgentIdentityRequest,
-} from '@runyard/contract/identities';
-import { maxIdentities } from '@runyard/contract/limits';
+} from '@runyard/contract/team/identities';
+import { isAtLeast } from '@runyard/contract/wire/access';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {

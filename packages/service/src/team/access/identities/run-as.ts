@@ -1,6 +1,6 @@
 /** Decides which person or identity executes a run. */
-import type { AmbientAgentConfig } from '@runyard/contract/config';
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import { type Fault, notUsable } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {

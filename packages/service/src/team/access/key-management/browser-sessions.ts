@@ -5,7 +5,7 @@ import {
   browserSessionHours,
   type CreateSignInCodeResponse,
   signInCodeSeconds,
-} from '@runyard/contract/browser-sessions';
+} from '@runyard/contract/team/browser-sessions';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';

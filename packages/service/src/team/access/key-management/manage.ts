@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { isAtLeast, type Role } from '@runyard/contract/access';
-import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/keys';
 import { maxKeys } from '@runyard/contract/limits';
+import type { ApiKey, CreateKeyRequest, CreateKeyResponse } from '@runyard/contract/team/keys';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Role } from '@runyard/contract/access';
+import type { Role } from '@runyard/contract/wire/access';
 import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
 import {

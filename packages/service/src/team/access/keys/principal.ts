@@ -1,4 +1,4 @@
-import type { PrincipalKind, Role } from '@runyard/contract/access';
+import type { PrincipalKind, Role } from '@runyard/contract/wire/access';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 
 /** The owner of an API key. */

@@ -1,8 +1,8 @@
 /** Accepts invitations: a new person gets a first key; a person who has keys joins with them. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Role } from '@runyard/contract/access';
 import { maxMembers } from '@runyard/contract/limits';
-import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/teams';
+import type { AcceptTeamInvitationRequest, AcceptTeamInvitationResponse, Team } from '@runyard/contract/team/teams';
+import type { Role } from '@runyard/contract/wire/access';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Role } from '@runyard/contract/access';
+import type { Role } from '@runyard/contract/wire/access';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { Author } from '../audit/record.ts';

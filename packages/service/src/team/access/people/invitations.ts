@@ -1,12 +1,12 @@
 /** Invitations of a team. An invitation has a key that is shown once, and is used by one person. */
 import { randomUUIDv7 } from 'node:crypto';
-import { isAtLeast, type Role } from '@runyard/contract/access';
 import { maxInvitations } from '@runyard/contract/limits';
 import type {
   CreateTeamInvitationRequest,
   CreateTeamInvitationResponse,
   TeamInvitation,
-} from '@runyard/contract/teams';
+} from '@runyard/contract/team/teams';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,

@@ -1,6 +1,7 @@
 /** People of a team and their roles. */
-import { isAtLeast, type Role } from '@runyard/contract/access';
-import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/teams';
+
+import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/team/teams';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

@@ -1,8 +1,8 @@
 /** Teams as their members see them. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Role } from '@runyard/contract/access';
 import { maxTeamsOfPerson } from '@runyard/contract/limits';
-import type { Team } from '@runyard/contract/teams';
+import type { Team } from '@runyard/contract/team/teams';
+import type { Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

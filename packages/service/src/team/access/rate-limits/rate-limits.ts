@@ -2,7 +2,7 @@
  * Limits the requests of each key and of each team. Each service process counts for itself: N processes admit at most N times as
  * much. Nothing is written to the database.
  */
-import type { Settings } from '@runyard/contract/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
 import { type BucketState, makeBuckets, type RatePolicy } from './buckets.ts';
 
 /** The caller or team whose requests a limit counts. */

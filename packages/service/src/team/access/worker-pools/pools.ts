@@ -1,7 +1,8 @@
 /** The pools of self-hosted workers of a team, and who connects to them. */
-import { isAtLeast } from '@runyard/contract/access';
+
 import { maxPoolConnectors } from '@runyard/contract/limits';
-import type { WorkerPool } from '@runyard/contract/worker-pools';
+import { isAtLeast } from '@runyard/contract/wire/access';
+import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

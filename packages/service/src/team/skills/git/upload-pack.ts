@@ -2,7 +2,7 @@
  * Reads from a repository by git's protocol version 2 (https://git-scm.com/docs/protocol-v2) over HTTP, in this process. So an answer
  * can be cut at an exact number of bytes, and the credential is in no argument, variable or file of another program.
  */
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import { maxRepositoryPackBytes } from '@runyard/contract/limits';
 import { askCodeHost, type HostAnswer } from '../../code-hosts/ask.ts';
 import { basicAuthorization, type UsableCredential } from '../../code-hosts/credential.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ErrorCode } from '@runyard/contract/errors';
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ModelTarget } from '../../models/models.ts';

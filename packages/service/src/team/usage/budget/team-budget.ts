@@ -1,4 +1,4 @@
-import type { TeamBudget, UpdateTeamBudgetRequest } from '@runyard/contract/budgets';
+import type { TeamBudget, UpdateTeamBudgetRequest } from '@runyard/contract/team/budgets';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

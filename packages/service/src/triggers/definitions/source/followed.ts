@@ -1,5 +1,5 @@
 /** The branches that sources of factories follow. No run pushes to them, because what is there is applied as the person who set the source. */
-import type { Repository } from '@runyard/contract/environments';
+import type { Repository } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 

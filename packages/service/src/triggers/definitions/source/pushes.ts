@@ -1,5 +1,5 @@
 /** Starts syncs earlier when a repository reports a push. */
-import { parseUntrusted } from '@runyard/contract/parse-untrusted';
+import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { z } from 'zod';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { AcceptedDelivery } from '../../webhooks/ingest/accepted-delivery.ts';

@@ -1,8 +1,8 @@
 /** Reads the files of a definition from one commit. Throws `Unreadable` if the repository cannot be read. */
-import { collectFaults, type DefinitionFault, start } from '@runyard/contract/factory-files/faults';
-import { isDefinitionFolder, pathFault, placeOf, shownPath } from '@runyard/contract/factory-files/layout';
-import type { DefinitionFile } from '@runyard/contract/factory-files/read-files';
+import { collectFaults, type DefinitionFault, start } from '@runyard/contract/factories/files/faults';
+import { isDefinitionFolder, pathFault, placeOf, shownPath } from '@runyard/contract/factories/files/layout';
 import { maxDefinitionBytes, maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
+import type { DefinitionFile } from '@runyard/definitions/read-files';
 import { forEachInTurns } from '../../../team/skills/git/in-turns.ts';
 import { type GitObjects, makeObjects, type TreeEntry } from '../../../team/skills/git/objects.ts';
 import type { RemoteRepository } from '../../../team/skills/git/upload-pack.ts';

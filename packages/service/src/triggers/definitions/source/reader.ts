@@ -1,8 +1,8 @@
 /** Reads definitions from the code host, a bounded number at a time. */
-import type { Repository } from '@runyard/contract/environments';
-import { readDefinition } from '@runyard/contract/factory-files/read-definition';
-import { storedFiles } from '@runyard/contract/factory-files/stored-files';
-import type { FactorySyncFault } from '@runyard/contract/factory-sources';
+import type { Repository } from '@runyard/contract/environments/environments';
+import type { FactorySyncFault } from '@runyard/contract/factories/factory-sources';
+import { readDefinition } from '@runyard/definitions/read-definition';
+import { storedFiles } from '@runyard/definitions/stored-files';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { makeGate } from '../../../team/skills/gate.ts';

@@ -1,6 +1,6 @@
 /** The sources of factories, and the claims of their syncs. */
 import { randomUUID } from 'node:crypto';
-import type { FactorySyncFault, FactorySyncOutcome } from '@runyard/contract/factory-sources';
+import type { FactorySyncFault, FactorySyncOutcome } from '@runyard/contract/factories/factory-sources';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,

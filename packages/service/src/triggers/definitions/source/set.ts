@@ -1,6 +1,6 @@
 /** Sets and removes the sources of factories. */
-import { Repository } from '@runyard/contract/environments';
-import type { FactorySync, SetFactorySourceRequest } from '@runyard/contract/factory-sources';
+import { Repository } from '@runyard/contract/environments/environments';
+import type { FactorySync, SetFactorySourceRequest } from '@runyard/contract/factories/factory-sources';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';

@@ -1,4 +1,4 @@
-import type { FactorySource } from '@runyard/contract/factory-sources';
+import type { FactorySource } from '@runyard/contract/factories/factory-sources';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';

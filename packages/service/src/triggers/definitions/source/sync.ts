@@ -1,6 +1,7 @@
 /** Applies the definitions in repositories to their factories. */
-import { isAtLeast, type Role } from '@runyard/contract/access';
-import type { FactorySync } from '@runyard/contract/factory-sources';
+
+import type { FactorySync } from '@runyard/contract/factories/factory-sources';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { type Author, TooManyChanges } from '../../../team/access/audit/record.ts';
 import { readAuthor } from '../../../team/access/people/author.ts';

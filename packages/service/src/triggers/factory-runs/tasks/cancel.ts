@@ -1,4 +1,4 @@
-import { isTerminal } from '@runyard/contract/run-states';
+import { isTerminal } from '@runyard/contract/runs/run-states';
 import { cancelRun } from '../../../runs/executions/cancel/cancel.ts';
 import { cancelBelow } from '../../../runs/executions/cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../../../runs/executions/deps.ts';

@@ -1,5 +1,5 @@
 /** The list of the tasks of a factory. */
-import type { ListFactoryTasksQuery, ListFactoryTasksResponse } from '@runyard/contract/factory-tasks';
+import type { ListFactoryTasksQuery, ListFactoryTasksResponse } from '@runyard/contract/factories/factory-tasks';
 import { maxListedTaskOutputs } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';

@@ -1,5 +1,5 @@
 /** Reads single tasks with their outputs. */
-import type { FactoryTask } from '@runyard/contract/factory-tasks';
+import type { FactoryTask } from '@runyard/contract/factories/factory-tasks';
 import { maxTaskOutputs } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';

@@ -1,7 +1,7 @@
 /** Rows of tasks with their runs, and the items that the API shows of them. */
-import type { FactoryTask, FactoryTaskStage } from '@runyard/contract/factory-tasks';
-import type { UserProfile } from '@runyard/contract/profiles';
-import type { RunState } from '@runyard/contract/states';
+import type { FactoryTask, FactoryTaskStage } from '@runyard/contract/factories/factory-tasks';
+import type { RunState } from '@runyard/contract/runs/states';
+import type { UserProfile } from '@runyard/contract/wire/profiles';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,

@@ -3,7 +3,7 @@ import type {
   CreateFactoryTaskRequest,
   FactoryTaskStage,
   UpdateFactoryTaskRequest,
-} from '@runyard/contract/factory-tasks';
+} from '@runyard/contract/factories/factory-tasks';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';

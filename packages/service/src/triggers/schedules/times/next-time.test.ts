@@ -1,5 +1,5 @@
-import { parseExpression } from '@runyard/contract/cron-expression';
-import { findTimeZone } from '@runyard/contract/time-zone';
+import { parseExpression } from '@runyard/contract/schedules/cron-expression';
+import { findTimeZone } from '@runyard/contract/wire/time-zone';
 import { describe, expect, test } from 'vitest';
 import { nextTimes } from './next-time.ts';
 

@@ -1,4 +1,4 @@
-import type { Expression } from '@runyard/contract/cron-expression';
+import type { Expression } from '@runyard/contract/schedules/cron-expression';
 import { Cron } from 'croner';
 import { instantsOf, offsetAt } from './time-zone.ts';
 

@@ -1,5 +1,5 @@
 /** The owners of starts: schedules of teams, and automations. Their differences are data, so that the engine has one path for both. */
-import type { RunAgentRequest } from '@runyard/contract/run-request';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { readingOnce } from '../../../platform/store/database/reading-once.ts';

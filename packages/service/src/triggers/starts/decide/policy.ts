@@ -1,5 +1,5 @@
 import { maxWaitingFires } from '@runyard/contract/limits';
-import type { OverlapPolicy } from '@runyard/contract/schedules';
+import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import type { Load } from '../../history/load.ts';
 
 /** When runs of one lane may be live at the same time. */

@@ -1,6 +1,6 @@
 /** Deliveries that are written together, on a real database. */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Automation } from '@runyard/contract/automations';
+import type { Automation } from '@runyard/contract/automations/automations';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';

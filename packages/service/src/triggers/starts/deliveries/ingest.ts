@@ -1,8 +1,8 @@
 /** Accepts a delivery: does the checks in the order of completions.md, and writes it in one transaction, alone or with others. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
-import { defaultDuplicateWindowSeconds } from '@runyard/contract/webhook-rules';
-import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
+import { defaultDuplicateWindowSeconds } from '@runyard/contract/webhooks/webhook-rules';
+import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks/webhooks';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { authenticate, type Credentials, checkToken, isSigned } from '../../webhooks/ingest/authenticate.ts';
 import type { KnownWebhook, WebhookDirectory } from '../../webhooks/ingest/directory.ts';

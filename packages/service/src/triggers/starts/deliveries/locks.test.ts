@@ -2,7 +2,7 @@
  * Deliveries at the same time as changes of the automations that they start. No two transactions wait for each other.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Factory } from '@runyard/contract/factories';
+import type { Factory } from '@runyard/contract/factories/factories';
 import { expect, test, vi } from 'vitest';
 import { at, on, testAutomations } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';

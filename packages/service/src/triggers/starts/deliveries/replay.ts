@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { WebhookDelivery } from '@runyard/contract/webhooks';
+import type { WebhookDelivery } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { withinTransaction } from '../../../platform/store/database/transaction.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';

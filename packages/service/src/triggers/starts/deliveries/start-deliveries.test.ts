@@ -1,7 +1,7 @@
 /** Deliveries that one transaction accepts together: each counts those before it in its lane. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFires } from '@runyard/contract/limits';
-import type { RunState } from '@runyard/contract/states';
+import type { RunState } from '@runyard/contract/runs/states';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,5 +1,5 @@
 /** Starts the runs of the automations that deliveries match. */
-import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';

@@ -1,6 +1,6 @@
 /** Schedule triggers of automations. */
-import type { Automation } from '@runyard/contract/automations';
-import type { RunItem } from '@runyard/contract/runs';
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { at, on, testAutomations } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';

@@ -1,4 +1,4 @@
-import type { RunAgentResponse } from '@runyard/contract/run-request';
+import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import type { Attempt } from '../../../platform/idempotency/once.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { prepareRun, type SubmitDeps } from '../../../runs/runs/submit/prepare.ts';

@@ -1,4 +1,4 @@
-import type { SignatureSchemeName } from '@runyard/contract/webhooks';
+import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 
 /** A delivery that the transaction accepts. */
 export interface AcceptedDelivery {

@@ -1,6 +1,6 @@
 /** The rows of deliveries that a transaction takes, until a statement writes them. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
-import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';

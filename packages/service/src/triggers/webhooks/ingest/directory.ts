@@ -1,8 +1,8 @@
 /** The enabled webhooks with their decrypted secrets, as this process knows them. */
-import type { SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
-import { schemeOf } from '@runyard/contract/signature-schemes/schemes';
-import type { WebhookRules } from '@runyard/contract/webhook-rules';
-import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
+import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
+import type { WebhookRules } from '@runyard/contract/webhooks/webhook-rules';
+import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks/webhooks';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {

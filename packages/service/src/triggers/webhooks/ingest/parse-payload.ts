@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { maxWebhookBytes } from '@runyard/contract/limits';
-import type { SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
+import type { SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
 
 /** Any JSON value, or why the bytes are not JSON. */
 export type ParsedPayload =

@@ -1,6 +1,6 @@
 /** Writes refused deliveries to the log. One statement checks the webhook, counts against its budget and writes. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
-import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks';
+import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, float, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';

@@ -6,7 +6,7 @@ import type {
   SignatureSchemeName,
   WebhookDelivery,
   WebhookDeliveryLabel,
-} from '@runyard/contract/webhooks';
+} from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   bytes,

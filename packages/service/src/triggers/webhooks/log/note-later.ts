@@ -1,4 +1,4 @@
-import type { AutomationOutcome } from '@runyard/contract/webhooks';
+import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
 
 /** Replaces the outcome of one automation, and adds its run. */

@@ -1,4 +1,4 @@
-import type { SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
+import type { SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
 import { memberAt } from './member-at.ts';
 
 /** Returns the event that a signed body tells, in the name of the header; undefined: it tells none. */

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { sign as signAsGithub } from '@octokit/webhooks-methods';
-import type { unsignedSchemeNames } from '@runyard/contract/choices';
-import { hmacScheme } from '@runyard/contract/signature-schemes/hmac';
-import { schemes } from '@runyard/contract/signature-schemes/schemes';
-import type { HmacSignature } from '@runyard/contract/webhook-rules';
-import type { SignatureSchemeName } from '@runyard/contract/webhooks';
+import { hmacScheme } from '@runyard/contract/webhooks/signature-schemes/hmac';
+import { schemes } from '@runyard/contract/webhooks/signature-schemes/schemes';
+import type { HmacSignature } from '@runyard/contract/webhooks/webhook-rules';
+import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
+import type { unsignedSchemeNames } from '@runyard/contract/wire/choices';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';

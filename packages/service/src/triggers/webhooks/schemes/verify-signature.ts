@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/signature-schemes/scheme';
-import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/signature-schemes/signature';
+import type { SchemeHeaders, SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
+import { type SignedParts, signatureOf, signedBytes } from '@runyard/contract/webhooks/signature-schemes/signature';
 import { memberAt } from './member-at.ts';
 import { isSameSecret } from './same-secret.ts';
 

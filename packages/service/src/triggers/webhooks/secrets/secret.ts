@@ -1,6 +1,6 @@
 /** Creates, checks and encrypts secrets of webhooks. Only this file knows where a webhook's secret is stored. */
 import { randomBytes } from 'node:crypto';
-import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks/webhooks';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 
 /** The members of a webhook that define how its senders authenticate. */

@@ -1,6 +1,6 @@
 /** Secrets of the team that webhooks use. */
 
-import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks';
+import type { SignatureSchemeName, WebhookAuthMode } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { secretFault } from './secret.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { harnessFolderInside } from '@runyard/contract/harness-presets/presets';
+import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import { inside } from '../../bubblewrap/arguments.ts';
 
 /** The image of a sandbox, as the engine knows it. */

@@ -1,6 +1,6 @@
 /** The images of the sandboxes of a worker: finds them in the engine, pulls missing ones, refuses harmful ones. */
 
-import { type ImageName, readImageName } from '@runyard/contract/image-names';
+import { type ImageName, readImageName } from '@runyard/contract/runs/image-names';
 import type { Engine, EngineFacts } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
 import type { RegistryCredentials } from './credentials.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readImageName } from '@runyard/contract/image-names';
+import { readImageName } from '@runyard/contract/runs/image-names';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openEngine } from '../../engine/engine.ts';
 import { type PullProgress, type PullRequest, pullImage } from './pull.ts';

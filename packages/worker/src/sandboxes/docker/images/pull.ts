@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import type { ImageName } from '@runyard/contract/image-names';
+import type { ImageName } from '@runyard/contract/runs/image-names';
 import { type Engine, EngineError } from '../../engine/engine.ts';
 import { SandboxError } from '../../sandbox.ts';
 import type { RegistryCredentials } from './credentials.ts';

@@ -1,4 +1,4 @@
-import type { ProviderTool } from '@runyard/contract/provider-tools';
+import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
 
 /**
  * The treatment of a part of a request by the gateway: `passes` it, removes it because it is `unknown`, lets it pass only with a provider tool

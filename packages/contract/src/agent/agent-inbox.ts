@@ -1,0 +1,65 @@
+/** Items that wait in an agent's inbox, one schema for each kind; `InboxItem` of `agent-protocol.ts` is any of them. */
+import { z } from 'zod';
+import { Decision } from '../runs/approvals.ts';
+import { RunMode } from '../runs/run-request.ts';
+
+const kind = <T extends string>(type: T) => z.literal(type).describe('Kind of the item');
+
+/** Members of a file that came with a prompt. */
+const attachmentMembers = {
+  file_name: z.string().describe('Name of the file'),
+  mime_type: z.string().describe('Media type'),
+  size_bytes: z.int().describe('Size in bytes'),
+  path: z.string().describe('Path below the server root, readable with the run token'),
+};
+
+/** A file that came with a prompt. */
+export const AgentAttachment = z
+  .object(attachmentMembers)
+  .meta({ id: 'AgentAttachment', description: 'A file that came with a prompt' });
+export type AgentAttachment = z.infer<typeof AgentAttachment>;
+
+/** A file that came with a prompt of the run, in the task of an agent. */
+export const TaskAttachment = z
+  .object({
+    ...attachmentMembers,
+    earlier: z.literal(true).optional().describe('Present if it came with a prompt of an earlier execution'),
+  })
+  .meta({ id: 'TaskAttachment', description: 'A file that came with a prompt of the run' });
+
+export const CancelItem = z
+  .object({ type: kind('cancel') })
+  .meta({ id: 'CancelItem', description: 'The run is over: stop the turn and exit within 5 s' });
+
+export const LeaveItem = z
+  .object({ type: kind('leave') })
+  .meta({ id: 'LeaveItem', description: 'No further turn comes: exit' });
+
+export const InterruptItem = z
+  .object({
+    type: kind('interrupt'),
+    turn: z.int().describe('Number of the turn to end'),
+  })
+  .meta({ id: 'InterruptItem', description: 'End this turn and wait' });
+
+export const FollowUpItem = z
+  .object({
+    type: kind('follow_up'),
+    id: z.string().describe('Id of the follow-up'),
+    position: z.int().describe('Follow-ups are taken in the order of their positions'),
+    message: z.string().describe('Message of the user'),
+    mode: RunMode.optional(),
+    attachments: z.array(AgentAttachment).optional().describe('Files that came with it'),
+    answers: z
+      .string()
+      .optional()
+      .describe('Id of the request that it answers. While that request is open, the answer is not a turn of its own'),
+    decision: Decision.optional(),
+    debug: z
+      .boolean()
+      .optional()
+      .describe(
+        'True: it is for the sandbox of a failed setup. Other follow-ups wait for a sandbox whose setup succeeds',
+      ),
+  })
+  .meta({ id: 'FollowUpItem', description: 'A follow-up: the next turn after the present one' });

@@ -1,0 +1,81 @@
+/** Examples of the operations that the agent inside a sandbox calls. */
+import { type Example, exampleIds, exampleTimes, runbookPrompt, signed } from '../wire/example.ts';
+
+const { RUN_ID: runId, CHILD_RUN_ID: childRunId, EXECUTION_ID: executionId, ARTIFACT_UID: artifactUid } = exampleIds;
+const { created, started } = exampleTimes;
+
+const uploadUrl = 'http://127.0.0.1:4180/api/v1/harness-support/…?expires=…&signature=…';
+const child = { run_id: childRunId, title: 'Part one', state: 'SUCCEEDED', created_at: created, artifacts: [] };
+
+export const harnessExamples = {
+  resolvePrompt: {
+    body: {},
+    answer: {
+      run_id: runId,
+      execution_id: executionId,
+      execution_number: 1,
+      conversation_id: exampleIds.CONVERSATION_ID,
+      title: 'Hello',
+      prompt: runbookPrompt,
+      agent_config: { model_id: 'runbook' },
+      attachments: [],
+      harness: { type: 'oz' },
+      repositories: [],
+    },
+  },
+  reportEvents: {
+    body: {
+      events: [
+        { seq: 1, occurred_at: started, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+        { seq: 2, occurred_at: started, type: 'turn_started', step_id: 's1', prompt: runbookPrompt },
+      ],
+    },
+    answer: { acknowledged: 2 },
+  },
+  readInbox: {
+    query: { wait_ms: 1000, after: 0 },
+    answer: { items: [{ type: 'follow_up', id: '1', position: 1, message: 'Again.' }] },
+  },
+  finishTask: { body: { turn: 1, success: true, summary: 'Said hello.' }, answer: { next: 'wait' } },
+  reportShutdown: { body: { reason: 'The task is finished' }, answer: {} },
+  reportArtifact: {
+    body: { artifact_type: 'FILE', data: { filename: 'report.txt', filepath: 'report.txt', mime_type: 'text/plain' } },
+    answer: { artifact_uid: artifactUid, upload_url: uploadUrl },
+  },
+  openPullRequest: {
+    body: {
+      repository: { owner: 'acme', repo: 'site' },
+      head: 'fix-login',
+      title: 'Fix the login',
+      body: 'The form sent the password twice.',
+    },
+    answer: {
+      artifact_uid: artifactUid,
+      url: 'https://github.com/acme/site/pull/7',
+      branch: 'fix-login',
+      is_new: true,
+    },
+  },
+  keepMemory: { query: { turn: 1 }, bytes: 'The user wants a greeting.', answer: {} },
+  readMemory: { answer: 'The user wants a greeting.' },
+  keepWorkspace: { query: { turn: 1 }, bytes: 'an archive', answer: {} },
+  readWorkspace: { answer: 'an archive' },
+  readAttachment: { answer: 'hello\n' },
+  putArtifactContent: { query: signed, bytes: 'hello', answer: {} },
+  uploadSnapshot: {
+    body: { turn: 1, files: [{ filename: 'runyard.patch', mime_type: 'text/x-diff', size_bytes: 5 }] },
+    answer: { files: [{ filename: 'runyard.patch', upload_url: uploadUrl }] },
+  },
+  putSnapshotFile: { query: signed, bytes: 'hello', answer: {} },
+  startChildRun: {
+    body: { title: 'Part one', prompt: runbookPrompt, config: { model_id: 'runbook' } },
+    answer: { run_id: childRunId, state: 'QUEUED' },
+  },
+  listChildRuns: { query: { wait_ms: 1000, until: 'any' }, answer: { child_runs: [child] } },
+  getChildRun: { query: { wait_ms: 1000 }, answer: child },
+  cancelChildRun: { answer: { ...child, state: 'CANCELLED' } },
+  sendRunMessage: {
+    body: { run_id: childRunId, message: 'Please say good morning too.' },
+    answer: { delivery: 'joined' },
+  },
+} as const satisfies Record<string, Example>;

@@ -1,0 +1,54 @@
+/** The end of a turn, as the agent reports it, and the next step of the agent. */
+import { z } from 'zod';
+import { AgentEvent } from '../runs/agent-events.ts';
+import { ErrorCode } from '../wire/errors.ts';
+import { TurnNumber } from '../wire/primitives.ts';
+
+const FinishTaskError = z
+  .object({
+    code: ErrorCode.optional().describe('Absent: the agent itself failed at the task (FAILED without a code)'),
+    retried: z
+      .literal(true)
+      .optional()
+      .describe('True: the request that failed was repeated already, so the run ends now, also with a retryable code'),
+    message: z.string().describe('Phase, reason and next step, in one text'),
+  })
+  .meta({ id: 'FinishTaskError', description: 'Why a turn failed' });
+
+/** `POST /harness-support/finish-task` → `{next}`. Sent at the end of each turn, with the events that are not acknowledged; sending it twice is not an error. */
+export const FinishTask = z
+  .object({
+    turn: TurnNumber.optional().describe('Number of the turn in the execution: 1, 2, …; absent: 1. A turn ends once'),
+    interrupted: z.boolean().optional().describe('True: the turn ended because an `interrupt` asked for it'),
+    success: z.boolean().describe('False: the agent failed at the task'),
+    summary: z.string().describe('Last message of the agent, or why it failed'),
+    error: FinishTaskError.optional(),
+    events: z
+      .array(AgentEvent)
+      .max(1000)
+      .optional()
+      .describe('Last events of the turn, as `events` takes them; absent: all are sent already'),
+    workspace: z
+      .literal('empty')
+      .optional()
+      .describe('`empty`: workspace and home are empty at the end of the turn, so no archive of them follows'),
+  })
+  .meta({ id: 'FinishTask', description: 'The end of a turn' });
+export type FinishTask = z.infer<typeof FinishTask>;
+
+const NextStep = z.enum(['wait', 'leave']).meta({
+  id: 'NextStep',
+  description: '`wait`: stay, the inbox brings the next follow-up. `leave`: exit',
+});
+
+/** `wait`: stay, the inbox brings the next follow-up. `leave`: exit. */
+export const FinishTaskResponse = z
+  .object({
+    next: NextStep,
+    acknowledged: z
+      .int()
+      .optional()
+      .describe('All events up to this `seq` are stored; absent: none came with the report'),
+  })
+  .meta({ id: 'FinishTaskResponse', description: 'What the agent does after a turn' });
+export type FinishTaskResponse = z.infer<typeof FinishTaskResponse>;

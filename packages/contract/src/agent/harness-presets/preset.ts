@@ -1,0 +1,71 @@
+import type { ApprovalPolicy } from '../../runs/approvals.ts';
+import type { AgentModel } from '../agent-protocol.ts';
+
+/** Kinds of `config.harness` that are presets: a program that users install, and how it is configured. */
+export const presetTypes = ['claude', 'codex', 'gemini', 'opencode', 'qwen'] as const;
+export type PresetType = (typeof presetTypes)[number];
+
+/** Wire protocol of the run's model. */
+export type PresetProtocol = AgentModel['protocol'];
+
+/** A file of JSON or TOML in the home of the run. */
+export interface PresetFile {
+  /** Path below `HOME`. */
+  readonly path: string;
+  readonly format: 'json' | 'toml';
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** Variables and files that configure a program. In their texts, a name in braces stands for a value of `PresetValues`. */
+export interface PresetConfiguration {
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Variables whose value is JSON. */
+  readonly jsonVariables?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly files?: readonly PresetFile[];
+  readonly args?: readonly string[];
+}
+
+/** The values that texts of a preset may name. */
+export interface PresetValues {
+  /** `http://127.0.0.1:PORT`, where the agent forwards requests to the gateway. */
+  readonly forwarder: string;
+  /** Key that only the forwarder accepts. */
+  readonly key: string;
+  /** The provider's own name of the run's model. */
+  readonly model: string;
+  /** The folder in which the program works. */
+  readonly folder: string;
+}
+
+/** A program that Runyard configures and drives over the Agent Client Protocol. Only data: all programs share one client. */
+export interface HarnessPreset {
+  readonly type: PresetType;
+  /** Name of the program for people. */
+  readonly title: string;
+  readonly program: {
+    /** Package on the npm registry. */
+    readonly package: string;
+    /** Version that `bin/test-harnesses` tests, and that the installation command installs. */
+    readonly version: string;
+    /** Oldest version that speaks as `configuration` expects. */
+    readonly leastVersion: string;
+    /** Name of the command. */
+    readonly command: string;
+    /** True: the package needs its install script, which npm runs only when it is allowed. */
+    readonly needsInstallScript?: true;
+  };
+  /** Memory that a short turn needs, MB. The worker refuses to start the program with less. */
+  readonly leastMemoryMb: number;
+  /** Configuration for all models. */
+  readonly configuration: PresetConfiguration;
+  /** Protocols that the program speaks, each with its configuration. */
+  readonly speaks: Readonly<Partial<Record<PresetProtocol, PresetConfiguration>>>;
+  /** How the program follows each `approval_policy`; a sentence if it cannot. */
+  readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
+  /** Further models that the program requests, and the gateway refuses: its turns succeed without them. */
+  readonly sideModels?: readonly string[];
+  /** Models with these names are sent to the provider under another name. */
+  readonly renames?: readonly { readonly model: RegExp; readonly reason: string }[];
+  /** Differences from the other programs that a user notices. */
+  readonly differences: readonly string[];
+}

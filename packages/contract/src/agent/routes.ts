@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import { maxPullRequestsOfRun } from '../limits.ts';
+import { AgentEventAck, AgentEventBatch } from '../runs/agent-events.ts';
+import { EmptyRequest, EmptyResponse } from '../wire/bodies.ts';
+import { Text, TurnNumber } from '../wire/primitives.ts';
+import type { Route } from '../wire/route.ts';
+import { AgentInbox, AgentTask, ReportArtifact, ReportArtifactResponse, ReportShutdown } from './agent-protocol.ts';
+import { FinishTask, FinishTaskResponse } from './finish-task.ts';
+import { OpenPullRequest, OpenPullRequestResponse } from './pull-requests.ts';
+
+const common = { tag: 'harness', allow: { run: 'at_work' } } as const;
+
+/** Routes that the agent calls. 401: its execution has ended or was superseded, and it stops at once. */
+export const harnessRoutes = {
+  resolvePrompt: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/resolve-prompt',
+    summary: 'Get the task of the agent',
+    body: EmptyRequest,
+    answer: { status: 200, description: 'The task', schema: AgentTask },
+  },
+  reportEvents: {
+    ...common,
+    allow: { run: 'until_end' },
+    method: 'POST',
+    path: '/harness-support/events',
+    summary: 'Report events',
+    description: 'Each event is applied once, however often it is sent.',
+    body: AgentEventBatch,
+    bodyLimitBytes: 16 * 1024 * 1024,
+    answer: { status: 200, description: 'All events up to this number are stored', schema: AgentEventAck },
+  },
+  readInbox: {
+    ...common,
+    allow: { run: 'until_end' },
+    method: 'GET',
+    path: '/harness-support/inbox',
+    summary: 'Wait for items of the inbox',
+    query: z.object({
+      wait_ms: z
+        .int()
+        .min(0)
+        .max(60_000)
+        .default(0)
+        .describe('Longest wait in milliseconds, at most 60,000; 0: answers at once'),
+      after: z.int().min(0).default(0).meta({ description: 'Position of the last follow-up that the agent has' }),
+      interrupted: z.int().min(0).default(0).meta({ description: 'Turn whose interrupt the agent has' }),
+    }),
+    answer: { status: 200, description: 'What waits; empty after wait_ms', schema: AgentInbox },
+  },
+  finishTask: {
+    ...common,
+    allow: { run: 'until_end' },
+    method: 'POST',
+    endsSomething: true,
+    path: '/harness-support/finish-task',
+    summary: 'Report the end of a turn',
+    body: FinishTask,
+    answer: { status: 200, description: 'Stored; sending it twice is not an error', schema: FinishTaskResponse },
+  },
+  reportShutdown: {
+    ...common,
+    allow: { run: 'until_end' },
+    method: 'POST',
+    endsSomething: true,
+    path: '/harness-support/report-shutdown',
+    summary: 'Report the exit of the agent',
+    body: ReportShutdown,
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+  },
+  reportArtifact: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/report-artifact',
+    summary: 'Report an artifact',
+    description:
+      'FILE and SCREENSHOT get an `upload_url`, and exist once their bytes were PUT there. At most 100 in a run, 100 MB each.',
+    body: ReportArtifact,
+    bodyLimitBytes: 4 * 1024 * 1024,
+    once: 'reportArtifact',
+    answer: { status: 200, description: 'Stored', schema: ReportArtifactResponse },
+    errors: {
+      400: 'Data does not fit the type, or the run has 100 artifacts',
+      409: 'The Idempotency-Key was used with another body, or the execution is stopping',
+    },
+  },
+  openPullRequest: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/pull-requests',
+    summary: 'Open a pull request',
+    description: `Opens it at GitHub or GitLab with the stored credential of the repository, and keeps it as an artifact. A branch with an open pull request gets no second one. At most ${maxPullRequestsOfRun} in a run.`,
+    body: OpenPullRequest,
+    answer: { status: 200, description: 'Open', schema: OpenPullRequestResponse },
+    errors: {
+      403: 'No credential is stored, or it may not open pull requests there',
+      404: "The repository is not of the run's environment, or the code host has no such repository or branch",
+      409: 'The code host refuses it, for example because there is nothing to merge, the run has opened as many as it may, or the execution is stopping',
+      503: 'The code host cannot be reached, or has a fault',
+    },
+  },
+  keepMemory: {
+    ...common,
+    allow: { run: 'until_end' },
+    method: 'PUT',
+    path: '/harness-support/memory',
+    summary: "Keep the harness's memory of the conversation",
+    description: 'Replaces what was kept before. At most 32 MB.',
+    query: z.object({
+      turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
+      request_id: Text.max(200).optional().meta({
+        description:
+          'As before this request was asked, within the turn; of use until it is decided. Absent: as at the end of the turn',
+      }),
+    }),
+    bodyType: 'application/octet-stream',
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+    errors: { 413: 'More than 32 MB, or than RUNYARD_TEAM_STORAGE_MB allows together with all that the team stores' },
+  },
+  readMemory: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/memory/{executionId}',
+    summary: "The harness's memory of the conversation, of an earlier execution",
+    params: z.object({ executionId: z.string().describe('Id of the earlier execution, as the task names it') }),
+    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
+    errors: { 404: 'No such memory in this conversation' },
+  },
+  keepWorkspace: {
+    ...common,
+    allow: { run: 'until_end' },
+    method: 'PUT',
+    path: '/harness-support/workspace',
+    summary: 'Upload workspace and home at the end of a turn, or at a checkpoint',
+    description:
+      'Replaces what was kept before, when all of it has arrived. An empty body says that there is nothing in them. Checkpoints are at least half of `RUNYARD_CHECKPOINT_SECONDS` apart: an earlier one gets 429. While it is sent, an agent that was told to leave may stay, for up to two minutes.',
+    query: z.object({
+      turn: TurnNumber.describe('Number of the turn in the execution: 1, 2, …'),
+      checkpoint: z.int().min(1).max(2_147_483_647).optional().meta({
+        description:
+          'As in the middle of the turn, at the event `checkpoint` with this number. Absent: as at the end of the turn',
+      }),
+      session_id: Text.max(500).optional().meta({ description: "The harness's session, where it can load it again" }),
+    }),
+    bodyType: 'application/octet-stream',
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+    errors: {
+      409: 'The run does not resume lost turns, or the event of this checkpoint is not stored',
+      413: 'Larger than RUNYARD_WORKSPACE_MB, or than RUNYARD_TEAM_STORAGE_MB allows together with all that the team stores',
+    },
+  },
+  readWorkspace: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/workspace/{executionId}',
+    summary: 'Download workspace and home of an earlier execution',
+    params: z.object({ executionId: z.string().describe('Id of the earlier execution, as the task names it') }),
+    answer: { status: 200, description: 'The bytes', contentType: 'application/octet-stream' },
+    ranges: true,
+    errors: { 404: 'The run has no such workspace' },
+  },
+  readAttachment: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/attachments/{attachmentId}',
+    summary: 'Download a file of the prompt',
+    params: z.object({ attachmentId: z.string().describe('Id of the attachment, as in its path') }),
+    answer: { status: 200, description: 'The bytes, with the media type of the attachment', contentType: '*/*' },
+    ranges: true,
+    errors: { 404: 'No such attachment in this run' },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { Text } from '../../wire/primitives.ts';
+import { checkModelOrHarness, executionOverrides } from './execution.ts';
+import { notAvailableKey } from './not-available.ts';
+import { strictObject } from './strict-object.ts';
+
+/** Roles of agents. Every factory has one foreman; MAIN is another word for it. */
+const agentTypes = ['CUSTOM', 'FOREMAN', 'MAIN', 'TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'VERIFY'] as const;
+
+/** Front matter of `agents/<name>/agent.md`. */
+export const AgentFile = strictObject({
+  description: Text.max(2_000).optional().describe('Task of the agent'),
+  agentType: z
+    .enum(agentTypes)
+    .optional()
+    .describe(
+      'Role of the agent, default CUSTOM. One agent is the FOREMAN (or MAIN, the same): it gets the work that names no agent',
+    ),
+  credentialStrategy: notAvailableKey('agent', 'credentialStrategy'),
+  ...executionOverrides,
+})
+  .superRefine(checkModelOrHarness)
+  .meta({ not: { required: ['model', 'harness'] } });

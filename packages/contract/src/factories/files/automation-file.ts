@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { maxTriggers } from '../../limits.ts';
+import { OverlapPolicy } from '../../schedules/schedules.ts';
+import { NonBlank } from '../../wire/primitives.ts';
+import { AgentName, checkModelOrHarness, executionOverrides } from './execution.ts';
+import { notAvailableKey } from './not-available.ts';
+import { strictObject } from './strict-object.ts';
+import { Trigger } from './triggers.ts';
+
+/** Names of inline schedules are their identity in the automation. */
+export function checkScheduleNames(
+  triggers: readonly { readonly provider: string; readonly schedule?: unknown }[],
+  context: z.RefinementCtx,
+): void {
+  const seen = new Set<unknown>();
+  for (const [index, trigger] of triggers.entries()) {
+    if (trigger.provider !== 'schedule') continue;
+    const name: unknown = Reflect.get(Object(trigger.schedule), 'name');
+    if (seen.has(name))
+      context.addIssue({
+        code: 'custom',
+        path: [index, 'schedule', ...(name === undefined ? [] : ['name'])],
+        message:
+          name === undefined
+            ? 'needs a name, because another schedule of the automation has none'
+            : 'is the name of another schedule of the automation',
+      });
+    seen.add(name);
+  }
+}
+
+/** Front matter of `automations/<name>/automation.md`. */
+export const AutomationFile = strictObject({
+  enabled: z.boolean().optional().describe('False: it starts no runs. Default true'),
+  agent: AgentName.optional().describe('Name of the agent in `agents/` that gets the runs. Default: the foreman'),
+  triggers: z
+    .array(Trigger)
+    .min(1)
+    .max(maxTriggers)
+    .superRefine(checkScheduleNames)
+    .describe(`Events that start runs, 1 to ${maxTriggers}`),
+  overlap: OverlapPolicy.optional().describe('Policy while a run of the automation is live. Default allow'),
+  concurrencyKey: NonBlank.max(300)
+    .optional()
+    .describe(
+      'Field of the payload, such as `data.id`: `overlap` looks only at runs whose payload has the same value there',
+    ),
+  credentialStrategy: notAvailableKey('automation', 'credentialStrategy'),
+  ...executionOverrides,
+})
+  .superRefine(checkModelOrHarness)
+  .meta({ not: { required: ['model', 'harness'] } });

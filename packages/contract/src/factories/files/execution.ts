@@ -1,0 +1,178 @@
+/** Keys that define how runs are executed: in agentDefaults, and as overrides in agents and automations. */
+import { z } from 'zod';
+import { isBuiltin } from '../../agent/harness-presets/builtin.ts';
+import { presetTypes } from '../../agent/harness-presets/preset.ts';
+import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
+import { NonBlank, Text, Uid22 } from '../../wire/primitives.ts';
+import { makeSpelling } from '../../wire/spelling.ts';
+import { strictObject } from './strict-object.ts';
+
+/** Name of an agent, automation, webhook or runner: it is the name of a file or folder on every system. */
+export const resourceNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+export const resourceNameRule = 'must be 1 to 64 characters of [A-Za-z0-9._-] and begin with a letter or a digit';
+const ResourceName = z.string().regex(resourceNamePattern, { error: resourceNameRule });
+/** A reference to an agent by its name. */
+export const AgentName = ResourceName;
+
+export const SecretName = NonBlank.max(200);
+/** Names of secrets, each once. */
+export const SecretNames = z
+  .array(SecretName)
+  .max(100)
+  .refine((names) => new Set(names).size === names.length, { error: 'must not name a secret twice' })
+  .meta({ uniqueItems: true });
+
+/** Skills of repositories, each once. */
+const Skills = z
+  .array(
+    z.string().regex(/^[A-Za-z0-9_.-]{1,100}\/[A-Za-z0-9_.-]{1,100}:[^\s:][^:]{0,300}$/, {
+      error: 'must be owner/repo:skill-name or owner/repo:path/to/SKILL.md',
+    }),
+  )
+  .max(maxSkillsOfRun)
+  .refine((specs) => new Set(specs).size === specs.length, { error: 'must not name a skill twice' })
+  .meta({ uniqueItems: true });
+const skills =
+  'Skills of repositories as `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`; runs follow the first one. Those of the definition itself are there too';
+
+/** Stored MCP servers, by the name that the agent sees. */
+export const McpServers = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be 1 to 64 characters of [A-Za-z0-9_.-]' }),
+    strictObject({ warpId: NonBlank.max(200).describe('Id of a stored MCP server of the team') }),
+  )
+  .refine((servers) => Object.keys(servers).length <= maxMcpServersOfRun, {
+    error: `must not name more than ${maxMcpServersOfRun} servers`,
+  })
+  .meta({ maxProperties: maxMcpServersOfRun });
+
+/** `source` is the source of a harness's credential. */
+const HarnessAuth = strictObject({
+  source: z
+    .enum(['managedSecret', 'workerEnvironment'])
+    .describe(
+      '`managedSecret`: the secret `secretName`. `workerEnvironment`: the environment of the self-hosted worker',
+    ),
+  secretName: SecretName.optional().describe('Secret with the credential, for `managedSecret`'),
+})
+  .superRefine(({ source, secretName }, context) => {
+    if (source === 'managedSecret' && secretName === undefined)
+      context.addIssue({ code: 'custom', path: [], message: 'needs secretName, because source is managedSecret' });
+    if (source === 'workerEnvironment' && secretName !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['secretName'],
+        message: 'is only for source: managedSecret; leave it out',
+      });
+  })
+  .meta({
+    if: { properties: { source: { const: 'managedSecret' } } },
+    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
+    then: { required: ['secretName'] },
+    else: { not: { required: ['secretName'] } },
+  });
+
+/** Harnesses that a definition can name. `acp` and `command` need a command, for which the files have no key. */
+const knownHarnesses = ['oz', 'builtin', ...presetTypes, 'claude-code'];
+const harnessSpelling = makeSpelling(knownHarnesses);
+const HarnessType = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,63}$/, { error: `must be the name of a harness, such as ${knownHarnesses.join(', ')}` })
+  .superRefine((type, context) => {
+    const suggestion = harnessSpelling.suggest(type);
+    if (suggestion !== undefined && suggestion !== type)
+      context.addIssue({ code: 'custom', message: `is not a known harness; did you mean ${suggestion}?` });
+  })
+  .describe(`Program that works on the prompt: ${knownHarnesses.join(', ')}. claude-code is the same as claude`);
+
+const Model = NonBlank.max(200);
+const reasoningLevel = Text.max(100)
+  .nullable()
+  .optional()
+  .describe('How much the model thinks, in words of its provider; not for oz. Null: not the inherited one');
+const auth = HarnessAuth.nullable()
+  .optional()
+  .describe(
+    'Where the credential of the harness comes from; not for oz. Not available on this service, kept without effect. Null: not the inherited one',
+  );
+
+interface AnyHarness {
+  readonly type?: string | null | undefined;
+  readonly model?: string | null | undefined;
+  readonly reasoningLevel?: string | null | undefined;
+  readonly auth?: unknown;
+}
+
+/** The built-in harness has neither credentials nor reasoning levels of its own. */
+function checkBuiltin(harness: AnyHarness, context: z.RefinementCtx): void {
+  if (!isBuiltin(harness.type)) return;
+  for (const key of ['reasoningLevel', 'auth'] as const)
+    if (harness[key] !== undefined && harness[key] !== null)
+      context.addIssue({
+        code: 'custom',
+        path: [key],
+        message: `is not for the harness ${harness.type}; leave it out`,
+      });
+}
+
+const HarnessDefault = strictObject({
+  type: HarnessType,
+  model: Model.describe('Model of the harness'),
+  reasoningLevel,
+  auth,
+}).superRefine(checkBuiltin);
+
+const HarnessOverride = strictObject({
+  type: HarnessType.nullable().optional().describe('Program that works on the prompt; null: the inherited one'),
+  model: Model.nullable().optional().describe('Model of the harness; null: the inherited one'),
+  reasoningLevel,
+  auth,
+})
+  .superRefine(checkBuiltin)
+  .superRefine((harness: AnyHarness, context) => {
+    const isEmpty =
+      (harness.type ?? harness.model) == null && harness.reasoningLevel === undefined && harness.auth === undefined;
+    if (isEmpty) context.addIssue({ code: 'custom', message: 'needs one of type, model, reasoningLevel and auth' });
+  })
+  .meta({ minProperties: 1 });
+
+const model = 'Model, as in `GET /agent/models`; short for `harness: {type: oz, model: …}`';
+const workerHost = Text.max(200)
+  .nullable()
+  .optional()
+  .describe('Self-hosted worker that executes the runs. Null: any worker of the service');
+const runner = 'Name of a runner in `runners/`';
+const environmentId = 'Environment of the runs, 22 characters';
+
+/** The keys of agentDefaults; `model` and `harness` exclude each other. */
+export const executionDefaults = {
+  model: Model.optional().describe(model),
+  harness: HarnessDefault.optional().describe('Harness and model; not together with `model`'),
+  runner: ResourceName.optional().describe(runner),
+  environmentId: Uid22.optional().describe(environmentId),
+  secrets: SecretNames.optional().describe('Secrets of agents that do not list their own'),
+  skills: Skills.optional().describe(skills),
+  mcpServers: McpServers.optional().describe('MCP servers of agents that do not list their own'),
+  workerHost,
+};
+
+/** The same keys in an agent or an automation. Null inherits, unless the description says otherwise. */
+export const executionOverrides = {
+  model: Model.nullable().optional().describe(`${model}. Absent or null: the inherited one`),
+  harness: HarnessOverride.optional().describe('Changes of the inherited harness; not together with `model`'),
+  runner: ResourceName.nullable().optional().describe(`${runner}. Absent or null: the inherited one`),
+  environmentId: Uid22.nullable().optional().describe(`${environmentId}. Absent or null: the inherited one`),
+  secrets: SecretNames.optional().describe('Names of secrets, instead of the inherited ones'),
+  skills: Skills.optional().describe(`${skills}. Instead of the inherited ones`),
+  mcpServers: McpServers.optional().describe('MCP servers, instead of the inherited ones'),
+  workerHost,
+};
+
+/** Refuses `model` beside `harness`. */
+export function checkModelOrHarness(
+  value: { readonly model?: unknown; readonly harness?: unknown },
+  context: z.RefinementCtx,
+): void {
+  if (value.model != null && value.harness !== undefined)
+    context.addIssue({ code: 'custom', path: ['harness'], message: 'excludes model; keep one of the two' });
+}

@@ -1,0 +1,145 @@
+/** Maps the files of a folder to the things that they define. */
+import { makeSpelling } from '../../wire/spelling.ts';
+import { resourceNamePattern, resourceNameRule } from './execution.ts';
+
+/** The kinds of things that have a file of their own. */
+export type ResourceKind = 'agent' | 'automation' | 'webhook' | 'runner';
+
+export type Placed =
+  | { readonly kind: 'factory' }
+  | { readonly kind: ResourceKind; readonly name: string }
+  | { readonly kind: 'skill' /** Folder with the SKILL.md. */; readonly folder: string; readonly agent?: string }
+  /** A file of the published format that this service does not use. */
+  | { readonly kind: 'not_available'; readonly reason: string }
+  /** Not part of the definition. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'fault'; readonly message: string; readonly suggestion?: string };
+
+/** The file that defines each kind of thing. */
+export const pathOf: Readonly<Record<ResourceKind, (name: string) => string>> = {
+  agent: (name) => `agents/${name}/agent.md`,
+  automation: (name) => `automations/${name}/automation.md`,
+  webhook: (name) => `webhooks/${name}.yaml`,
+  runner: (name) => `runners/${name}.yaml`,
+};
+
+const folders = ['agents', 'automations', 'webhooks', 'runners', 'skills'];
+const folderSpelling = makeSpelling(folders);
+const notAvailable: Readonly<Record<string, string>> = {
+  scorers: 'scorers are not available on this service; the file has no effect',
+  benchmarks: 'benchmarks are not available on this service; the file has no effect',
+};
+/** Names of files that file managers and git leave behind. */
+const ignored = new Set(['.gitkeep', '.keep', '.DS_Store', 'Thumbs.db']);
+const maxPathLength = 400;
+
+const fault = (message: string, suggestion?: string): Placed => ({
+  kind: 'fault',
+  message,
+  ...(suggestion === undefined ? {} : { suggestion }),
+});
+
+/** Returns why a path is always refused; `undefined`: it is a plain relative path. */
+export function pathFault(path: string): string | undefined {
+  if (path.length > maxPathLength) return `the path has more than ${maxPathLength} characters`;
+  if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return 'the path has control characters';
+  if (path.includes('\\')) return 'the path has a backslash; folders are separated by /';
+  if (path.startsWith('/') || /^[A-Za-z]:/.test(path))
+    return 'the path is absolute; it must be relative to factory.yaml';
+  if (path.split('/').some((part) => part === '' || part === '.' || part === '..'))
+    return 'the path has an empty part, . or ..';
+  if (path.split('/').some(isGitFolder)) return 'the path has a part .git, whose files git obeys';
+  return undefined;
+}
+
+/** Returns true for `.git`, also in spellings that file systems of macOS and Windows take for it. */
+const isGitFolder = (part: string): boolean =>
+  /^(?:\.git|git~1)$/i.test(part.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[. ]+$/, ''));
+
+/** Returns a path for the list of faults, whose lines and columns such a path may break. */
+export const shownPath = (path: string): string =>
+  JSON.stringify(path.slice(0, 200))
+    .slice(1, -1)
+    .replace(/\p{Cc}|\p{Cf}/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
+
+/** Returns true for a folder beside factory.yaml whose files can be part of a definition, or look like a part of it. */
+export function isDefinitionFolder(name: string): boolean {
+  return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
+}
+
+/** Returns the thing that the file at this path defines. */
+export function placeOf(path: string): Placed {
+  const [folder = '', ...rest] = path.split('/');
+  const name = rest.at(-1) ?? folder;
+  if (rest.length === 0) return placeAtRoot(folder);
+  if (ignored.has(name)) return { kind: 'other' };
+  const reason = Object.hasOwn(notAvailable, folder) ? notAvailable[folder] : undefined;
+  if (reason !== undefined) return { kind: 'not_available', reason };
+  switch (folder) {
+    case 'agents':
+      return placeAgent(rest);
+    case 'automations':
+      return placeAutomation(rest);
+    case 'webhooks':
+      return placeYaml('webhook', rest);
+    case 'runners':
+      return placeYaml('runner', rest);
+    case 'skills':
+      return placeSkill(rest, 'skills');
+    default:
+      return placeElsewhere(folder, rest);
+  }
+}
+
+function placeAtRoot(name: string): Placed {
+  if (name === 'factory.yaml') return { kind: 'factory' };
+  return /^factory\.ya?ml$/i.test(name) ? fault('must be named factory.yaml', 'factory.yaml') : { kind: 'other' };
+}
+
+function named(kind: ResourceKind, name: string): Placed {
+  return resourceNamePattern.test(name) ? { kind, name } : fault(`the name of the ${kind} ${resourceNameRule}`);
+}
+
+function placeAgent([name = '', ...rest]: readonly string[]): Placed {
+  if (rest.length === 1 && rest[0] === 'agent.md') return named('agent', name);
+  if (rest[0] === 'skills' && rest.length > 1) {
+    const agent = named('agent', name);
+    if (agent.kind === 'fault') return agent;
+    const skill = placeSkill(rest.slice(1), `agents/${name}/skills`);
+    return skill.kind === 'skill' ? { ...skill, agent: name } : skill;
+  }
+  const wanted = pathOf.agent(name.replace(/\.md$/i, ''));
+  return fault(
+    'is no file of a definition: an agent is agents/<name>/agent.md, its skills are in agents/<name>/skills/',
+    wanted,
+  );
+}
+
+function placeAutomation([name = '', ...rest]: readonly string[]): Placed {
+  if (rest.length === 1 && rest[0] === 'automation.md') return named('automation', name);
+  const wanted = pathOf.automation(name.replace(/\.md$/i, ''));
+  return fault('is no file of a definition: an automation is automations/<name>/automation.md', wanted);
+}
+
+function placeYaml(kind: 'webhook' | 'runner', rest: readonly string[]): Placed {
+  const [name = ''] = rest;
+  if (rest.length === 1 && name.endsWith('.yaml')) return named(kind, name.slice(0, -'.yaml'.length));
+  const wanted = rest.length === 1 ? pathOf[kind](name.replace(/\.[^.]*$/, '')) : undefined;
+  return fault(`is no file of a definition: a ${kind} is ${kind}s/<name>.yaml`, wanted);
+}
+
+function placeSkill([name = '', ...rest]: readonly string[], parent: string): Placed {
+  if (rest.length === 0) return fault(`is no file of a skill: a skill is a folder in ${parent}/ with a SKILL.md`);
+  return resourceNamePattern.test(name)
+    ? { kind: 'skill', folder: `${parent}/${name}` }
+    : fault(`the name of the skill ${resourceNameRule}`);
+}
+
+/** Finds folders with a wrong name whose files look like parts of a definition. */
+function placeElsewhere(folder: string, rest: readonly string[]): Placed {
+  const suggestion = folderSpelling.suggest(folder);
+  if (suggestion === undefined) return { kind: 'other' };
+  const moved = placeOf([suggestion, ...rest].join('/'));
+  const isOurs = moved.kind !== 'fault' && (moved.kind !== 'skill' || rest.at(-1) === 'SKILL.md');
+  return isOurs ? fault(`is in the folder ${folder}; did you mean ${suggestion}?`, suggestion) : { kind: 'other' };
+}

@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { maxDefinitionBytes } from '../limits.ts';
+import { sourceHeader } from '../runs/states.ts';
+import { teamReads, teamWrites } from '../wire/access.ts';
+import { DeleteResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import {
+  ApplyDefinitionRequest,
+  ApplyDefinitionResponse,
+  DispatchRequest,
+  DispatchResponse,
+  FactoryDefinitionItem,
+  FactoryFileSchema,
+  FactoryFileSchemas,
+  FactoryFileSchemaVersions,
+  ValidateFactoryFilesRequest,
+  ValidateFactoryFilesResponse,
+} from './factory-definitions.ts';
+import {
+  FactorySource,
+  FactorySync,
+  SetFactorySourceRequest,
+  SetFactorySourceResponse,
+  SyncFactorySourceRequest,
+} from './factory-sources.ts';
+
+const factory = z.object({ factoryUid: z.string().meta({ description: 'UID of the factory' }) });
+const noFactory = { 404: 'No such factory, or it belongs to another team' };
+const sourcePath = '/factory/{factoryUid}/source';
+const noSource = { 404: 'No such factory, or it belongs to another team, or it has no source' };
+const schemaVersion = z.object({
+  schemaVersion: z.string().meta({ description: 'Version of the format: v1alpha1' }),
+});
+const definitionPath = '/factory/{factoryUid}/definition';
+
+export const factoryRoutes = {
+  dispatchFactory: {
+    method: 'POST',
+    path: '/factory/{factoryUid}/runs',
+    tag: 'factories',
+    summary: 'Give work to the foreman of a factory',
+    description:
+      "The run has the factory's agent_defaults and the configuration of the foreman. Its metadata has factory_uid, and the ticket. A task is created with it.",
+    allow: teamWrites,
+    params: factory,
+    body: DispatchRequest,
+    headers: sourceHeader,
+    once: 'dispatchFactory',
+    answer: { status: 200, description: 'The new run', schema: DispatchResponse },
+    errors: {
+      ...noFactory,
+      400: 'A wrong value, or a configuration of the factory that no run can have',
+      409: 'The Idempotency-Key was used with another request',
+    },
+  },
+  getFactoryDefinition: {
+    method: 'GET',
+    path: definitionPath,
+    tag: 'factories',
+    summary: 'Read the definition of a factory, and its differences from the factory',
+    allow: teamReads,
+    params: factory,
+    answer: { status: 200, description: 'The definition that was applied last', schema: FactoryDefinitionItem },
+    errors: { 404: 'No such factory, or it belongs to another team, or no definition was applied' },
+  },
+  applyFactoryDefinition: {
+    method: 'PUT',
+    path: definitionPath,
+    tag: 'factories',
+    summary: 'Apply a definition to a factory, whole or not at all',
+    description:
+      'Creates, changes and deletes what files define. Webhooks and automations that were made without files stay. docs/factory-files.md describes the files.',
+    // Not for agent keys: a definition contains webhooks, which let external senders start agents.
+    allow: { user: 'member' },
+    params: factory,
+    body: ApplyDefinitionRequest,
+    // JSON writes line ends and quotes with two bytes.
+    bodyLimitBytes: 2 * maxDefinitionBytes,
+    answer: { status: 200, description: 'What has changed, or would change', schema: ApplyDefinitionResponse },
+    errors: {
+      ...noFactory,
+      400: 'A wrong value',
+      409: 'The stored definition has another version than expected_version: plan again. Or the factory takes its definition from a repository; a dry run is answered then too',
+      422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100. Nothing was changed',
+    },
+  },
+  getFactorySource: {
+    method: 'GET',
+    path: sourcePath,
+    tag: 'factories',
+    summary: 'Read the repository that a factory takes its definition from, and its last sync',
+    allow: teamReads,
+    params: factory,
+    answer: { status: 200, description: 'The source', schema: FactorySource },
+    errors: noSource,
+  },
+  setFactorySource: {
+    method: 'PUT',
+    path: sourcePath,
+    tag: 'factories',
+    summary: 'Let a factory take its definition from a repository',
+    description:
+      'Reads the branch now, every poll_interval_seconds, and when a GitHub webhook of the factory takes a push to it. Each sync applies the files of one commit, whole or not at all, as the person who set the source. A commit that cannot be applied leaves the factory as it is. While a factory has a source, definitions are not applied otherwise.',
+    // Not for agent keys: a definition contains webhooks, which let external senders start agents.
+    allow: { user: 'member' },
+    params: factory,
+    body: SetFactorySourceRequest,
+    answer: {
+      status: 200,
+      description: 'The source, and the outcome of its first sync, which may be that nothing could be applied',
+      schema: SetFactorySourceResponse,
+    },
+    errors: { ...noFactory, 400: 'A wrong value, or a repository that is not on the code host of the service' },
+  },
+  deleteFactorySource: {
+    method: 'DELETE',
+    path: sourcePath,
+    tag: 'factories',
+    summary: 'Detach a factory from its repository',
+    description: 'The definition stays as it was applied last, and can be applied by hand again.',
+    allow: { user: 'member' },
+    params: factory,
+    answer: { status: 200, description: 'Detached', schema: DeleteResponse },
+    errors: noSource,
+  },
+  syncFactorySource: {
+    method: 'POST',
+    path: `${sourcePath}/sync`,
+    tag: 'factories',
+    summary: 'Sync a factory with its repository now',
+    description:
+      'Applies the present commit, also if it was applied before, and so takes back what was changed without files. The outcome is in the answer, with status 200 also where nothing could be applied.',
+    allow: { user: 'member' },
+    params: factory,
+    body: SyncFactorySourceRequest.optional(),
+    answer: { status: 200, description: 'What the sync has changed, or would', schema: FactorySync },
+    errors: {
+      ...noSource,
+      400: 'A wrong value',
+      409: 'Another sync of the factory is at work; read the source for its outcome',
+    },
+  },
+  validateFactoryFiles: {
+    method: 'POST',
+    path: '/factory-files/validate',
+    tag: 'factories',
+    summary: 'Check the files of a definition',
+    description:
+      'Without what depends on the team, such as environments and secrets: a dry run of an apply checks that too. Changes nothing.',
+    allow: teamReads,
+    body: ValidateFactoryFilesRequest,
+    bodyLimitBytes: 2 * maxDefinitionBytes,
+    answer: { status: 200, description: 'The faults', schema: ValidateFactoryFilesResponse },
+    errors: { 400: 'A wrong value' },
+  },
+  listFactoryFileSchemas: {
+    method: 'GET',
+    path: '/factory-files/schemas',
+    tag: 'factories',
+    summary: 'List the versions of the format of definition files',
+    allow: { anyone: 'always' },
+    answer: { status: 200, description: 'The versions', schema: FactoryFileSchemaVersions },
+    tagged: true,
+  },
+  getFactoryFileSchemas: {
+    method: 'GET',
+    path: '/factory-files/schemas/{schemaVersion}',
+    tag: 'factories',
+    summary: 'Read the JSON Schemas of definition files',
+    allow: { anyone: 'always' },
+    params: schemaVersion,
+    answer: { status: 200, description: 'A schema for each kind of file', schema: FactoryFileSchemas },
+    errors: { 404: 'No such version' },
+    tagged: true,
+  },
+  getFactoryFileSchema: {
+    method: 'GET',
+    path: '/factory-files/schemas/{schemaVersion}/{document}',
+    tag: 'factories',
+    summary: 'Read the JSON Schema of a kind of file',
+    description: 'For editors, as the schema of a file.',
+    allow: { anyone: 'always' },
+    params: schemaVersion.extend({
+      document: z.string().meta({ description: 'Name of the schema, such as factory.schema.json' }),
+    }),
+    answer: { status: 200, description: 'The schema', schema: FactoryFileSchema },
+    errors: { 404: 'No such version, or no such schema' },
+    tagged: true,
+  },
+} as const satisfies Record<string, Route>;

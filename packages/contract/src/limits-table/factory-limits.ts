@@ -1,0 +1,83 @@
+/** The limits of factories, automations and webhooks, for the table of all limits. */
+
+import {
+  maxFilterKeys,
+  maxFilterLevels,
+  maxFilterTextLength,
+  maxFilterValues,
+} from '../automations/payload-filter/plan.ts';
+import { sourcePolling } from '../factories/factory-sources.ts';
+import {
+  maxComparisons,
+  maxDefinitionBytes,
+  maxDefinitionFileBytes,
+  maxDefinitionFiles,
+  maxDefinitionYamlBytes,
+  maxDefinitionYamlTotalBytes,
+  maxDefinitionYamlValues,
+  maxFactories,
+  maxFactoryAgents,
+  maxFactoryAutomations,
+  maxFactoryRepositories,
+  maxFactoryRunners,
+  maxFactoryWebhooks,
+  maxListedTaskOutputs,
+  maxTaskOutputs,
+  maxTriggers,
+  maxWebhookBytes,
+  maxWebhookDeliveriesPerMinute,
+} from '../limits.ts';
+import { invalid, type Limit, setting, size, tooLarge } from './limit-rows.ts';
+
+const definitionFault = 'a fault of the definition';
+
+/** In the order of the page. */
+export const factoryLimits: readonly Limit[] = [
+  {
+    of: 'definition files of a factory',
+    most: `${maxDefinitionFiles}, ${size(maxDefinitionFileBytes)} each, ${size(maxDefinitionBytes)} together`,
+    above: definitionFault,
+  },
+  {
+    of: 'looks at the repository that a factory takes its definition from',
+    most: `one in ${sourcePolling.least} seconds, and in 5 seconds where pushes are reported`,
+    above: `${invalid}; further pushes wait`,
+  },
+  {
+    of: 'YAML in the definition files of a factory',
+    most: `${size(maxDefinitionYamlBytes)} in a file, ${size(maxDefinitionYamlTotalBytes)} and ${maxDefinitionYamlValues} values together`,
+    above: definitionFault,
+  },
+  {
+    of: 'what a factory defines',
+    most: `${maxFactoryAgents} agents, ${maxFactoryAutomations} automations, ${maxFactoryWebhooks} webhooks, ${maxFactoryRunners} runners, ${maxFactoryRepositories} repositories`,
+    above: definitionFault,
+  },
+  { of: 'triggers of an automation', most: `${maxTriggers}`, above: definitionFault },
+  {
+    of: 'payload filter',
+    most: `${maxFilterLevels} levels, ${maxFilterKeys} keys, ${maxFilterValues} values in a list, ${maxFilterTextLength} characters in a key or value`,
+    above: definitionFault,
+  },
+  {
+    of: 'comparisons of a payload filter with one body',
+    most: `${maxComparisons}`,
+    above: 'the body does not match, and the explanation says so',
+  },
+  { of: 'factories of a team', most: `${maxFactories}`, above: '409' },
+  {
+    of: 'outputs of a task of a factory in an answer',
+    most: `${maxTaskOutputs}, ${maxListedTaskOutputs} of each task in a list`,
+    above: 'the oldest ones are left out',
+  },
+  { of: 'automations of a factory', most: `${maxFactoryAutomations}`, above: '409' },
+  { of: 'webhooks of a factory', most: `${maxFactoryWebhooks}`, above: '409' },
+  { of: 'body of a delivery to a webhook', most: size(maxWebhookBytes), above: tooLarge },
+  { of: 'deliveries to a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
+  { of: 'failed authentications at a webhook in a minute', most: `${maxWebhookDeliveriesPerMinute}`, above: '429' },
+  {
+    of: 'stored payloads of a webhook',
+    most: setting('RUNYARD_WEBHOOK_PAYLOADS_MB'),
+    above: 'the oldest ones are deleted, but never the latest 50; their deliveries stay in the log',
+  },
+];

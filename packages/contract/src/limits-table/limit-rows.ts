@@ -1,0 +1,26 @@
+/** The parts of the rows in the table of all limits. */
+import { serviceSettings } from '../settings/service.ts';
+
+/** A row of the table. */
+export interface Limit {
+  readonly of: string;
+  readonly most: string;
+  /** The effect above the limit. */
+  readonly above: string;
+}
+
+type Megabytes = {
+  [N in keyof typeof serviceSettings]: N extends `${string}_MB` ? N : never;
+}[keyof typeof serviceSettings];
+
+/** Returns the setting that is the limit, with its default. */
+export const setting = (name: Megabytes): string => `\`${name}\` (${serviceSettings[name].default} MB)`;
+
+/** Returns bytes in whole MB or KB. */
+export function size(bytes: number): string {
+  const mb = bytes / 1024 / 1024;
+  return mb >= 1 ? `${mb} MB` : `${bytes / 1024} KB`;
+}
+
+export const invalid = '400';
+export const tooLarge = '413';

@@ -1,0 +1,74 @@
+/** Requests as shell commands, for people who read the reference. */
+
+import { type Example, exampleIds } from '../wire/example.ts';
+import { apiPrefix, type Route } from '../wire/route.ts';
+
+/** Member of a path, such as `runId`, as a shell variable, such as `RUN_ID`. */
+const variableOf = (member: string): string => member.replaceAll(/([A-Z])/g, '_$1').toUpperCase();
+
+/** Two operations call their parameter `uid`; the variable names the thing. */
+const ownVariable = (path: string): string => (path.startsWith('/keys') ? 'KEY_UID' : 'ENVIRONMENT_UID');
+
+/** Returns the shell variable that a request has for a member of its path. */
+function pathVariable(path: string, member: string): string {
+  return member === 'uid' ? ownVariable(path) : variableOf(member);
+}
+
+/** Returns the example of a member of a route's path. */
+export function examplePathValue(path: string, member: string): string {
+  const ids: Readonly<Record<string, string>> = { ...exampleIds, KIND: 'artifact', ID: exampleIds.ARTIFACT_UID };
+  return ids[pathVariable(path, member)] ?? '';
+}
+
+/** Returns a text in single quotes for a POSIX shell; ids of the examples in it become shell variables. */
+function quoted(text: string): string {
+  return withVariables(`'${text.replaceAll("'", "'\\''")}'`, (name) => `'"$${name}"'`);
+}
+
+/** Replaces the ids of the examples by shell variables. */
+const withVariables = (text: string, write: (name: string) => string): string =>
+  Object.entries(exampleIds).reduce((all, [name, id]) => all.replaceAll(id, write(name)), text);
+
+function credential(route: Route): string[] {
+  if ('run' in route.allow) return ['-H "Authorization: Bearer $RUN_TOKEN"'];
+  return 'anyone' in route.allow ? [] : ['-H "Authorization: Bearer $RUNYARD_API_KEY"'];
+}
+
+function bodyOf(route: Route, example: Example): string[] {
+  if (example.bytes !== undefined)
+    return [`-H 'Content-Type: ${route.bodyType}'`, `--data-binary ${quoted(example.bytes)}`];
+  if (example.body === undefined) return [];
+  return ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(example.body))}`];
+}
+
+/** Returns the pairs of a query that a parameter's value is sent as. */
+function pairsOf(name: string, value: unknown): [string, string][] {
+  if (Array.isArray(value)) return value.map((each) => [name, String(each)]);
+  if (typeof value !== 'object' || value === null) return [[name, String(value)]];
+  return Object.entries(value).map(([member, each]) => [`${name}[${member}]`, String(each)]);
+}
+
+function urlOf(route: Route, example: Example, baseUrl: string): string {
+  if ('anyone' in route.allow && route.allow.anyone === 'with_signature') return '"$SIGNED_URL"';
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => `$${pathVariable(route.path, member)}`);
+  const pairs = Object.entries(example.query ?? {}).flatMap(([name, value]) => pairsOf(name, value));
+  const query = withVariables(new URLSearchParams(pairs).toString(), (name) => `$${name}`);
+  return `"${baseUrl}${apiPrefix}${path}${query === '' ? '' : `?${query}`}"`;
+}
+
+/**
+ * Returns the example of a route as a command line of curl. The shell variables in it are the caller's: RUNYARD_API_KEY
+ * or RUN_TOKEN, and the ids of the things that the path names.
+ */
+export function curlCommand(route: Route, example: Example, baseUrl: string): string {
+  const body = bodyOf(route, example);
+  const implied = body.length > 0 ? 'POST' : 'GET';
+  const options = [
+    ...(route.method === implied ? [] : [`-X ${route.method}`]),
+    ...(route.answer.eventSchema ? ['-N'] : []),
+    ...(route.answer.status === 302 ? ['-L'] : []),
+  ];
+  const first = ['curl', ...options, urlOf(route, example, baseUrl)].join(' ');
+  const origin = example.fromPage ? [`-H 'Origin: ${baseUrl}'`] : [];
+  return [first, ...credential(route), ...origin, ...body].join(' \\\n  ');
+}

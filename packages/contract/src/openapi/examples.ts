@@ -1,0 +1,31 @@
+/** An example of each operation; a route without one does not compile. */
+
+import { harnessExamples } from '../agent/examples.ts';
+import { automationExamples } from '../automations/examples.ts';
+import { factoryExamples } from '../factories/examples.ts';
+import type { RouteName } from '../routes.ts';
+import { runExamples } from '../runs/examples.ts';
+import { resourceExamples } from '../runs/resource-examples.ts';
+import { scheduleExamples } from '../schedules/examples.ts';
+import { budgetExamples } from '../team/budget-examples.ts';
+import { codeHostExamples } from '../team/code-host-examples.ts';
+import { eventSubscriptionExamples } from '../team/event-subscription-examples.ts';
+import { accessExamples } from '../team/examples.ts';
+import { mcpServerExamples } from '../team/mcp-server-examples.ts';
+import { webhookExamples } from '../webhooks/examples.ts';
+import type { Example } from '../wire/example.ts';
+
+export const examples: Readonly<Record<RouteName, Example>> = {
+  ...runExamples,
+  ...resourceExamples,
+  ...scheduleExamples,
+  ...codeHostExamples,
+  ...accessExamples,
+  ...eventSubscriptionExamples,
+  ...mcpServerExamples,
+  ...budgetExamples,
+  ...webhookExamples,
+  ...factoryExamples,
+  ...automationExamples,
+  ...harnessExamples,
+};

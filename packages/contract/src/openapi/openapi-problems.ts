@@ -1,0 +1,55 @@
+/** The problems that the OpenAPI document declares for each route. */
+import type { Allow } from '../wire/access.ts';
+import { errorCatalogue } from '../wire/error-catalogue.ts';
+import { checksNames, type Route } from '../wire/route.ts';
+
+const overRate =
+  'The key or its team sent more requests in a minute than the service allows; `Retry-After` tells when to send it again';
+
+/** Returns the problems that depend only on the caller. */
+function accessProblems(allow: Allow): Record<number, string> {
+  const unauthenticated = errorCatalogue.authentication_required.explanation;
+  if ('run' in allow) {
+    const stopping = 'The execution is stopping: only its end can be reported';
+    return { 401: unauthenticated, ...(allow.run === 'at_work' ? { 409: stopping } : {}) };
+  }
+  if ('anyone' in allow) return {};
+  return {
+    401: allow.publicThings ? 'Not public, and no valid key was sent' : unauthenticated,
+    403: 'The team of X-Team-Uid is not yours, or the kind of your key or your role may not call this',
+    429: overRate,
+  };
+}
+
+/** Returns the problems that a route may answer: those of its callers, of its input, and its own. */
+export function problems(route: Route): Record<number, string> {
+  const takesInput = Boolean(route.body ?? route.query ?? route.once);
+  const unknownNames = 'With `Prefer: handling=strict`: a query parameter that is not known';
+  const access = accessProblems(route.allow);
+  const ownForbidden = route.errors?.[403];
+  return {
+    ...(checksNames(route) ? { 400: unknownNames } : {}),
+    ...(takesInput ? { 400: 'Malformed request; `errors` names each wrong member' } : {}),
+    ...access,
+    ...(route.body ? { 413: 'Body too large', 415: 'The body is not JSON' } : {}),
+    // Node answers this before a route is found.
+    431: 'The request line and the headers are larger than 16 KB together',
+    ...(route.body || route.bodyType
+      ? {
+          429: `${'user' in route.allow ? `${overRate}. Or there are too many` : 'Too many'} requests with a body at once; \`Retry-After\` tells when to send it again`,
+        }
+      : {}),
+    ...(route.ranges ? { 416: 'No byte is in the Range' } : {}),
+    // Without parameters, a body and callers to look up, the answer comes from memory.
+    ...(isOpen(route.allow) && !route.params && !route.body
+      ? {}
+      : {
+          500: errorCatalogue.internal_error.explanation,
+          503: 'The database cannot be reached, or the disk of the service is full; Retry-After tells when to call again',
+        }),
+    ...route.errors,
+    ...(access[403] && ownForbidden ? { 403: `${ownForbidden}. ${access[403]}` } : {}),
+  };
+}
+
+const isOpen = (allow: Allow): boolean => 'anyone' in allow && allow.anyone === 'always';

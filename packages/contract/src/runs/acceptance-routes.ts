@@ -1,0 +1,32 @@
+import { maxWaitingContents } from '../limits.ts';
+import type { Route } from '../wire/route.ts';
+import { Acceptance, AcceptRequest, ListAcceptancesQuery, ListAcceptancesResponse } from './acceptances.ts';
+
+// Agent keys accept nothing, because a program in a sandbox may have one, and a person must read what is accepted.
+export const acceptanceRoutes = {
+  listAcceptances: {
+    method: 'GET',
+    path: '/acceptances',
+    tag: 'acceptances',
+    summary: 'List what waits for acceptance',
+    description: `Environments, agent identities, schedules, automations, definitions of factories, MCP servers with a command and pools of self-hosted workers whose present revision the caller has neither written nor accepted, each with the difference to the revision that the caller accepted before; at most ${maxWaitingContents}. Runs of the caller that execute them have no right that the author lacks.`,
+    allow: { user: 'member' },
+    query: ListAcceptancesQuery,
+    answer: { status: 200, description: 'Latest change first', schema: ListAcceptancesResponse },
+  },
+  accept: {
+    method: 'POST',
+    path: '/acceptances',
+    tag: 'acceptances',
+    summary: 'Accept a revision',
+    description:
+      'Later runs of the caller execute this revision with all rights of the caller. A later revision needs another acceptance. Runs that were created before keep the rights that they have.',
+    allow: { user: 'member' },
+    body: AcceptRequest,
+    answer: { status: 200, description: 'Accepted', schema: Acceptance },
+    errors: {
+      404: 'No such content, or the caller may not see it',
+      409: 'Another revision is the present one: read the difference to it first',
+    },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,121 @@
+/** Revisions of what the service hands to runs, and their acceptance by the people whose runs execute them. */
+import { z } from 'zod';
+import { NonBlank, Timestamp } from '../wire/primitives.ts';
+import { UserProfile } from '../wire/profiles.ts';
+
+/** Kinds of stored content that have revisions. */
+export const ContentKind = z
+  .enum(['environment', 'agent_identity', 'schedule', 'automation', 'definition', 'mcp_server', 'worker_pool'])
+  .meta({
+    id: 'ContentKind',
+    description:
+      '`definition`: defaults, agents and skills of a factory; its uid is that of the factory. `mcp_server`: a stored MCP server with a command; `env_number` in it counts how often its values were replaced. `worker_pool`: a pool of self-hosted workers, whose author is its owner; its uid is its name, `@` and an id of the team',
+  });
+export type ContentKind = z.infer<typeof ContentKind>;
+
+const uid = z
+  .string()
+  .describe('UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool');
+const revision = z.int().min(1).describe('Number of the revision: 1, 2, … of the content');
+
+/** Kinds of content of a run. */
+export const RunContentKind = z.enum([...ContentKind.options, 'prompt', 'run', 'conversation']).meta({
+  id: 'RunContentKind',
+  description:
+    '`prompt`: prompt and configuration of the request. `run`: those of a run that is repeated, or that is above the run. `conversation`: what others wrote in the conversation that is continued',
+});
+export type RunContentKind = z.infer<typeof RunContentKind>;
+
+/** A revision that a run executes. */
+export const RunContentItem = z
+  .object({
+    kind: RunContentKind,
+    uid: uid.optional().describe('UID of the content; absent: it is the prompt of the request'),
+    revision: revision.optional().describe('Number of the revision that the run executes; absent: it has none'),
+    author: UserProfile.optional().describe('Author of the revision; absent: not known'),
+    is_accepted: z.boolean().describe('True: the executor of the run wrote or accepted it'),
+  })
+  .meta({ id: 'RunContent', description: 'A revision that a run executes' });
+
+/** Kinds of rights that a run can lack. */
+export const RunRightKind = z.enum(['secret', 'code_host_credentials', 'environment']).meta({
+  id: 'RunRightKind',
+  description:
+    '`secret`: a stored secret. `code_host_credentials`: the personal credentials of the executor for code hosts. `environment`: an environment of another team, of which the executor is a guest; a run that lacks it is refused',
+});
+
+/** A right of its executor that a run does not have. */
+export const WithheldRight = z
+  .object({
+    right: RunRightKind,
+    name: z.string().optional().describe('Name of the secret, UID of the environment'),
+    content: RunContentItem.optional().describe(
+      'Content whose author does not have the right; absent: the executor does not have it either',
+    ),
+    reason: z.string().describe('Why it is withheld, and how to accept the content, for people'),
+  })
+  .meta({ id: 'WithheldRight', description: 'A right that a run does not have because of what it executes' });
+export type WithheldRight = z.infer<typeof WithheldRight>;
+
+/** A member of a content that differs between two revisions. */
+export const ContentDifference = z
+  .object({
+    path: z.string().describe('Names of the member and of those around it, with dots between'),
+    before: z.unknown().optional().describe('Value in the revision that was accepted before; absent: it had none'),
+    after: z.unknown().optional().describe('Value in the present revision; absent: it has none'),
+  })
+  .meta({ id: 'ContentDifference', description: 'A member of a content that differs between two revisions' });
+export type ContentDifference = z.infer<typeof ContentDifference>;
+
+/** The present revision of a content that the caller has neither written nor accepted. */
+export const WaitingContent = z
+  .object({
+    kind: ContentKind,
+    uid,
+    name: z.string().optional().describe('Name of the content'),
+    revision,
+    author: UserProfile.optional().describe('Author of the revision; absent: not known'),
+    written_at: Timestamp.describe('When the revision was written, RFC 3339 in UTC'),
+    accepted_revision: revision
+      .optional()
+      .describe('The latest earlier revision that the caller wrote or accepted; absent: none'),
+    difference: z
+      .array(ContentDifference)
+      .optional()
+      .describe(
+        'Differences to that revision, or all members if there is none. Left out of a list in which all differences would be too long: ask for the content alone with kind and uid',
+      ),
+  })
+  .meta({ id: 'WaitingContent', description: 'A revision that the caller has neither written nor accepted' });
+export type WaitingContent = z.infer<typeof WaitingContent>;
+
+export const ListAcceptancesQuery = z.object({
+  kind: ContentKind.optional().describe('Only content of this kind'),
+  uid: NonBlank.max(100).optional().describe('Only the content with this UID'),
+});
+
+export const ListAcceptancesResponse = z
+  .object({ waiting: z.array(WaitingContent).describe('Contents that wait for the caller, latest change first') })
+  .meta({ id: 'ListAcceptancesResponse', description: 'Contents that wait for the acceptance of the caller' });
+export type ListAcceptancesResponse = z.infer<typeof ListAcceptancesResponse>;
+
+export const AcceptRequest = z
+  .object({
+    kind: ContentKind,
+    uid: NonBlank.max(100).describe(
+      'UID of the environment, agent identity, schedule, automation, factory, MCP server or worker pool',
+    ),
+    revision: revision.describe('Number of the revision that the caller has read; it must be the present one'),
+  })
+  .meta({ id: 'AcceptRequest', description: 'A revision that the caller has read and accepts' });
+export type AcceptRequest = z.infer<typeof AcceptRequest>;
+
+export const Acceptance = z
+  .object({
+    kind: ContentKind,
+    uid,
+    revision,
+    accepted_at: Timestamp.describe('When it was accepted, RFC 3339 in UTC'),
+  })
+  .meta({ id: 'Acceptance', description: 'A revision that the caller has accepted' });
+export type Acceptance = z.infer<typeof Acceptance>;

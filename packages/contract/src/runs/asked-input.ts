@@ -1,0 +1,16 @@
+/** Which actions a person can be asked about. This file imports only constants: the agent loads it at its start. */
+import { maxAskedInputBytes, maxAskedInputDepth } from '../limits.ts';
+
+/** Returns why a person cannot be shown the whole input of an action; undefined: it can be shown. */
+export function askedInputFault(input: unknown): string | undefined {
+  if (isDeeper(input, maxAskedInputDepth)) return `it has more than ${maxAskedInputDepth} objects in each other`;
+  const bytes = new TextEncoder().encode(JSON.stringify(input) ?? '').length;
+  return bytes > maxAskedInputBytes
+    ? `it has ${bytes.toLocaleString('en')} bytes of JSON, and a person is shown at most ${maxAskedInputBytes.toLocaleString('en')}`
+    : undefined;
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1));
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { maxRequestBodyBytes } from '../limits.ts';
+import { teamReads, teamWrites } from '../wire/access.ts';
+import type { Route } from '../wire/route.ts';
+import { ConversationResponse, InterruptedRun } from './conversations.ts';
+import { runRoutes } from './routes.ts';
+import { RunFollowupRequest, RunFollowupResponse } from './run-request.ts';
+
+const conversation = z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) });
+const noConversation = 'No such conversation, or it belongs to another team';
+const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
+const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
+const ofLatestRun = 'Of the latest run of the conversation, as if the request named that run.';
+
+export const conversationRoutes = {
+  getConversation: {
+    method: 'GET',
+    path: '/agent/conversations/{conversationId}',
+    tag: 'conversations',
+    summary: 'Read a conversation',
+    description: 'Over all runs that continued it.',
+    allow: teamReads,
+    params: conversation,
+    answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
+    errors: { 404: noConversation, 422: 'The harness gives only raw output', 429: tooManyReads },
+  },
+  getConversationTranscript: {
+    method: 'GET',
+    path: '/agent/conversations/{conversationId}/transcript',
+    tag: 'conversations',
+    summary: 'Download the raw transcript of a conversation',
+    description: "For third-party harnesses; the built-in harness's conversation gives 400.",
+    allow: teamReads,
+    params: conversation,
+    answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
+    errors: { 400: 'Conversation of the built-in harness', 404: `${noConversation}, or it has no transcript yet` },
+  },
+  sendConversationFollowup: {
+    method: 'POST',
+    path: '/agent/conversations/{conversationId}/followups',
+    tag: 'conversations',
+    summary: 'Send a follow-up to a conversation',
+    description: ofLatestRun,
+    allow: teamWrites,
+    params: conversation,
+    body: RunFollowupRequest,
+    bodyLimitBytes: maxRequestBodyBytes,
+    once: 'sendConversationFollowup',
+    answer: { status: 200, description: 'Accepted by the run `run_id`', schema: RunFollowupResponse },
+    errors: { ...runRoutes.sendFollowup.errors, 404: noConversation },
+  },
+  prepareConversationAttachments: {
+    ...runRoutes.prepareRunAttachments,
+    path: '/agent/conversations/{conversationId}/attachments/prepare',
+    tag: 'conversations',
+    description: `${ofLatestRun} If another run continues the conversation before the follow-up, prepare the files again.`,
+    params: conversation,
+    once: 'prepareConversationAttachments',
+    errors: { ...runRoutes.prepareRunAttachments.errors, 404: noConversation },
+  },
+  interruptConversation: {
+    method: 'POST',
+    endsSomething: true,
+    path: '/agent/conversations/{conversationId}/interrupt',
+    tag: 'conversations',
+    summary: 'End the turn in progress of a conversation',
+    description: ofLatestRun,
+    allow: teamWrites,
+    params: conversation,
+    answer: { status: 200, description: 'The agent of the run was told', schema: InterruptedRun },
+    errors: { ...runRoutes.interruptRun.errors, 404: noConversation },
+  },
+  downloadConversationScreenshot: {
+    method: 'GET',
+    path: '/agent/conversations/{conversationId}/screenshots/{artifactUid}/download',
+    tag: 'conversations',
+    summary: 'Download a screenshot of a conversation',
+    allow: teamReads,
+    params: conversation.extend({ artifactUid: z.string().meta({ description: 'UID of the screenshot' }) }),
+    answer: { status: 302, description: 'Go to Location', headers: { Location: 'Signed URL, for 15 minutes' } },
+    errors: { 404: 'No such conversation, or no run of it has such a screenshot' },
+  },
+} as const satisfies Record<string, Route>;

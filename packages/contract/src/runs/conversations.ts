@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { Timestamp, Uuid } from '../wire/primitives.ts';
+
+/** The kind of work of an action. */
+export const ActionCategory = z
+  .enum(['command', 'files', 'search', 'integration', 'documents', 'computer', 'review', 'skill'])
+  .meta({ id: 'ActionCategory', description: 'What kind of work an action is' });
+export type ActionCategory = z.infer<typeof ActionCategory>;
+
+/** State of an action's result. */
+export const ActionState = z.enum(['running', 'completed', 'failed', 'denied']).meta({
+  id: 'ActionState',
+  description: 'How far an action is: `failed`: it gave an error; `denied`: a person or the approval policy refused it',
+});
+export type ActionState = z.infer<typeof ActionState>;
+
+/** Text of a message. */
+export const TextBlock = z
+  .object({
+    type: z.literal('text').describe('Kind of the block'),
+    text: z.string().describe('The text'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'TextBlock', description: 'Text of a message' });
+
+/** A tool call. */
+export const ActionBlock = z
+  .object({
+    type: z.literal('action').describe('Kind of the block'),
+    id: z.string().describe('Id of the action; its result names it as `action_id`'),
+    category: ActionCategory,
+    name: z.string().describe('Name of the tool'),
+    input: z
+      .record(z.string(), z.unknown())
+      .describe('Arguments of the tool call; `text` if the harness gave no object. Of over 64 KB: head, tail and size'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'ActionBlock', description: 'A tool call' });
+
+/** The output of a tool call. */
+export const ActionOutput = z
+  .object({
+    text: z.string().describe('What the tool wrote; JSON if it gave no text. Of over 64 KB: head, tail and size'),
+    exit_code: z.int().optional().describe('Exit code of the command; 128 + signal if a signal ended it'),
+    duration_ms: z
+      .number()
+      .optional()
+      .describe('Milliseconds that the call ran, without the time that it waited for a person; absent if it never ran'),
+  })
+  .meta({ id: 'ActionOutput', description: 'The output of a tool call, and how it ended' });
+export type ActionOutput = z.infer<typeof ActionOutput>;
+
+/** The result of a tool call. */
+export const ActionResultBlock = z
+  .object({
+    type: z.literal('action_result').describe('Kind of the block'),
+    action_id: z.string().describe('Id of the action whose result this is'),
+    category: ActionCategory,
+    name: z.string().describe('Name of the tool'),
+    state: ActionState,
+    output: ActionOutput,
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'ActionResultBlock', description: 'The result of a tool call' });
+
+/** Any other report of the harness. */
+export const EventBlock = z
+  .object({
+    type: z.literal('event').describe('Kind of the block'),
+    name: z.string().describe('Kind of the event, as the harness names it'),
+    data: z
+      .record(z.string(), z.unknown())
+      .describe('Content of the event, as the harness gave it; `text` if it gave no object'),
+    message_id: z.string().optional().describe('Id of the message it is part of'),
+  })
+  .meta({ id: 'EventBlock', description: 'Anything else that the harness told' });
+
+export const ContentBlock = z
+  .discriminatedUnion('type', [TextBlock, ActionBlock, ActionResultBlock, EventBlock])
+  .meta({ id: 'ContentBlock', description: 'A piece of a message' });
+export type ContentBlock = z.infer<typeof ContentBlock>;
+
+export const MessageRole = z
+  .enum(['user', 'assistant', 'tool', 'system'])
+  .meta({ id: 'MessageRole', description: 'Who said it' });
+export type MessageRole = z.infer<typeof MessageRole>;
+
+export const Message = z
+  .object({
+    role: MessageRole,
+    content: z.array(ContentBlock).describe('Pieces of the message, in their order'),
+    timestamp: Timestamp.optional().describe('Time of the message, RFC 3339 in UTC'),
+    message_ids: z.array(z.string()).optional().describe("Ids of the harness's messages that it was made of"),
+    request_id: z.string().optional().describe('Request to a person that it belongs to'),
+  })
+  .meta({ id: 'Message', description: 'A message of a conversation' });
+export type Message = z.infer<typeof Message>;
+
+/** One user prompt and what the agent did on it; delegated work nests. */
+export const Step = z
+  .object({
+    id: z.string().describe('Id of the step'),
+    description: z.string().optional().describe('Message of the user'),
+    summary: z.string().optional().describe('What the agent did, in its own words'),
+    started_at: Timestamp.optional().describe('When work on the prompt began, RFC 3339 in UTC'),
+    completed_at: Timestamp.optional().describe(
+      'When work on the prompt ended, RFC 3339 in UTC; absent: it has not ended',
+    ),
+    messages: z.array(Message).describe("Messages, oldest first; the first is the user's"),
+    get steps() {
+      return z.array(Step).describe('Delegated work');
+    },
+  })
+  .meta({ id: 'Step', description: 'One user prompt and what the agent did on it' });
+export type Step = z.infer<typeof Step>;
+
+export const ConversationResponse = z
+  .object({
+    conversation_id: z.string().describe('Id of the conversation'),
+    steps: z.array(Step).describe('One step for each prompt, oldest first'),
+  })
+  .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and what was done on them' });
+export type ConversationResponse = z.infer<typeof ConversationResponse>;
+
+/** Target of the link of a session. */
+export const SessionRedirect = z
+  .object({
+    conversation_id: Uuid.optional().meta({ description: 'Present where the session has ended and left one' }),
+  })
+  .meta({ id: 'SessionRedirect', description: 'Where the link of a session leads' });
+
+/** Target of the link of a conversation. */
+export const ConversationRedirect = z
+  .object({ session_id: Uuid.optional().meta({ description: 'Present while one is live' }) })
+  .meta({ id: 'ConversationRedirect', description: 'Where the link of a conversation leads' });
+
+export const InterruptedRun = z
+  .object({ run_id: Uuid.describe('Run whose turn ends') })
+  .meta({ id: 'InterruptedRun', description: 'The run of a conversation whose turn ends' });

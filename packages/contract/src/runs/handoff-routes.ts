@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { teamReads } from '../wire/access.ts';
+import { EmptyResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import { HandoffAttachments, UploadSnapshot, UploadSnapshotResponse } from './handoff.ts';
+
+export const handoffRoutes = {
+  listHandoffAttachments: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/handoff/attachments',
+    tag: 'runs',
+    summary: 'List the files with which the work continues elsewhere',
+    description:
+      'A patch for each git repository of the workspace against the commit that was cloned, with commits, staged, unstaged and untracked changes, and the files that the agent handed off; as of the end of the last turn.',
+    allow: teamReads,
+    params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
+    answer: { status: 200, description: 'Files; none where nothing was left', schema: HandoffAttachments },
+    errors: { 404: 'No such run, or it belongs to another team' },
+  },
+  uploadSnapshot: {
+    method: 'POST',
+    path: '/harness-support/upload-snapshot',
+    tag: 'harness',
+    allow: { run: 'until_end' },
+    summary: 'Begin a snapshot',
+    description:
+      "It takes the place of the execution's older one when the bytes of its last file have arrived, at once where it has no files.",
+    body: UploadSnapshot,
+    answer: { status: 200, description: 'Where to PUT each file, in order', schema: UploadSnapshotResponse },
+    errors: {
+      400: 'More than 100 files, or one of more than 25 MB',
+      413: 'The team has no room for them (RUNYARD_TEAM_STORAGE_MB)',
+    },
+  },
+  putSnapshotFile: {
+    method: 'PUT',
+    path: '/harness-support/snapshot-files/{fileId}',
+    tag: 'harness',
+    allow: { anyone: 'with_signature' },
+    summary: 'Upload the bytes of a file of a snapshot',
+    params: z.object({ fileId: z.string().describe('Id of the file; part of the signed URL') }),
+    query: z.object({
+      expires: z.string().meta({ description: 'Unix time in seconds' }),
+      signature: z.string().describe('Part of the signed URL; take it as it is'),
+    }),
+    bodyType: 'application/octet-stream',
+    answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+    errors: {
+      400: 'Fewer bytes than were announced',
+      403: 'The signature is wrong or has expired',
+      404: 'A newer snapshot took its place',
+      409: 'Its bytes are there already',
+      413: 'More bytes than were announced',
+    },
+  },
+} as const satisfies Record<string, Route>;

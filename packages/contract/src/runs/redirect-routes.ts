@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import type { Route } from '../wire/route.ts';
+import { ConversationRedirect, SessionRedirect } from './conversations.ts';
+
+const withoutKey = 'Needs no key, so that whoever opens an old link is led on before signing in; what is there does.';
+
+export const redirectRoutes = {
+  checkSessionRedirect: {
+    method: 'GET',
+    path: '/agent/sessions/{sessionUuid}/redirect',
+    tag: 'conversations',
+    summary: 'Find the conversation of an ended session',
+    description: `Empty while the session is live, or where it left none. ${withoutKey}`,
+    allow: { anyone: 'always' },
+    params: z.object({ sessionUuid: z.string().meta({ description: '`session_id` of a run' }) }),
+    answer: { status: 200, description: 'Where to go, or nothing', schema: SessionRedirect },
+    errors: { 404: 'No such session' },
+  },
+  checkConversationRedirect: {
+    method: 'GET',
+    path: '/agent/conversations/{conversationId}/redirect',
+    tag: 'conversations',
+    summary: 'Find the live session of a conversation',
+    description: `Empty where none is live. ${withoutKey}`,
+    allow: { anyone: 'always' },
+    params: z.object({ conversationId: z.string().meta({ description: 'Id of the conversation' }) }),
+    answer: { status: 200, description: 'Where to go, or nothing', schema: ConversationRedirect },
+    errors: { 404: 'No such conversation' },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import { maxPreparedOfCaller, maxPreparedOfTeam, maxRequestBodyBytes } from '../limits.ts';
+import { runPageReads, runPageWrites, teamReads, teamWrites } from '../wire/access.ts';
+import { DeleteResponse, EmptyResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import { ConversationResponse } from './conversations.ts';
+import { HarnessUsage } from './harness-usage.ts';
+import { LiveEvent, TeamLiveEvent } from './live-events.ts';
+import { PrepareAttachmentsRequest, PrepareAttachmentsResponse } from './prepared-attachments.ts';
+import { ListRunsQuery } from './run-list.ts';
+import {
+  RerunRequest,
+  RunAgentRequest,
+  RunAgentResponse,
+  RunFollowupRequest,
+  RunFollowupResponse,
+} from './run-request.ts';
+import { CancelRunResponse, ListRunsResponse, RunItem } from './runs.ts';
+import { sourceHeader } from './states.ts';
+import { GetRunTimelineResponse } from './timeline.ts';
+
+const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
+const noRun = 'No such run, or it belongs to another team';
+const tooManyReads = 'Too many long conversations are being read; `Retry-After` tells when to ask again';
+const lastEventId = 'Id of the last event that was read: the stream continues after it, without loss or repetition';
+const notOfStream = 'Last-Event-ID is not an id of this stream';
+const tooManyStreams = 'The key, the team or the service has as many event streams open as it can have';
+const goneEvents = 'Events after Last-Event-ID are no longer stored: connect again without it';
+const streamRules =
+  'Ids are opaque; `Last-Event-ID` continues after one. `retry` says how long to wait before connecting again. While nothing happens, a heartbeat comes every 15 s. A reader that takes nothing for a minute is disconnected.';
+const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
+
+const create = {
+  method: 'POST',
+  tag: 'runs',
+  allow: teamWrites,
+  body: RunAgentRequest,
+  bodyLimitBytes: maxRequestBodyBytes,
+  headers: sourceHeader,
+  once: 'createRun',
+  answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
+  errors: {
+    400: 'No prompt, a wrong type, an unknown model, harness, environment or parent',
+    403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
+    409: 'The Idempotency-Key was used with another body, or the parent was cancelled',
+    413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
+  },
+} as const satisfies Partial<Route>;
+
+export const runRoutes = {
+  createRun: { ...create, path: '/agent/runs', summary: 'Create a run' },
+  createRunDeprecated: {
+    ...create,
+    path: '/agent/run',
+    summary: 'Create a run (old path)',
+    description: 'The same as `POST /agent/runs`.',
+    deprecated: true,
+  },
+  listRuns: {
+    method: 'GET',
+    path: '/agent/runs',
+    tag: 'runs',
+    summary: 'List runs',
+    description: 'Pages by cursor: a run that does not change while the list is read comes once.',
+    allow: runPageReads,
+    query: ListRunsQuery,
+    answer: { status: 200, description: 'One page', schema: ListRunsResponse },
+    errors: {
+      400: 'A wrong value, an ancestor_run_id that is no run of the team, or a cursor of another sort or filter',
+      403: 'Filtering by metadata is turned off for the team',
+    },
+  },
+  getRun: {
+    method: 'GET',
+    path: '/agent/runs/{runId}',
+    tag: 'runs',
+    summary: 'Read a run',
+    allow: runPageReads,
+    params: run,
+    answer: { status: 200, description: 'The run', schema: RunItem },
+    errors: { 404: noRun },
+  },
+  rerunRun: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/rerun',
+    tag: 'runs',
+    summary: 'Rerun a run',
+    description:
+      'A new run of its own conversation, with the same prompt, configuration, attachments, title, mode and metadata, whatever became of the first.',
+    allow: teamWrites,
+    params: run,
+    body: RerunRequest.optional(),
+    bodyLimitBytes: 4 * 1024 * 1024,
+    headers: sourceHeader,
+    once: 'rerunRun',
+    answer: { status: 200, description: 'Created; the agent starts by itself', schema: RunAgentResponse },
+    errors: {
+      400: 'A wrong type; the run had no prompt; its model or environment is there no more',
+      403: 'The environment, MCP server or identity does not exist or belongs to another team, or the content policy refuses the prompt',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
+    },
+  },
+  deleteRun: {
+    method: 'DELETE',
+    path: '/agent/runs/{runId}',
+    tag: 'runs',
+    summary: 'Delete a run that has ended',
+    description:
+      'With its conversation, transcript, attachments and artifacts; their URLs stop working at once. Runs that it started stay. A sandbox that waits for a follow-up is closed first.',
+    allow: teamWrites,
+    params: run,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: noRun, 409: 'The run has not ended, or its sandbox is still being closed' },
+  },
+  cancelRun: {
+    method: 'POST',
+    endsSomething: true,
+    path: '/agent/runs/{runId}/cancel',
+    tag: 'runs',
+    summary: 'Cancel a run',
+    description:
+      'And every run below it that has not ended, self-hosted ones too; one that is PENDING follows as soon as it was claimed. If the turn of the run was interrupted and its agent waits for a message, the sandbox ends, and the run keeps its state.',
+    allow: runPageWrites,
+    params: run,
+    answer: {
+      status: 200,
+      description: 'Cancelled, or its waiting sandbox ends: the id as a JSON string',
+      schema: CancelRunResponse,
+    },
+    errors: {
+      400: 'The run has ended already',
+      404: noRun,
+      409: 'The run is PENDING; try again',
+      422: 'Self-hosted, local and GitHub Action runs cannot be cancelled here',
+    },
+  },
+  sendFollowup: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/followups',
+    tag: 'runs',
+    summary: 'Send a follow-up to a run',
+    description:
+      'Joins the first prompt of a run that has not begun, is the next turn of one that is at work, answers what a BLOCKED one asks, and continues one that has ended: in its sandbox while that waits, else in a new execution. To a run whose setup failed it goes to the sandbox that stays until `status_message.session_debug_until`; the run stays FAILED as it is, also while what is asked there (`blocked_on`) waits for an answer.',
+    allow: runPageWrites,
+    params: run,
+    body: RunFollowupRequest,
+    bodyLimitBytes: maxRequestBodyBytes,
+    once: 'sendFollowup',
+    answer: {
+      status: 200,
+      description: 'Accepted; read the run to see what became of it',
+      schema: RunFollowupResponse,
+    },
+    errors: {
+      400: 'A wrong type, an attachment that is no base64 or too large, nothing to say where there is no conversation to continue, or a decision where the run is not BLOCKED',
+      403: 'The content policy refuses the message, the run asks something that an agent key may not answer (`config.approvals_from`), or its sandbox holds a secret that the caller may not use: rerun the run',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body',
+      413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
+      422: 'An attachment_id names no file that the caller has prepared for this run and uploaded',
+    },
+  },
+  prepareRunAttachments: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/attachments/prepare',
+    tag: 'runs',
+    summary: 'Prepare the upload of files for a follow-up',
+    description:
+      'The follow-up of the same caller names them by their ids. Files that no follow-up names are deleted after a day.',
+    allow: teamWrites,
+    params: run,
+    body: PrepareAttachmentsRequest,
+    once: 'prepareRunAttachments',
+    answer: { status: 200, description: 'Where to upload each file', schema: PrepareAttachmentsResponse },
+    errors: {
+      400: 'A wrong type, or more than 25 files',
+      404: noRun,
+      409: 'The Idempotency-Key was used with another body',
+      429: `The caller has ${maxPreparedOfCaller} prepared files that no follow-up has used, or the team ${maxPreparedOfTeam}`,
+    },
+  },
+  interruptRun: {
+    method: 'POST',
+    endsSomething: true,
+    path: '/agent/runs/{runId}/interrupt',
+    tag: 'runs',
+    summary: 'End the turn in progress',
+    description:
+      'The agent stops its work and begins the next follow-up. If there is none, the run is SUCCEEDED, and its agent waits for one in the sandbox: `status_message` says until when, and cancelling the run ends the sandbox.',
+    allow: runPageWrites,
+    params: run,
+    answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
+    errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
+  },
+  getHarnessUsage: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/harness-usage',
+    tag: 'usage',
+    summary: "Read the tokens of a run in the counters of its harness's provider",
+    description:
+      'Of runs with the harness claude or codex: what their requests to models have used so far, counted by the service. Other runs have `request_usage`.',
+    allow: teamReads,
+    params: run,
+    answer: { status: 200, description: 'The counters, or that there are none', schema: HarnessUsage },
+    errors: { 404: noRun },
+  },
+  getRunTimeline: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/timeline',
+    tag: 'runs',
+    summary: 'Read the timeline of a run',
+    allow: runPageReads,
+    params: run,
+    answer: { status: 200, description: 'Setup and lifecycle events, oldest first', schema: GetRunTimelineResponse },
+    errors: { 404: noRun },
+  },
+  getRunConversation: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/conversation',
+    tag: 'conversations',
+    summary: 'Read the conversation of a run',
+    allow: runPageReads,
+    params: run,
+    answer: { status: 200, description: 'Messages and steps', schema: ConversationResponse },
+    errors: {
+      404: `${noRun}, or it has no conversation yet: the detail says what the run waits for`,
+      422: 'The harness gives only raw output',
+      429: tooManyReads,
+    },
+  },
+  getRunTranscript: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/transcript',
+    tag: 'conversations',
+    summary: 'Download the raw transcript of a run',
+    description: 'Newline-delimited JSON as the harness produced it.',
+    allow: teamReads,
+    params: run,
+    answer: { status: 302, description: 'Go to Location', headers: rawTranscript },
+    errors: { 404: `${noRun}, or it has no transcript yet` },
+  },
+  streamRunEvents: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/events',
+    tag: 'runs',
+    summary: 'Follow a run live',
+    description: `Server-sent events: \`id\`, \`event\` (the event's \`type\`) and \`data\`, a LiveEvent as JSON: states, timeline and conversation, from the run's beginning, then as they come. ${streamRules} The stream ends when the run has ended and all is sent, with the comment \`: end\`; after a follow-up it goes on. Also a follow-up to the sandbox of a failed setup: who comes back with the last id gets its turn, and the stream ends again when that has ended or asks something.`,
+    allow: runPageReads,
+    params: run,
+    query: z.object({
+      follow: z
+        .boolean()
+        .optional()
+        .meta({ description: 'false: the stream ends with what there is by now. Default: true' }),
+    }),
+    headers: { 'Last-Event-ID': lastEventId },
+    answer: { status: 200, description: 'Stream of events', contentType: 'text/event-stream', eventSchema: LiveEvent },
+    errors: { 400: notOfStream, 404: noRun, 410: goneEvents, 429: tooManyStreams },
+  },
+  streamTeamEvents: {
+    method: 'GET',
+    path: '/agent/runs/events',
+    tag: 'runs',
+    summary: "Follow all of the team's runs live",
+    description: `Server-sent events: \`id\`, \`event\` and \`data\`, a TeamLiveEvent as JSON: states and timeline of all runs with their \`run_id\`, from now on (a moment before may be among it), those of one run in their order. Conversations are not among them: follow the run itself. ${streamRules} An \`id\` without \`data\` comes first and with each heartbeat: it continues from there. Ids are good for seven days. What happened to runs that were deleted meanwhile is not sent. The stream does not end by itself.`,
+    allow: teamReads,
+    headers: { 'Last-Event-ID': lastEventId },
+    answer: {
+      status: 200,
+      description: 'Stream of events',
+      contentType: 'text/event-stream',
+      eventSchema: TeamLiveEvent,
+    },
+    errors: { 400: notOfStream, 410: goneEvents, 429: tooManyStreams },
+  },
+} as const satisfies Record<string, Route>;

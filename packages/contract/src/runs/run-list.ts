@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { maxFactoryFilters, maxMetadataFilters } from '../limits.ts';
+import { Text } from '../wire/primitives.ts';
+import { QueryTime } from '../wire/query-time.ts';
+import { ArtifactType, RunExecutionLocation, RunSourceType, RunState, RunTaskStatus } from './states.ts';
+
+/** The orders of a list of runs. */
+const RunSortField = z
+  .enum(['updated_at', 'created_at', 'title', 'agent'])
+  .meta({ id: 'RunSortField', description: 'What a list of runs is sorted by' });
+
+/** Direction of a list. */
+export const SortOrder = z
+  .enum(['asc', 'desc'])
+  .meta({ id: 'SortOrder', description: '`asc`: smallest or oldest first. `desc`: greatest or newest first' });
+
+/** Query of `GET /agent/runs`. */
+export const ListRunsQuery = z.object({
+  limit: z.int().min(1).max(500).default(20).meta({
+    description: 'A page has fewer runs if their prompts and configurations exceed 16 MB',
+  }),
+  cursor: Text.max(8192)
+    .optional()
+    .meta({ description: 'next_cursor of the previous page, with the same sort and filters' }),
+  sort_by: RunSortField.default('updated_at').meta({ description: 'agent: by skill, runs without a skill last' }),
+  sort_order: SortOrder.default('desc').describe('Direction of the list'),
+  state: z.array(RunState).optional().meta({ description: 'Repeat the parameter to match any of several states' }),
+  name: Text.optional().meta({ description: '`config.name`' }),
+  model_id: Text.optional().describe('Only runs whose configuration names this model'),
+  creator: Text.optional().meta({ description: 'UID of a user or service account' }),
+  executor: Text.optional().meta({ description: 'UID of a user or service account' }),
+  source: z.array(RunSourceType).optional().meta({
+    description: 'Repeat the parameter to match any of several sources. CUSTOM_WEBHOOK is another name of WEBHOOK',
+  }),
+  task_status: z.array(RunTaskStatus).optional().meta({
+    description: 'Repeat the parameter to match any of several. `running` also looks at the runs below each run',
+  }),
+  execution_location: RunExecutionLocation.optional(),
+  created_after: QueryTime.optional().describe(
+    'Only runs that were created after this time: RFC 3339 with Z or an offset',
+  ),
+  created_before: QueryTime.optional().describe(
+    'Only runs that were created before this time: RFC 3339 with Z or an offset',
+  ),
+  updated_after: QueryTime.optional().describe('Only runs that changed after this time: RFC 3339 with Z or an offset'),
+  environment_id: Text.optional().meta({ description: '`empty-environment`: runs without one' }),
+  skill: Text.optional().meta({ description: 'Alias of skill_spec' }),
+  skill_spec: Text.optional().describe('Only runs that follow this skill'),
+  schedule_id: Text.optional().describe('Only runs that this schedule created'),
+  ancestor_run_id: Text.optional().meta({
+    description: 'Descendants of this run, at any depth. It must be a run of the team',
+  }),
+  metadata: z
+    .record(Text, Text)
+    .refine((pairs) => Object.keys(pairs).length <= maxMetadataFilters, {
+      error: `takes at most ${maxMetadataFilters} pairs`,
+    })
+    .meta({ maxProperties: maxMetadataFilters })
+    .optional()
+    .meta({
+      description: '`metadata[key]=value`; all pairs must match exactly. A team may have this filter turned off',
+    }),
+  artifact_type: ArtifactType.optional(),
+  automation_id: Text.optional().meta({
+    description: 'Automation that started the runs: value of the metadata key of that name',
+  }),
+  factory_uid: z
+    .array(Text)
+    .max(maxFactoryFilters)
+    .optional()
+    .meta({
+      description: `Factory that got the runs, or whose automations started them: value of the metadata key of that name. Repeat the parameter to match any of several factories, at most ${maxFactoryFilters}`,
+    }),
+  factory_only: z.boolean().optional().meta({ description: 'true: only runs that an agent of a factory executes' }),
+  q: Text.max(500).optional().meta({
+    description:
+      'The id of a run, or the URL of its page; or up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',
+  }),
+});
+export type ListRunsQuery = z.infer<typeof ListRunsQuery>;

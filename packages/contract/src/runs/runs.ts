@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { ErrorCode, ErrorDetail } from '../wire/errors.ts';
+import { Timestamp, Uuid } from '../wire/primitives.ts';
+import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
+import { RunContentItem, WithheldRight } from './acceptances.ts';
+import { BlockedOn } from './approvals.ts';
+import { ArtifactItem } from './artifacts.ts';
+import { AmbientAgentConfig } from './config.ts';
+import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
+
+/** Explains the state of a run. */
+export const RunStatusMessage = z
+  .object({
+    message: z.string().describe('Why the run is in its state, for people'),
+    error_code: ErrorCode.optional(),
+    retryable: z.boolean().optional().describe('True: the same run may succeed when it is created again'),
+    session_debug_until: Timestamp.optional().meta({
+      description:
+        'Until then the sandbox of a failed setup stays for follow-ups; while one is worked on, the latest end of that',
+    }),
+    debug_agent_active: z
+      .boolean()
+      .optional()
+      .describe('True: in the sandbox of the failed setup, the agent works on a follow-up. Absent: there is none'),
+    ...ErrorDetail.shape,
+  })
+  .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
+
+/** The cost of requests to models, by kind of token. */
+export const InferenceCostBreakdown = z
+  .object({
+    input_cost_usd: z.number().describe('US dollars for tokens that the model read'),
+    output_cost_usd: z.number().describe('US dollars for tokens that the model wrote'),
+    input_cache_read_cost_usd: z.number().describe("US dollars for tokens that came from the provider's cache"),
+    input_cache_write_cost_usd: z.number().describe("US dollars for tokens that went to the provider's cache"),
+    provider_tools_cost_usd: z
+      .number()
+      .optional()
+      .describe("US dollars for calls of the provider's own tools, such as searches; absent: none"),
+  })
+  .meta({ id: 'InferenceCostBreakdown', description: 'What the requests to models cost, by kind of token' });
+
+/** The tokens that one model used for a run. */
+export const ModelTokenUsage = z
+  .object({
+    model_id: z.string().describe('Model that answered'),
+    total_tokens: z.int().describe('Tokens that it read and wrote'),
+    usage_type: z
+      .literal('warp')
+      .describe("Whose access was used. `warp`, the public service's word: that of the service"),
+  })
+  .meta({ id: 'ModelTokenUsage', description: 'The tokens that one model used for a run' });
+
+/** The cost of a run. Credits: 1 credit = 1 US cent. */
+export const RequestUsage = z
+  .object({
+    inference_cost: z.number().optional().meta({ description: 'Credits' }),
+    compute_cost: z.number().optional().meta({ description: 'Credits' }),
+    platform_cost: z.number().optional().meta({ description: 'Credits' }),
+    inference_cost_usd: z.number().optional().describe('US dollars for requests to models'),
+    compute_cost_usd: z.number().optional().describe('US dollars for sandboxes'),
+    platform_cost_usd: z.number().optional().describe('US dollars for the platform'),
+    total_tokens: z.int().optional().describe('Tokens read and written'),
+    inference_cost_breakdown_usd: InferenceCostBreakdown.optional(),
+    model_token_usage: z
+      .array(ModelTokenUsage)
+      .optional()
+      .describe('Models that answered, most tokens first. In an outage they may differ from the requested model'),
+  })
+  .meta({ id: 'RequestUsage', description: 'What a run used and cost. 1 credit = 1 US cent' });
+export type RequestUsage = z.infer<typeof RequestUsage>;
+
+/** The schedule that created a run. */
+export const RunSchedule = z
+  .object({
+    schedule_id: z.string().describe('Id of the schedule'),
+    schedule_name: z.string().describe('Name of the schedule'),
+    cron_schedule: z.string().describe('When it creates runs, as a cron expression'),
+  })
+  .meta({ id: 'RunSchedule', description: 'The schedule that created a run' });
+
+/** The skill that a run follows. */
+export const AgentSkill = z
+  .object({
+    name: z.string().optional().describe('Name of the skill'),
+    description: z.string().optional().describe('What the skill is for'),
+    full_path: z.string().optional().describe('Path of its file in the repository'),
+    commit: z.string().optional().describe('Commit that the skill was read at; absent: no agent has begun the run yet'),
+    bundled_skill_id: z.string().optional().describe('Id of a skill that comes with the service'),
+  })
+  .meta({ id: 'AgentSkill', description: 'The skill that a run follows' });
+
+/** Amount of a run's output that was not stored. */
+export const DroppedOutput = z
+  .object({
+    events: z.int().describe('Events of the conversation that were not stored'),
+    transcript_lines: z.int().describe('Lines of the transcript that were not stored'),
+  })
+  .meta({ id: 'DroppedOutput', description: 'How much output was not stored' });
+
+/** One run, in full. */
+export const RunItem = z
+  .object({
+    run_id: Uuid.describe('Id of the run'),
+    task_id: z.string().meta({ deprecated: true, description: 'The same as run_id' }),
+    title: z.string().describe('Title of the run'),
+    state: RunState,
+    prompt: z.string().meta({ description: 'The whole prompt' }),
+    submitted_prompt: z
+      .string()
+      .optional()
+      .describe(
+        'Prompt as it was sent, and below it the messages that came before the run began. Not in lists, and absent if the service itself wrote a part of the prompt',
+      ),
+    created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
+    started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
+    finished_at: Timestamp.optional().describe('When the run last ended; absent: it has not ended, or was continued'),
+    status_message: RunStatusMessage.optional().meta({
+      description:
+        'Why the run is in its state. Before it has begun, what it waits for; after an interrupt, until when its agent waits for a message',
+    }),
+    blocked_on: BlockedOn.optional().meta({
+      description:
+        'What a follow-up has to answer: while BLOCKED, and while a FAILED run is asked about in the sandbox of its failed setup',
+    }),
+    source: RunSourceType.optional(),
+    schedule: RunSchedule.optional(),
+    session_id: z.string().optional().meta({ description: 'Session of the latest execution' }),
+    session_link: z.string().optional().meta({ description: 'Page of the run' }),
+    trigger_url: z.string().optional().describe('Page of the thing that created the run, such as an issue'),
+    creator: UserProfile.optional().describe('Who created the run'),
+    executor: UserProfile.optional().describe('Who the run acts as; it may differ from the creator'),
+    agent_config: AmbientAgentConfig.optional().describe('How the run is executed, as requested'),
+    model_id: z
+      .string()
+      .optional()
+      .describe('Model that the run uses now. In an outage of a provider it may be another one than the requested one'),
+    agent_skill: AgentSkill.optional(),
+    conversation_id: Uuid.optional().describe('Conversation of the run'),
+    parent_run_id: Uuid.optional().describe('Run that started this one'),
+    root_run_id: Uuid.describe('Run at the top of the tree: run_id itself if no run started this one'),
+    factory_uid: z
+      .string()
+      .optional()
+      .describe('Factory whose agent executes the run; absent: no agent of a factory does'),
+    is_sandbox_running: z.boolean().optional().describe('True: the sandbox exists, at work or waiting for a follow-up'),
+    debug_agent_available: z
+      .boolean()
+      .optional()
+      .describe('Of FAILED runs. True: the sandbox of the failed setup still takes follow-ups'),
+    is_run_type_cancellable: z.boolean().optional().describe('False: `POST …/cancel` answers 422'),
+    artifacts: z.array(ArtifactItem).optional().describe('What the run produced'),
+    metadata: z.record(z.string(), z.string()).optional().describe('Key/value pairs of the run; they do not change'),
+    scope: Scope.optional(),
+    execution_location: RunExecutionLocation.optional(),
+    request_usage: RequestUsage.optional(),
+    dropped_output: DroppedOutput.optional().meta({
+      description: 'What was not stored because the run reached its limits; absent: everything was stored',
+    }),
+    contents: z.array(RunContentItem).optional().meta({
+      description: 'Revisions that the run executes; absent: only the prompt of its executor',
+    }),
+    withheld: z.array(WithheldRight).optional().meta({
+      description: 'Rights of its executor that the run does not have because of what it executes; absent: none',
+    }),
+    run_time: z.string().optional().meta({ description: 'ISO 8601 duration of all executions', example: 'PT1M3.52S' }),
+  })
+  .meta({ id: 'RunItem', description: 'One run, in full' });
+export type RunItem = z.infer<typeof RunItem>;
+
+export const ListRunsResponse = z
+  .object({
+    runs: z.array(RunItem).describe('Runs of the page'),
+    page_info: PageInfo,
+  })
+  .meta({ id: 'ListRunsResponse', description: 'A page of runs' });
+export type ListRunsResponse = z.infer<typeof ListRunsResponse>;
+
+/** Body of a cancel's answer: the id, as a JSON string. */
+export const CancelRunResponse = z.string().meta({ id: 'CancelRunResponse', description: 'Id of the cancelled run' });

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { Timestamp } from '../wire/primitives.ts';
+
+/** Kinds of timeline events; the last nine are our own. */
+export const TimelineEventType = z
+  .enum([
+    'oz_run_created',
+    'oz_run_claimed',
+    'worker_container_ready',
+    'shared_session_started',
+    'agent_started',
+    'oz_run_done',
+    'oz_run_blocked',
+    'oz_run_cancelled',
+    'oz_run_failed',
+    'oz_run_errored',
+    'vm_shutdown',
+    'setup_step_started',
+    'setup_step_finished',
+    'setup_step_progress',
+    'followup_received',
+    'execution_retried',
+    'execution_resumed',
+    'output_limit_reached',
+    'model_switched',
+    'model_request_changed',
+    'connection_denied',
+    'git_push',
+  ])
+  .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
+export type TimelineEventType = z.infer<typeof TimelineEventType>;
+
+export const TimelineEvent = z
+  .object({
+    event_uuid: z.string().describe('Id of the event'),
+    run_id: z.string().describe('Id of the run'),
+    event_type: TimelineEventType,
+    occurred_at: Timestamp.describe('When it happened, RFC 3339 in UTC'),
+    execution_id: z.int().optional().meta({ description: 'Number of the execution in the run: 1, 2, …' }),
+    payload: z.record(z.string(), z.unknown()).optional().describe('Details; its members depend on `event_type`'),
+  })
+  .meta({ id: 'TimelineEvent', description: 'Something that happened to a run' });
+export type TimelineEvent = z.infer<typeof TimelineEvent>;
+
+export const GetRunTimelineResponse = z
+  .object({
+    events: z.array(TimelineEvent).describe('Events, oldest first'),
+  })
+  .meta({ id: 'GetRunTimelineResponse', description: 'The timeline of a run' });

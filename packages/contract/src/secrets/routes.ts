@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { maxSecrets } from '../limits.ts';
+import { teamReads } from '../wire/access.ts';
+import { DeleteResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import { ListSecretsResponse, PutSecretRequest, Secret, SecretName, SecretScope } from './secrets.ts';
+
+const named = z.object({ name: SecretName.describe('Name of the secret') });
+
+// Agent keys neither set nor delete secrets, because a program in a sandbox may have one, and could grant itself others.
+export const secretRoutes = {
+  listSecrets: {
+    method: 'GET',
+    path: '/secrets',
+    tag: 'secrets',
+    summary: 'List secrets',
+    description:
+      'The secrets of the team and the own personal ones, without their values. Agent keys see those that their runs may name.',
+    allow: teamReads,
+    answer: { status: 200, description: 'By name', schema: ListSecretsResponse },
+  },
+  putSecret: {
+    method: 'PUT',
+    path: '/secrets/{name}',
+    tag: 'secrets',
+    summary: 'Set a secret',
+    description:
+      'Creates the secret, or replaces its value. Runs that have the earlier value keep it. Secrets of the team are set by administrators.',
+    allow: { user: 'member', byBody: { member: 'scope', roles: { team: 'admin' } } },
+    params: named,
+    body: PutSecretRequest,
+    answer: { status: 200, description: 'The secret, without its value', schema: Secret },
+    errors: {
+      400: 'A wrong value, or one that is too short to be found in text',
+      409: `The team, or the person, has ${maxSecrets} secrets`,
+    },
+  },
+  deleteSecret: {
+    method: 'DELETE',
+    path: '/secrets/{name}',
+    tag: 'secrets',
+    summary: 'Delete a secret',
+    description:
+      'Runs that have the value keep it. Runs that still need it when they begin become FAILED `resource_not_found`. Secrets of the team are deleted by administrators.',
+    allow: { user: 'member' },
+    params: named,
+    query: z.object({
+      scope: SecretScope.optional().describe('Which of two secrets of this name; absent: the only one'),
+    }),
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: 'No such secret' },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,60 @@
+/** The table of all settings of all programs. Parsing, error messages and `docs/settings.md` use it. */
+
+import { makeSpelling } from '../wire/spelling.ts';
+import { containerSettings } from './containers.ts';
+import { contentPolicySettings } from './content-policy.ts';
+import { kubernetesSettings } from './kubernetes.ts';
+import { modelSettings } from './models.ts';
+import { serviceSettings } from './service.ts';
+import type { ReadText, Setting } from './setting.ts';
+import { workerSettings } from './worker.ts';
+
+export const settingsTable = {
+  ...serviceSettings,
+  ...modelSettings,
+  ...contentPolicySettings,
+  ...workerSettings,
+  ...containerSettings,
+  ...kubernetesSettings,
+} as const;
+
+export type SettingName = keyof typeof settingsTable;
+
+type Value<N extends SettingName> = (typeof settingsTable)[N]['read'] extends ReadText<infer T> ? T : never;
+
+/** Parsed settings. Settings with a default are always present. */
+export type Settings = {
+  readonly [N in SettingName as (typeof settingsTable)[N] extends { default: string } ? N : never]: Value<N>;
+} & {
+  readonly [N in SettingName as (typeof settingsTable)[N] extends { default: string } ? never : N]?: Value<N>;
+};
+
+/**
+ * The settings, or the problems of the environment: one line for each setting, with its name and the reason, never with a secret's
+ * value.
+ */
+export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
+
+/** Reads all settings from `env`. An empty value counts as absent. An unknown `RUNYARD_…` name is a problem, because it is probably a typing error. */
+export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
+  const problems: string[] = [];
+  const settings: Record<string, unknown> = {};
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('RUNYARD_') && !(name in settingsTable)) {
+      const meant = makeSpelling(Object.keys(settingsTable)).suggest(name);
+      const hint = meant === undefined ? 'see docs/settings.md' : `did you mean ${meant}?`;
+      problems.push(`${name}: is not a setting of Runyard; ${hint}`);
+    }
+  }
+  for (const [name, setting] of Object.entries(settingsTable) as [SettingName, Setting<unknown>][]) {
+    const text = env[name] || setting.default;
+    if (text === undefined) continue;
+    const reading = setting.read(text);
+    if ('value' in reading) settings[name] = reading.value;
+    else {
+      const shown = setting.secret ? '' : ` (it is ${JSON.stringify(text)})`;
+      problems.push(`${name}: ${reading.problem}${shown}`);
+    }
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, settings: settings as Settings };
+}

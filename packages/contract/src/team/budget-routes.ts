@@ -1,0 +1,41 @@
+import { administrators } from '../wire/access.ts';
+import type { Route } from '../wire/route.ts';
+import { TeamBudget, UpdateTeamBudgetRequest, UsageQuery, UsageReport } from './budgets.ts';
+
+/**
+ * Administrators only: budgets limit money, and a report shows the spending of each person. Run tokens and agent keys, which sandboxes
+ * may have, are refused.
+ */
+export const budgetRoutes = {
+  getTeamBudget: {
+    method: 'GET',
+    path: '/budget',
+    tag: 'usage',
+    summary: "Read the team's budget",
+    allow: administrators,
+    answer: { status: 200, description: 'Limits, and what was spent this month', schema: TeamBudget },
+  },
+  updateTeamBudget: {
+    method: 'PATCH',
+    path: '/budget',
+    tag: 'usage',
+    summary: "Change the team's monthly limit or credits",
+    description:
+      'When a limit is used up, creating a run gives 403 `budget_exceeded` or `insufficient_credits`, and a run that asks its model again ends FAILED with that code.',
+    allow: administrators,
+    body: UpdateTeamBudgetRequest,
+    answer: { status: 200, description: 'The budget as it is now', schema: TeamBudget },
+    errors: { 400: 'A wrong value' },
+  },
+  getUsage: {
+    method: 'GET',
+    path: '/usage',
+    tag: 'usage',
+    summary: "Report the team's use of models",
+    description: 'By day, model, agent and creator, for at most 366 days. Deleted runs stay in the report.',
+    allow: administrators,
+    query: UsageQuery,
+    answer: { status: 200, description: 'A page of sums', schema: UsageReport },
+    errors: { 400: 'A wrong value, more than 366 days, or a cursor of another report' },
+  },
+} as const satisfies Record<string, Route>;

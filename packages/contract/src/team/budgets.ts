@@ -1,0 +1,103 @@
+/** Limits of a team's spending on models, and its usage. */
+import { z } from 'zod';
+import { usageDimensions } from '../wire/choices.ts';
+import { Text, Timestamp } from '../wire/primitives.ts';
+import { PageInfo, UserProfile } from '../wire/profiles.ts';
+
+export const TeamBudget = z
+  .object({
+    month: z.string().describe('Calendar month in UTC that the spend is of, such as 2026-11'),
+    spent_usd: z.number().describe('US dollars that the team spent on models this month, as far as prices are known'),
+    monthly_limit_usd: z
+      .number()
+      .optional()
+      .describe('US dollars that the team may spend in a month; absent: no limit'),
+    credits: z
+      .number()
+      .optional()
+      .describe(
+        'Credits that the team has left; a credit is a US cent. Below 0 by what the last answers cost. Absent: the team does not use credits',
+      ),
+    updated_at: Timestamp.optional().describe('When the limits were last changed, RFC 3339 in UTC; absent: never'),
+  })
+  .meta({ id: 'TeamBudget', description: 'What a team may spend on models, and what it spent this month' });
+export type TeamBudget = z.infer<typeof TeamBudget>;
+
+const amount = (max: number) => z.number().min(0).max(max);
+
+export const UpdateTeamBudgetRequest = z
+  .object({
+    monthly_limit_usd: amount(1_000_000_000)
+      .nullable()
+      .optional()
+      .describe('US dollars of a calendar month in UTC; null: no limit'),
+    credits: amount(100_000_000_000)
+      .nullable()
+      .optional()
+      .describe('Credits that the team has from now on; null: the team does not use credits'),
+  })
+  .meta({ id: 'UpdateTeamBudgetRequest', description: 'Absent members stay unchanged' });
+export type UpdateTeamBudgetRequest = z.infer<typeof UpdateTeamBudgetRequest>;
+
+/** Ways to break a usage report down. */
+export const UsageDimension = z
+  .enum(usageDimensions)
+  .meta({ id: 'UsageDimension', description: 'What a usage report is broken down by' });
+export type UsageDimension = z.infer<typeof UsageDimension>;
+
+const Day = z.iso.date();
+
+export const UsageQuery = z.object({
+  from: Day.optional().describe('First day in UTC, such as 2026-11-01; absent: 29 days before the last one'),
+  to: Day.optional().describe('Last day in UTC; absent: today'),
+  group_by: z
+    .array(UsageDimension)
+    .max(4)
+    .optional()
+    .meta({ description: 'What to break the sums down by; repeat the parameter for several. Absent: day' }),
+  limit: z.int().min(1).max(500).default(100).describe('Rows of a page, 1 to 500'),
+  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+});
+export type UsageQuery = z.infer<typeof UsageQuery>;
+
+export const UsageRow = z
+  .object({
+    day: z.string().optional().describe('Day in UTC; present when grouped by day'),
+    model_id: z.string().optional().describe('Model; present when grouped by model'),
+    agent: UserProfile.optional().describe('Who the runs executed as; present when grouped by agent'),
+    creator: UserProfile.optional().describe('Who created the runs; present when grouped by creator'),
+    requests: z.int().describe('Requests to models'),
+    input_tokens: z.int().describe('Tokens that were neither read from nor written to a cache'),
+    output_tokens: z.int().describe('Tokens of answers'),
+    cache_read_tokens: z.int().describe('Tokens read from a cache'),
+    cache_write_tokens: z.int().describe('Tokens written to a cache'),
+    cost_usd: z.number().describe('US dollars of the requests whose cost is known'),
+    credits: z.number().describe('The same in credits; a credit is a US cent'),
+    unpriced_requests: z.int().describe('Requests that used tokens and whose cost is not known'),
+  })
+  .meta({ id: 'UsageRow', description: 'Sums of one group of requests to models' });
+export type UsageRow = z.infer<typeof UsageRow>;
+
+const StorageUse = z
+  .object({
+    bytes: z
+      .int()
+      .describe(
+        'Bytes of all that the team stores: requests with attachments, follow-ups, conversations, transcripts, artifacts, kept workspaces and memories, handoffs',
+      ),
+    max_bytes: z
+      .int()
+      .describe('Largest number of bytes that they may have together; short requests may use a sixteenth more'),
+  })
+  .meta({ id: 'StorageUse', description: 'What the team stores now' });
+
+export const UsageReport = z
+  .object({
+    from: z.string().describe('First day of the report, in UTC'),
+    to: z.string().describe('Last day of the report, in UTC'),
+    storage: StorageUse,
+    usage: z.array(UsageRow).describe('Sums, in the order of their groups'),
+    page_info: PageInfo,
+  })
+  .meta({ id: 'UsageReport', description: 'A page of what the team used of models' });
+export type UsageReport = z.infer<typeof UsageReport>;

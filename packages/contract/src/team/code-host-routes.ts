@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { maxCodeHostCredentials } from '../limits.ts';
+import { DeleteResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import { CodeHostCredential, CreateCodeHostCredentialRequest, ListCodeHostCredentialsResponse } from './code-hosts.ts';
+
+/** Agent keys are refused: a program in a sandbox may have one, and must not choose the credentials of its repositories. */
+export const codeHostRoutes = {
+  listCodeHostCredentials: {
+    method: 'GET',
+    path: '/code-hosts',
+    tag: 'code_hosts',
+    summary: 'List the credentials of code hosts',
+    description:
+      'Members see those of the team and their own, administrators all of the team. No answer holds a secret part.',
+    allow: { user: 'member' },
+    answer: { status: 200, description: 'Credentials, oldest first', schema: ListCodeHostCredentialsResponse },
+  },
+  createCodeHostCredential: {
+    method: 'POST',
+    path: '/code-hosts',
+    tag: 'code_hosts',
+    summary: 'Store a credential of the code host',
+    description:
+      'The gateway adds it to the git requests of runs, so that private repositories are cloned and pushed; no sandbox sees it. Of several that fit, a personal one is used before one of the team, and one for the owner before one for every owner. Those of the team are stored by administrators.',
+    allow: { user: 'member', byBody: { member: 'scope', roles: { team: 'admin' } } },
+    body: CreateCodeHostCredentialRequest,
+    once: 'createCodeHostCredential',
+    answer: { status: 201, description: 'Stored', schema: CodeHostCredential },
+    errors: {
+      400: 'A wrong value, a private_key that is no RSA key, or a host that this service does not clone from',
+      409: `There is one for this host and owner already, the team or person has ${maxCodeHostCredentials}, or the Idempotency-Key was used with another body`,
+    },
+  },
+  deleteCodeHostCredential: {
+    method: 'DELETE',
+    path: '/code-hosts/{credentialId}',
+    tag: 'code_hosts',
+    summary: 'Delete a credential of a code host',
+    description:
+      'Requests of git that begin later are sent without it. An installation token that it gave ends within its hour at the code host, and is not used any more.',
+    allow: { user: 'member' },
+    params: z.object({ credentialId: z.string().meta({ description: 'Id of the credential' }) }),
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 404: 'No such credential, or it is not yours to delete' },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { RepositoryName } from '../environments/environments.ts';
+import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
+import { UserProfile } from '../wire/profiles.ts';
+
+/** The runs that a credential is for: those of a person, or of the team. */
+export const CodeHostScope = z.enum(['personal', 'team']).meta({
+  id: 'CodeHostScope',
+  description:
+    'personal: only for runs that execute as the person who stored it, before those of the team. team: for every run of the team.',
+});
+export type CodeHostScope = z.infer<typeof CodeHostScope>;
+
+export const CodeHostCredentialKind = z.enum(['token', 'github_app']).meta({
+  id: 'CodeHostCredentialKind',
+  description:
+    'token: a fixed token or password. github_app: a GitHub App, by whose key the service asks for tokens of an hour.',
+});
+export type CodeHostCredentialKind = z.infer<typeof CodeHostCredentialKind>;
+
+/** A stored credential without its secret part. */
+export const CodeHostCredential = z
+  .object({
+    id: Uuid.describe('Id of the credential'),
+    scope: CodeHostScope,
+    kind: CodeHostCredentialKind,
+    host: z.string().describe('Code host that it is sent to, in lower case, with its port where the URL has one'),
+    owner: z.string().optional().describe('Only for repositories of this owner, in lower case; absent: of every owner'),
+    username: z.string().optional().describe('Name that a token is sent with'),
+    app_id: z.string().optional().describe('Id or client id of the GitHub App'),
+    installation_id: z
+      .string()
+      .optional()
+      .describe('Installation of the GitHub App; absent: the one that the repository belongs to'),
+    user: UserProfile.optional().describe('Person whose runs a personal credential is for'),
+    created_at: Timestamp.describe('When it was stored, RFC 3339 in UTC'),
+  })
+  .meta({ id: 'CodeHostCredential', description: 'A credential of a code host, without its secret part' });
+export type CodeHostCredential = z.infer<typeof CodeHostCredential>;
+
+export const ListCodeHostCredentialsResponse = z
+  .object({ credentials: z.array(CodeHostCredential).describe('Credentials, oldest first') })
+  .meta({
+    id: 'ListCodeHostCredentialsResponse',
+    description: 'Credentials of code hosts, without their secret parts',
+  });
+
+const HostName = z.string().regex(/^(?=.{1,255}$)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?$/, {
+  error: 'must be a host name, with a port where it is not the usual one, such as github.com or git.example.com:8443',
+});
+/** Sent as basic authentication, in which a colon ends the name. */
+const UserName = z.string().regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, {
+  error: 'must be 1 to 200 printable ASCII characters without spaces and colons',
+});
+const SecretToken = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,4096}$/, { error: 'must be 1 to 4096 printable ASCII characters without spaces' });
+const AppId = z.string().regex(/^[A-Za-z0-9._-]{1,100}$/, { error: 'must be the id or client id of a GitHub App' });
+const InstallationId = z.string().regex(/^[0-9]{1,20}$/, { error: 'must be the number of an installation, as text' });
+
+const ofToken = ['token', 'username'] as const;
+const ofApp = ['app_id', 'private_key', 'installation_id'] as const;
+
+/** Body of the request that stores a credential. */
+export const CreateCodeHostCredentialRequest = z
+  .object({
+    scope: CodeHostScope.default('personal'),
+    kind: CodeHostCredentialKind,
+    host: HostName.optional().describe(
+      'Code host; absent: the one of RUNYARD_CODE_HOST_URL, and no other can be named',
+    ),
+    owner: RepositoryName.optional().describe('Only for repositories of this owner; absent: of every owner'),
+    token: SecretToken.optional().describe('With kind token: the token or password'),
+    username: UserName.optional().describe(
+      'With kind token: name that it is sent with; absent: `x-access-token`, as GitHub expects. GitLab: `oauth2`',
+    ),
+    app_id: AppId.optional().describe('With kind github_app: id or client id of the App'),
+    private_key: NonBlank.max(16_384)
+      .optional()
+      .describe('With kind github_app: private key of the App as PEM, RSA of at least 2048 bits'),
+    installation_id: InstallationId.optional().describe(
+      'With kind github_app: its installation; absent: the service looks up the one that the repository belongs to',
+    ),
+  })
+  .superRefine((wanted, context) => {
+    const needed = wanted.kind === 'token' ? (['token'] as const) : (['app_id', 'private_key'] as const);
+    for (const member of needed)
+      if (wanted[member] === undefined)
+        context.addIssue({ code: 'custom', path: [member], message: `is required for kind ${wanted.kind}` });
+    for (const member of wanted.kind === 'token' ? ofApp : ofToken)
+      if (wanted[member] !== undefined)
+        context.addIssue({ code: 'custom', path: [member], message: `does not belong to kind ${wanted.kind}` });
+  })
+  .meta({
+    id: 'CreateCodeHostCredentialRequest',
+    description: 'A credential of a code host to store. Its secret part is never in an answer',
+    allOf: [
+      {
+        oneOf: [
+          { properties: { kind: { const: 'token' } }, required: ['token'], not: { anyOf: ofApp.map(requires) } },
+          {
+            properties: { kind: { const: 'github_app' } },
+            required: ['app_id', 'private_key'],
+            not: { anyOf: ofToken.map(requires) },
+          },
+        ],
+      },
+    ],
+  });
+export type CreateCodeHostCredentialRequest = z.infer<typeof CreateCodeHostCredentialRequest>;
+
+function requires(member: string): { readonly required: string[] } {
+  return { required: [member] };
+}

@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import { FactoryAgentType } from '../factories/factories.ts';
+import { maxMcpServersOfRun, maxSecretsOfRun, maxSkillsOfRun } from '../limits.ts';
+import { HarnessConfig, MCPServerConfig } from '../runs/config.ts';
+import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
+
+const Name = NonBlank.max(200).describe('Name for people, at most 200 characters');
+const Description = Text.max(2000)
+  .nullable()
+  .optional()
+  .describe('What the agent is for, at most 2,000 characters; empty: it has none');
+const BaseModel = Text.max(200)
+  .nullable()
+  .optional()
+  .describe('Model of its runs that name none; it must be one of GET /agent/models; empty: it has none');
+const EnvironmentId = Text.nullable().optional().describe('Environment of its runs that name none; empty: it has none');
+const Skills = z
+  .array(NonBlank.max(500))
+  .max(maxSkillsOfRun)
+  .describe(`Skills of its runs that name none, as owner/repo:skill-name, at most ${maxSkillsOfRun}`);
+const Secret = z
+  .object({ name: NonBlank.describe('Name of the secret, and of the environment variable in the sandbox') })
+  .meta({ id: 'AgentIdentitySecret', description: 'A secret of the team that runs as an identity get' });
+const Secrets = z
+  .array(Secret)
+  .max(maxSecretsOfRun)
+  .describe(`Secrets of the team that its runs get in addition to their own, at most ${maxSecretsOfRun}`);
+const Prompt = Text.max(65_536)
+  .nullable()
+  .optional()
+  .describe(
+    'Instructions in front of every prompt of its runs that have no base_prompt, at most 65,536 characters; empty: none',
+  );
+const Harness = HarnessConfig.nullable()
+  .optional()
+  .describe('Harness of its runs that name none; an empty object: the built-in one');
+const BaseHarness = Text.max(100)
+  .nullable()
+  .optional()
+  .describe('Older form of `harness.type`, which must be the same if both are there; empty: the built-in one');
+const McpServers = z
+  .record(Text, MCPServerConfig)
+  .describe(
+    `MCP servers of its runs, by name, at most ${maxMcpServersOfRun}; a server of the run takes the place of one with the same name. Headers and variables are shown, so secrets belong into a stored server`,
+  );
+const WorkerHost = Text.max(200)
+  .nullable()
+  .optional()
+  .describe('Self-hosted worker of its runs that name none; `warp`: any worker of the service; empty: it has none');
+const OnBehalfOfEnabled = z
+  .boolean()
+  .describe(
+    'True: its keys may create runs for a person with `on_behalf_of`. Only owners turn it on, which ends the keys of the identity',
+  );
+
+const AgentAutoMemory = z
+  .object({ enabled: z.literal(false).describe('Whether the agent has a memory store of its own: always false') })
+  .meta({ id: 'AgentAutoMemory', description: 'The memory store of an agent, of which this service has none' });
+
+const AgentMemory = z
+  .object({
+    attached_stores: z
+      .array(z.string())
+      .max(0)
+      .describe('Memory stores of the team. This service has none: always empty'),
+    auto_memory: AgentAutoMemory,
+  })
+  .meta({ id: 'AgentMemory', description: 'Memory stores of an agent, of which this service has none' });
+
+/** An agent of a team that runs and agent keys can act as. */
+export const AgentIdentity = z
+  .object({
+    uid: z.string().describe('UID of the identity, 22 characters of [A-Za-z0-9]'),
+    name: z.string().describe('Name for people'),
+    description: z.string().optional().describe('What the agent is for'),
+    available: z
+      .boolean()
+      .describe(
+        'True: runs as it can be created. False: its environment, its model, a skill or a secret cannot be used any more',
+      ),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
+    updated_at: Timestamp.describe('When it was last changed, RFC 3339 in UTC'),
+    base_model: z.string().optional().describe('Model of its runs that name none'),
+    environment_id: z.string().optional().describe('Environment of its runs that name none'),
+    skills: z.array(z.string()).describe('Skills of its runs that name none'),
+    secrets: z.array(Secret).describe('Secrets of the team that its runs get in addition to their own'),
+    prompt: z.string().optional().describe('Instructions in front of every prompt of its runs'),
+    harness: HarnessConfig.optional(),
+    base_harness: z.string().optional().describe('The same as `harness.type`'),
+    mcp_servers: z.record(z.string(), MCPServerConfig).optional().describe('MCP servers of its runs, by name'),
+    worker_host: z.string().optional().describe('Self-hosted worker of its runs that name none'),
+    factory_uid: z
+      .string()
+      .optional()
+      .describe('UID of the factory whose definition has this agent. It is changed there, and no key acts as it'),
+    agent_type: FactoryAgentType.optional(),
+    on_behalf_of_enabled: OnBehalfOfEnabled,
+    memory: AgentMemory,
+    default_runner_uid: z
+      .literal('')
+      .describe('Runner of its runs. This service has no runners, so it is always empty'),
+  })
+  .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });
+export type AgentIdentity = z.infer<typeof AgentIdentity>;
+
+export const ListAgentIdentitiesQuery = z.object({
+  factory_uid: Text.max(200)
+    .optional()
+    .describe('Only the agents that the definition of this factory has, by name. Absent: all identities of the team'),
+});
+
+export const ListAgentIdentitiesResponse = z
+  .object({
+    agents: z.array(AgentIdentity).describe('Agent identities of the team, oldest first, or the agents of a factory'),
+  })
+  .meta({ id: 'ListAgentIdentitiesResponse', description: 'Agent identities of a team' });
+
+export const CreateAgentIdentityRequest = z
+  .object({
+    name: Name,
+    description: Description,
+    base_model: BaseModel,
+    environment_id: EnvironmentId,
+    skills: Skills.default([]),
+    secrets: Secrets.default([]),
+    prompt: Prompt,
+    harness: Harness,
+    base_harness: BaseHarness,
+    mcp_servers: McpServers.default({}),
+    worker_host: WorkerHost,
+    on_behalf_of_enabled: OnBehalfOfEnabled.default(false),
+  })
+  .meta({ id: 'CreateAgentIdentityRequest', description: 'An agent identity to create' });
+export type CreateAgentIdentityRequest = z.infer<typeof CreateAgentIdentityRequest>;
+
+/** A member that may be left out or null, with the same meaning. */
+const orNull = <T extends z.ZodType>(schema: T) =>
+  schema
+    .nullable()
+    .optional()
+    .describe(schema.description ?? '');
+
+export const UpdateAgentIdentityRequest = z
+  .object({
+    name: Name.optional(),
+    description: Description,
+    base_model: BaseModel,
+    environment_id: EnvironmentId,
+    skills: orNull(Skills),
+    secrets: orNull(Secrets),
+    prompt: Prompt,
+    harness: Harness,
+    base_harness: BaseHarness,
+    mcp_servers: orNull(McpServers),
+    worker_host: WorkerHost,
+    on_behalf_of_enabled: orNull(OnBehalfOfEnabled),
+  })
+  .meta({
+    id: 'UpdateAgentIdentityRequest',
+    description:
+      'What to change. Members that are left out or null stay; an empty text removes description, base_model, environment_id, prompt, base_harness or worker_host, an empty object harness or mcp_servers',
+  });
+export type UpdateAgentIdentityRequest = z.infer<typeof UpdateAgentIdentityRequest>;

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { maxKeys } from '../limits.ts';
+import { DeleteResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import { CreateKeyRequest, CreateKeyResponse, ListKeysResponse } from './keys.ts';
+
+export const keyRoutes = {
+  // Agent keys do not manage keys, because a program in a sandbox could create a key that outlives its run.
+  listKeys: {
+    method: 'GET',
+    path: '/keys',
+    tag: 'keys',
+    summary: 'List API keys',
+    description: 'Administrators see all keys of the team, others their own.',
+    allow: { user: 'viewer' },
+    answer: { status: 200, description: 'Keys, without their secret part', schema: ListKeysResponse },
+  },
+  createKey: {
+    method: 'POST',
+    path: '/keys',
+    tag: 'keys',
+    summary: 'Create an API key',
+    description:
+      'The raw key is in this answer only, and in repetitions with its Idempotency-Key. Administrators make agent keys; owners make those of an identity that acts for users. A personal key works in each team of its person: the header X-Team-Uid names another one than the team it was made in.',
+    // A person whose key expires creates the next one, whatever the role.
+    allow: { user: 'viewer', byBody: { member: 'kind', roles: { agent: 'admin' } } },
+    body: CreateKeyRequest,
+    once: 'createKey',
+    answer: { status: 201, description: 'Created', schema: CreateKeyResponse },
+    errors: {
+      409: `The Idempotency-Key was used with another body, or the team has ${maxKeys} keys`,
+    },
+  },
+  deleteKey: {
+    method: 'DELETE',
+    path: '/keys/{uid}',
+    tag: 'keys',
+    summary: 'Delete an API key',
+    description:
+      "It stops working at once. Administrators delete the keys of others, but none of a person with a role above theirs. Whoever runs the service replaces the operator's key on its machine.",
+    allow: { user: 'viewer' },
+    params: z.object({ uid: z.string().meta({ description: 'UID of the key' }) }),
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: {
+      403: "It is the operator's key of the service, or its person has a role above yours",
+      404: 'No such key, or it is not yours to delete',
+    },
+  },
+} as const satisfies Record<string, Route>;

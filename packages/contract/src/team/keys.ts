@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { keyKinds } from '../wire/choices.ts';
+import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
+
+export const KeyKind = z.enum(keyKinds).meta({
+  id: 'KeyKind',
+  description: 'personal: acts as its user. agent: acts as a service account of the team.',
+});
+export type KeyKind = z.infer<typeof KeyKind>;
+
+/** An API key without its raw text. */
+export const ApiKey = z
+  .object({
+    uid: z.string().describe('UID of the key, by which it is deleted'),
+    name: z.string().describe('Name for people'),
+    kind: KeyKind,
+    prefix: z.string().meta({ description: 'First characters of the raw key' }),
+    last_four: z.string().describe('Last four characters of the raw key'),
+    agent_uid: z.string().optional().describe('Agent identity that an agent key acts as'),
+    created_by_uid: z
+      .string()
+      .optional()
+      .meta({ description: 'UID of the person who made an agent key; absent: not known' }),
+    created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
+    expires_at: Timestamp.optional().meta({ description: 'Absent: never' }),
+    last_used_at: Timestamp.optional().meta({ description: 'To the minute' }),
+  })
+  .meta({ id: 'ApiKey', description: 'An API key without its secret part' });
+export type ApiKey = z.infer<typeof ApiKey>;
+
+export const ListKeysResponse = z
+  .object({
+    keys: z.array(ApiKey).describe('Keys, without their secret part'),
+  })
+  .meta({ id: 'ListKeysResponse', description: 'API keys' });
+
+/** How long a key works. */
+export const KeyLifetime = z
+  .enum(['1d', '30d', '90d', 'never'])
+  .meta({ id: 'KeyLifetime', description: 'How long a key works; d: days' });
+
+export const CreateKeyRequest = z
+  .object({
+    name: NonBlank.max(200).describe('Name for people, at most 200 characters'),
+    kind: KeyKind,
+    agent_uid: Text.min(1).max(200).optional().meta({
+      description:
+        'UID of the agent identity that an agent key acts as; absent: the key is a service account of its own',
+    }),
+    expires_in: KeyLifetime.default('never'),
+  })
+  .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {
+    error: 'belongs to an agent key',
+    path: ['agent_uid'],
+  })
+  .meta({
+    id: 'CreateKeyRequest',
+    description: 'An API key to create',
+    allOf: [{ anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }] }],
+  });
+export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
+
+export const CreateKeyResponse = ApiKey.extend({
+  key: z.string().meta({ description: 'The raw key. It is shown only once' }),
+}).meta({ id: 'CreateKeyResponse', description: 'A new key, with its secret part' });
+export type CreateKeyResponse = z.infer<typeof CreateKeyResponse>;

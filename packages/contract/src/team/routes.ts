@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import { maxInvitations, maxMembers, maxTeamsOfPerson } from '../limits.ts';
+import { administrators, operatorOnly, teamReads } from '../wire/access.ts';
+import { DeleteResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import {
+  AcceptTeamInvitationRequest,
+  AcceptTeamInvitationResponse,
+  CreateTeamInvitationRequest,
+  CreateTeamInvitationResponse,
+  JoinTeamRequest,
+  ListTeamInvitationsResponse,
+  ListTeamMembersResponse,
+  ListTeamsResponse,
+  RemoveTeamMemberResponse,
+  StayOrGo,
+  Team,
+  TeamMember,
+  TeamRequest,
+  UpdateTeamMemberRequest,
+} from './teams.ts';
+
+const team = z.object({ teamUid: z.string().meta({ description: 'UID of the team' }) });
+const member = team.extend({ userUid: z.string().meta({ description: 'UID of the person' }) });
+const invitation = team.extend({ invitationId: z.string().meta({ description: 'Id of the invitation' }) });
+const noTeam = { 404: 'No such team, or you are not in it' };
+const aboveOwn = 'The role is above yours';
+const badInvitation = 'The invitation was used or withdrawn, has expired, or is unknown';
+
+/** Routes below `/teams/{teamUid}` act in that team; the header X-Team-Uid is not needed. */
+export const teamRoutes = {
+  listTeams: {
+    method: 'GET',
+    path: '/teams',
+    tag: 'teams',
+    summary: 'List your teams',
+    allow: teamReads,
+    answer: { status: 200, description: 'Teams of the caller', schema: ListTeamsResponse },
+  },
+  // A team has its own limits and share of the machine, so the operator decides how many there are.
+  createTeam: {
+    method: 'POST',
+    path: '/teams',
+    tag: 'teams',
+    summary: 'Create a team',
+    description: 'The caller becomes its owner, and invites others.',
+    allow: operatorOnly,
+    body: TeamRequest,
+    once: 'createTeam',
+    answer: { status: 201, description: 'Created', schema: Team },
+    errors: { 409: `You are in ${maxTeamsOfPerson} teams, or the Idempotency-Key was used with another body` },
+  },
+  updateTeam: {
+    method: 'PATCH',
+    path: '/teams/{teamUid}',
+    tag: 'teams',
+    summary: 'Rename a team',
+    allow: administrators,
+    params: team,
+    body: TeamRequest,
+    answer: { status: 200, description: 'The team as it is now', schema: Team },
+    errors: noTeam,
+  },
+  listTeamMembers: {
+    method: 'GET',
+    path: '/teams/{teamUid}/members',
+    tag: 'teams',
+    summary: 'List the people of a team',
+    allow: { user: 'viewer' },
+    params: team,
+    answer: { status: 200, description: 'People and their roles', schema: ListTeamMembersResponse },
+    errors: noTeam,
+  },
+  updateTeamMember: {
+    method: 'PATCH',
+    path: '/teams/{teamUid}/members/{userUid}',
+    tag: 'teams',
+    summary: 'Change the role of a person',
+    description:
+      'Neither the old nor the new role may be above yours. A team keeps at least one owner. A lower role ends the invitations that the person made.',
+    allow: administrators,
+    params: member,
+    body: UpdateTeamMemberRequest,
+    answer: { status: 200, description: 'The person as it is now', schema: TeamMember },
+    errors: {
+      403: aboveOwn,
+      404: 'No such person in the team, or you are not in it',
+      409: 'It is the last owner of the team',
+    },
+  },
+  removeTeamMember: {
+    method: 'DELETE',
+    path: '/teams/{teamUid}/members/{userUid}',
+    tag: 'teams',
+    summary: 'Remove a person from a team',
+    description:
+      "The person's keys and browser sessions of the team, and the invitations that the person made, end at once. Keys that were made in other teams no longer work in this one. Agent keys and pools of workers that the person made stay, unless the query says otherwise; the answer lists them.",
+    allow: administrators,
+    params: member,
+    query: z.object({
+      agent_keys: StayOrGo.default('keep').describe('What becomes of the agent keys that the person made'),
+      worker_pools: StayOrGo.default('keep').describe('What becomes of the pools of workers that the person owns'),
+    }),
+    answer: { status: 200, description: 'Removed', schema: RemoveTeamMemberResponse },
+    errors: {
+      403: aboveOwn,
+      404: 'No such person in the team, or you are not in it',
+      409: 'It is the last owner of the team, or the operator of the service in the first team',
+    },
+  },
+  listTeamInvitations: {
+    method: 'GET',
+    path: '/teams/{teamUid}/invitations',
+    tag: 'teams',
+    summary: 'List the invitations that wait',
+    allow: administrators,
+    params: team,
+    answer: { status: 200, description: 'Without their keys', schema: ListTeamInvitationsResponse },
+    errors: noTeam,
+  },
+  createTeamInvitation: {
+    method: 'POST',
+    path: '/teams/{teamUid}/invitations',
+    tag: 'teams',
+    summary: 'Invite a person',
+    description: `The key in the answer is shown once, lasts 7 days and is for one person, who sends it to POST /team-invitations/accept, or, with an API key of their own, to POST /team-invitations/join. A team has at most ${maxMembers} people.`,
+    allow: administrators,
+    params: team,
+    body: CreateTeamInvitationRequest,
+    once: 'createTeamInvitation',
+    answer: { status: 201, description: 'Created', schema: CreateTeamInvitationResponse },
+    errors: {
+      ...noTeam,
+      403: aboveOwn,
+      409: `The team has ${maxInvitations} invitations, or the Idempotency-Key was used with another body`,
+    },
+  },
+  deleteTeamInvitation: {
+    method: 'DELETE',
+    path: '/teams/{teamUid}/invitations/{invitationId}',
+    tag: 'teams',
+    summary: 'Withdraw an invitation',
+    allow: administrators,
+    params: invitation,
+    answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
+    errors: { 404: 'No such invitation in the team, or you are not in it' },
+  },
+  // The key of the invitation is the credential. The inviter does not learn the API key that is created.
+  acceptTeamInvitation: {
+    method: 'POST',
+    path: '/team-invitations/accept',
+    tag: 'teams',
+    summary: 'Accept an invitation as a new person',
+    description: 'The first personal key of the person is in this answer only.',
+    allow: { anyone: 'always' },
+    body: AcceptTeamInvitationRequest,
+    answer: { status: 201, description: 'You are in the team', schema: AcceptTeamInvitationResponse },
+    errors: { 403: badInvitation, 409: `The team has ${maxMembers} people` },
+  },
+  joinTeam: {
+    method: 'POST',
+    path: '/team-invitations/join',
+    tag: 'teams',
+    summary: 'Accept an invitation as the person of your key',
+    description: 'Your personal keys work in the team from then on, with the header X-Team-Uid.',
+    allow: { user: 'viewer' },
+    body: JoinTeamRequest,
+    answer: { status: 200, description: 'You are in the team', schema: Team },
+    errors: {
+      403: badInvitation,
+      409: `You are in the team already, you are in ${maxTeamsOfPerson} teams, or the team has ${maxMembers} people`,
+    },
+  },
+} as const satisfies Record<string, Route>;

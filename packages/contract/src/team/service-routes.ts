@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { administrators, teamReads } from '../wire/access.ts';
+import type { Route } from '../wire/route.ts';
+import { EgressRanges, ListConnectedSelfHostedWorkersResponse } from '../workers/workers.ts';
+import { ListModelsResponse, TeamModelSettings, UpdateTeamModelSettingsRequest } from './models.ts';
+
+export const serviceRoutes = {
+  listModels: {
+    method: 'GET',
+    path: '/agent/models',
+    tag: 'models',
+    summary: 'List models',
+    allow: teamReads,
+    answer: { status: 200, description: 'Models and the default one', schema: ListModelsResponse },
+  },
+  getModelSettings: {
+    method: 'GET',
+    path: '/agent/model-settings',
+    tag: 'models',
+    summary: "Read the team's choices about models",
+    allow: teamReads,
+    answer: { status: 200, description: 'Default, fallbacks and disabled models', schema: TeamModelSettings },
+  },
+  updateModelSettings: {
+    method: 'PATCH',
+    path: '/agent/model-settings',
+    tag: 'models',
+    summary: 'Choose default, fallbacks and disabled models of the team',
+    description:
+      'Works at once: a disabled model is refused when a run is created, when it begins, and at its next request to the model. Disabling and enabling change only the models that they name.',
+    allow: administrators,
+    body: UpdateTeamModelSettingsRequest,
+    answer: { status: 200, description: 'The choices as they are now', schema: TeamModelSettings },
+    errors: { 400: 'A model that is not known, or a default or fallback that is disabled' },
+  },
+  listConnectedWorkers: {
+    method: 'GET',
+    path: '/agent/connected-self-hosted-workers',
+    tag: 'workers',
+    summary: 'List connected self-hosted workers',
+    description: 'Presence comes from heartbeats and may be a minute old.',
+    allow: teamReads,
+    answer: { status: 200, description: 'By name', schema: ListConnectedSelfHostedWorkersResponse },
+  },
+  getEgressRanges: {
+    method: 'GET',
+    path: '/networking/egress-ranges',
+    tag: 'workers',
+    summary: 'Read the addresses from which runs reach the internet',
+    description:
+      'For the firewalls of other systems. The operator names those of the installation with RUNYARD_EGRESS_RANGES; self-hosted workers of a team have others.',
+    allow: teamReads,
+    answer: { status: 200, description: 'The networks', schema: EgressRanges },
+  },
+  getOpenApi: {
+    method: 'GET',
+    path: '/openapi.json',
+    tag: 'service',
+    summary: 'Read this document',
+    allow: { anyone: 'always' },
+    answer: { status: 200, description: 'OpenAPI 3.1', schema: z.record(z.string(), z.unknown()) },
+    tagged: true,
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { maxEventIdLength } from '../limits.ts';
+
+/** PostgreSQL text cannot hold U+0000, so every schema refuses it. */
+const withoutNul = (text: string): boolean => !text.includes('\u0000');
+
+/** Any string that the service stores: no NUL character. */
+export const Text = z.string().refine(withoutNul, { error: 'must not contain the NUL character (U+0000)' });
+
+/** A string with at least one character that is not white space. */
+export const NonBlank = Text.refine((text) => text.trim() !== '', { error: 'must not be empty' }).meta({
+  minLength: 1,
+  pattern: '\\S',
+});
+
+/** Pattern of an address that the service sends requests to. http is for private networks that the operator allows. */
+export const webAddressPattern = String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]?:`;
+
+/** Names a request, so that the service recognises a repetition. */
+export const IdempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable ASCII characters without spaces' });
+
+/** Id that an agent's events give a step, a message or an action. Ids come from harnesses; longer ones are no ids. */
+export const EventId = z.string().max(maxEventIdLength);
+
+/** UUIDv7 of a run, execution, conversation, artifact, schedule or delivery. */
+export const Uuid = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
+
+/** 22 characters of [A-Za-z0-9]: environment id, webhook UID. */
+export const Uid22 = z.string().regex(/^[A-Za-z0-9]{22}$/, { error: 'must be exactly 22 characters of [A-Za-z0-9]' });
+
+/** RFC 3339 in UTC with a `Z`. */
+export const Timestamp = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, with a Z' });
+
+/** Number of a turn in its execution. The limit makes sure that it, and one more for an interrupt, fit into a database integer. */
+export const TurnNumber = z.int().min(1).max(1_000_000);

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { maxPoolConnectors } from '../limits.ts';
+import { teamReads } from '../wire/access.ts';
+import { DeleteResponse } from '../wire/bodies.ts';
+import type { Route } from '../wire/route.ts';
+import { ListWorkerPoolsResponse, WorkerPool } from './worker-pools.ts';
+
+const pool = z.object({ poolName: z.string().meta({ description: 'Name of the pool' }) });
+const connector = pool.extend({
+  principalUid: z.string().meta({
+    description: 'UID of a person, of an agent identity, or of an agent key that acts as none',
+  }),
+});
+// Agent keys are refused, because a program in a sandbox may have one.
+const owners = { user: 'member' } as const;
+const notOwner = 'The pool belongs to somebody else, and you are no administrator';
+
+export const workerPoolRoutes = {
+  listWorkerPools: {
+    method: 'GET',
+    path: '/worker-pools',
+    tag: 'workers',
+    summary: 'List the pools of self-hosted workers',
+    description:
+      'The first connection of a worker makes the pool of its name that of the owner of the key. Other keys connect under that name after its owner or an administrator added them.',
+    allow: teamReads,
+    answer: { status: 200, description: 'By name', schema: ListWorkerPoolsResponse },
+  },
+  addWorkerPoolConnector: {
+    method: 'PUT',
+    path: '/worker-pools/{poolName}/connectors/{principalUid}',
+    tag: 'workers',
+    summary: 'Let the keys of a person or service account connect to a pool',
+    description: 'Workers that connect get the runs of the pool, with their tokens and secrets.',
+    allow: owners,
+    params: connector,
+    answer: { status: 200, description: 'The pool as it is now', schema: WorkerPool },
+    errors: {
+      403: notOwner,
+      404: 'No such pool, or nobody of this UID runs workers in the team',
+      409: `The pool has ${maxPoolConnectors} connectors`,
+    },
+  },
+  removeWorkerPoolConnector: {
+    method: 'DELETE',
+    path: '/worker-pools/{poolName}/connectors/{principalUid}',
+    tag: 'workers',
+    summary: 'End the right of a person or service account to connect to a pool',
+    description: 'The connections that use it end at once.',
+    allow: owners,
+    params: connector,
+    answer: { status: 200, description: 'Removed', schema: DeleteResponse },
+    errors: { 403: notOwner, 404: 'No such pool, or it was not added' },
+  },
+  deleteWorkerPool: {
+    method: 'DELETE',
+    path: '/worker-pools/{poolName}',
+    tag: 'workers',
+    summary: 'Delete a pool of self-hosted workers',
+    description: 'Its connections end at once. The next connection under the name makes it anew.',
+    allow: owners,
+    params: pool,
+    answer: { status: 200, description: 'Deleted', schema: DeleteResponse },
+    errors: { 403: notOwner, 404: 'No such pool' },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,280 @@
+/**
+ * Messages between service and worker: WebSocket text frames `{type, data}` on
+ * `GET /api/v1/selfhosted/worker/ws?worker_id=NAME`, the wire of the public `oz-agent-worker`.
+ * Members that are marked "ours" are optional: the public worker neither sends nor needs them.
+ */
+
+import { z } from 'zod';
+import { DeniedConnections } from '../egress/denied.ts';
+import { EnvironmentLimits } from '../environments/environments.ts';
+import { maxReplacedTokens } from '../limits.ts';
+import { AmbientAgentConfig } from '../runs/config.ts';
+
+/** Why a sandbox was not created, did not start or ended badly: its phase and a machine reason. */
+export const TaskFailure = z.object({
+  phase: z.enum(['prepare', 'spawn', 'run']),
+  reason: z.string(),
+});
+
+export type TaskFailure = z.infer<typeof TaskFailure>;
+
+/** Reasons why no sandbox can fulfil a run's configuration, on this try or another one: its environment must change. */
+export const unfitReasons: ReadonlySet<string> = new Set([
+  'image_not_found',
+  'image_no_access',
+  'image_wrong_architecture',
+  'image_too_large',
+  'image_refused',
+]);
+
+export const TaskAssignment = z.object({
+  type: z.literal('task_assignment'),
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    /** Ours: id of this assignment. If the service takes an execution back, it assigns it again with another id. */
+    assignment_id: z.string().optional(),
+    task: z.object({
+      id: z.string(),
+      title: z.string(),
+      task_definition: z.object({ prompt: z.string() }),
+      created_at: z.string(),
+      updated_at: z.string(),
+      owner: z.object({ Type: z.enum(['USER', 'TEAM']), Id: z.int() }).optional(),
+      agent_config_snapshot: AmbientAgentConfig,
+      agent_conversation_id: z.string().optional(),
+    }),
+    docker_image: z.string().optional(),
+    sidecar_image: z.string().optional(),
+    env_vars: z.record(z.string(), z.string()).optional(),
+    additional_sidecars: z
+      .array(z.object({ image: z.string(), mount_path: z.string(), read_write: z.boolean() }))
+      .optional(),
+    additional_oz_args: z.array(z.string()).optional(),
+    instance_shape: z.object({ vcpus: z.number(), memory_gb: z.number() }).optional(),
+    /** Ours: limits of the environment, which lower those of the worker. */
+    limits: EnvironmentLimits.optional(),
+    /** Ours: hosts that the sandbox may reach, as `EnvironmentNetwork` writes them. */
+    allowed_hosts: z.array(z.string()).optional(),
+  }),
+});
+export type TaskAssignment = z.infer<typeof TaskAssignment>;
+
+export const TaskCancellation = z.object({
+  type: z.literal('task_cancellation'),
+  data: z.object({
+    task_id: z.string(),
+    /** Ours: end only this execution, and no other one of the same task. */
+    execution_id: z.string().optional(),
+    /** Ours: milliseconds in which the agent may end by itself before its sandbox is killed; 5,000 when absent. */
+    grace_ms: z.int().optional(),
+  }),
+});
+export type TaskCancellation = z.infer<typeof TaskCancellation>;
+
+/**
+ * Ours: an execution becomes idle (its agent waits for a follow-up or for other runs and holds no slot) or works again. Sent only to workers
+ * that say hello.
+ */
+export const TaskIdle = z.object({
+  type: z.literal('task_idle'),
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    idle: z.boolean(),
+    /** True: it waits for other runs, so the worker freezes its commands, if it can. */
+    awaits: z.boolean().optional(),
+  }),
+});
+export type TaskIdle = z.infer<typeof TaskIdle>;
+
+/** Ours: answer to the first hello of a worker's process. */
+export const WorkerWelcome = z.object({
+  type: z.literal('worker_welcome'),
+  data: z.object({
+    /** Secret. In later hellos it proves that they come from the same process, or from one that replaces it. */
+    token: z.string(),
+  }),
+});
+
+/** Ours: the service has committed the effects of the message with this `seq` and of all earlier ones on the connection. */
+export const MessagesApplied = z.object({
+  type: z.literal('messages_applied'),
+  data: z.object({ seq: z.int() }),
+});
+
+/** A message of the service. */
+export const ServiceMessage = z.discriminatedUnion('type', [
+  TaskAssignment,
+  TaskCancellation,
+  TaskIdle,
+  WorkerWelcome,
+  MessagesApplied,
+]);
+export type ServiceMessage = z.infer<typeof ServiceMessage>;
+
+/** Feature of workers that can run container images. */
+export const imagesFeature = 'images';
+
+/** How well the sandboxes of a worker isolate. `doctor` shows it, and each run records it. */
+export const SandboxLevel = z.object({
+  backend: z.enum(['bubblewrap', 'gvisor', 'docker', 'kubernetes', 'none']),
+  /** Features that hold: `user` (own uid), `cgroup` (hard memory and process limits), `no-network` (only the relay), `images` (container images), … */
+  features: z.array(z.string()),
+  /** Features that are missing, each with its reason. */
+  missing: z.array(z.object({ feature: z.string(), reason: z.string() })),
+});
+export type SandboxLevel = z.infer<typeof SandboxLevel>;
+
+const tokenOfInstance = z.string().max(100);
+
+/** Ours: first message of our worker on each connection. Sent again when the service should compare the list of executions. */
+export const WorkerHello = z.object({
+  type: z.literal('worker_hello'),
+  data: z.object({
+    worker_id: z.string(),
+    /** Id of this process for logs; new on each start. It proves nothing. */
+    instance_id: z.string(),
+    /** Token from the service's `worker_welcome` to this process, or to the earlier one whose sandboxes it adopted; absent: none has come yet. */
+    token: tokenOfInstance.optional(),
+    /** Tokens of earlier processes of the same data folder, which are proved dead and whose sandboxes are gone. */
+    replaced_tokens: z.array(tokenOfInstance).max(maxReplacedTokens).optional(),
+    /** Executions that may work here at once. Idle ones do not count; with them there are at most twice as many. */
+    slots: z.int().min(0),
+    /** Executions that this process holds now, in any phase. */
+    executions: z.array(
+      z.object({
+        task_id: z.string(),
+        execution_id: z.string(),
+        /** `idle` of the last `task_idle`; absent: none came. */
+        idle: z.boolean().optional(),
+      }),
+    ),
+    sandbox: SandboxLevel,
+    /** True: the worker takes no new executions and ends with its last one. */
+    draining: z.boolean(),
+    /** Seconds for which its sandboxes continue without it, so that its next process can list them; absent: they end with it. */
+    adopt_seconds: z.int().min(0).max(3600).optional(),
+  }),
+});
+export type WorkerHello = z.infer<typeof WorkerHello>;
+
+/**
+ * Ours: number of the message in its process. The service answers a numbered message with `messages_applied`. The worker repeats
+ * an unanswered message on the next connection.
+ */
+const seq = z.int().positive().optional();
+
+export const TaskClaimed = z.object({
+  type: z.literal('task_claimed'),
+  seq,
+  data: z.object({ task_id: z.string(), worker_id: z.string(), execution_id: z.string().optional() }),
+});
+
+export const TaskRejected = z.object({
+  type: z.literal('task_rejected'),
+  seq,
+  data: z.object({ task_id: z.string(), reason: z.string(), execution_id: z.string().optional() }),
+});
+
+/** Hosts of a list that a worker reports. Its operator can split the rules of an environment into many. */
+export const maxReportedHosts = 200;
+
+/** Hosts that a sandbox may reach. */
+export const SandboxNetwork = z.object({
+  /** Rules of the environment, narrowed to those of the worker. */
+  allowed_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
+  /** Rules of the environment that the worker does not allow at all. */
+  refused_hosts: z.array(z.string().max(600)).max(maxReportedHosts),
+  /** False: the sandbox is not isolated from the network, so nothing is denied. */
+  is_enforced: z.boolean(),
+});
+export type SandboxNetwork = z.infer<typeof SandboxNetwork>;
+
+/** Ours: the sandbox's first process was spawned; gives the timeline event `worker_container_ready`. */
+export const SandboxReady = z.object({
+  type: z.literal('sandbox_ready'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    backend: z.string(),
+    /** From the arrival of the assignment to the spawned process, milliseconds. */
+    spawn_ms: z.number(),
+    /** Limits of the sandbox; absent: those of the worker, which the environment does not lower. */
+    limits: EnvironmentLimits.optional(),
+    /** Hosts that hold; absent: the environment allows none. */
+    network: SandboxNetwork.optional(),
+  }),
+});
+
+/** Characters of the name of an image that a worker reports. */
+export const maxImageName = 500;
+
+/** Ours: a step of the pull of a container image; gives timeline events of a setup step. */
+export const ImageStepped = z.object({
+  type: z.literal('image_step'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    execution_id: z.string(),
+    /** `finished` also ends a pull that failed. */
+    step: z.enum(['started', 'progress', 'finished']),
+    image: z.string().max(maxImageName),
+    /** With `progress`. */
+    downloaded_bytes: z.number().min(0).optional(),
+    total_bytes: z.number().min(0).optional(),
+    /** With `finished`: size of the image. */
+    bytes: z.number().min(0).optional(),
+    duration_ms: z.number().min(0).optional(),
+    /** With `finished`: why there is no image. */
+    error: z.string().max(2000).optional(),
+  }),
+});
+
+/** Ours: connections of a sandbox that its proxy denied; gives the timeline event `connection_denied`. */
+export const ConnectionsDenied = z.object({
+  type: z.literal('connections_denied'),
+  seq,
+  data: DeniedConnections.extend({ task_id: z.string(), execution_id: z.string() }),
+});
+
+/** The agent process ended with exit code 0. Decides the run only if the agent reported nothing. */
+export const TaskCompleted = z.object({
+  type: z.literal('task_completed'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    message: z.string(),
+    task_state: z.literal('CANCELLED').optional(),
+    execution_id: z.string().optional(),
+  }),
+});
+
+/** The sandbox could not be created, or its agent ended with another exit code. */
+export const TaskFailed = z.object({
+  type: z.literal('task_failed'),
+  seq,
+  data: z.object({
+    task_id: z.string(),
+    message: z.string(),
+    failure_reason: z.string().optional(),
+    /** 128 + signal if a signal ended it. */
+    exit_code: z.int().optional(),
+    execution_id: z.string().optional(),
+    failure: TaskFailure.optional(),
+  }),
+});
+
+/** A message of a worker. */
+export const WorkerMessage = z.discriminatedUnion('type', [
+  WorkerHello,
+  TaskClaimed,
+  TaskRejected,
+  SandboxReady,
+  ImageStepped,
+  ConnectionsDenied,
+  TaskCompleted,
+  TaskFailed,
+]);
+export type WorkerMessage = z.infer<typeof WorkerMessage>;

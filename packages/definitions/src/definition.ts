@@ -1,0 +1,72 @@
+/**
+ * A factory as its files define it. It has the names of the files; defaults are filled in, and members that only inherit are left out.
+ */
+
+import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
+import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';
+import type { FactoryFile } from '@runyard/contract/factories/files/factory-file';
+import type { RunnerFile } from '@runyard/contract/factories/files/runner-file';
+import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file';
+import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/webhooks/github-events';
+import type { z } from 'zod';
+
+/** `factory.yaml`, without the version of its format. */
+export type DefinedFactory = Omit<z.output<typeof FactoryFile>, 'schemaVersion'>;
+
+/** An agent; `prompt` may be empty. MAIN is written FOREMAN. */
+export type DefinedAgent = Omit<z.output<typeof AgentFile>, 'agentType'> & {
+  readonly name: string;
+  readonly agentType: Exclude<z.output<typeof AgentFile>['agentType'], 'MAIN' | undefined>;
+  readonly prompt: string;
+};
+
+/** A trigger; `filter` of `webhook` and `other` is stored unchanged. */
+export type DefinedTrigger =
+  | {
+      readonly provider: 'webhook';
+      readonly event: 'received';
+      readonly filter: {
+        readonly webhook_ids: readonly string[];
+        readonly events?: Matcher;
+        readonly payload?: unknown;
+      };
+    }
+  | {
+      readonly provider: 'schedule';
+      readonly event: 'cron_fired';
+      readonly schedule: { readonly name?: string; readonly cron: string; readonly timezone?: string };
+    }
+  | { readonly provider: 'github'; readonly event: GithubEvent; readonly filter?: GithubFilter }
+  | { readonly provider: string; readonly event: string; readonly filter?: Readonly<Record<string, unknown>> };
+
+/** An automation. Without `agent`, the foreman gets its runs. */
+export type DefinedAutomation = Omit<z.output<typeof AutomationFile>, 'enabled' | 'triggers'> & {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly triggers: readonly DefinedTrigger[];
+  readonly prompt: string;
+};
+
+export type DefinedWebhook = Omit<z.output<typeof WebhookFile>, 'authMode' | 'enabled'> & {
+  readonly name: string;
+  readonly authMode: NonNullable<z.output<typeof WebhookFile>['authMode']>;
+  readonly enabled: boolean;
+};
+
+export type DefinedRunner = z.output<typeof RunnerFile> & { readonly name: string };
+
+/** A file of a skill; `path` begins with `skills/` or `agents/<name>/skills/`. */
+export interface SkillFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Lists are ordered by name or path. */
+export interface FactoryDefinition {
+  readonly factory: DefinedFactory;
+  readonly agents: readonly DefinedAgent[];
+  readonly automations: readonly DefinedAutomation[];
+  readonly webhooks: readonly DefinedWebhook[];
+  readonly runners: readonly DefinedRunner[];
+  readonly skills: readonly SkillFile[];
+}

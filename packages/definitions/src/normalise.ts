@@ -1,0 +1,67 @@
+/** Converts checked files into the members of a definition: with defaults, and without members that only inherit. */
+
+import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
+import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';
+import type { FactoryFile } from '@runyard/contract/factories/files/factory-file';
+import type { RunnerFile } from '@runyard/contract/factories/files/runner-file';
+import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file';
+import type { z } from 'zod';
+import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
+
+/** Keys for which null clears the inherited value. For others, null is the same as leaving them out. */
+const clearing = new Set(['workerHost', 'reasoningLevel', 'auth']);
+
+/**
+ * Removes undefined members, nulls that only inherit, and filters that match everything. An empty text also clears the inherited value.
+ */
+function compact(value: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {
+    if (clearing.has(key)) return member === undefined ? [] : [[key, member === '' ? null : member]];
+    if (member === undefined || member === null) return [];
+    return [[key, key === 'harness' ? toHarness(member as Record<string, unknown>) : member]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Writes the alias `claude-code` as `claude`, the name that runs know. */
+function toHarness(harness: Record<string, unknown>): Record<string, unknown> {
+  const members = compact(harness);
+  return members.type === 'claude-code' ? { ...members, type: 'claude' } : members;
+}
+
+export function toFactory({ schemaVersion: _version, ...file }: z.output<typeof FactoryFile>): DefinedFactory {
+  return { ...compact(file), agentDefaults: compact(file.agentDefaults) } as DefinedFactory;
+}
+
+export function toAgent(name: string, prompt: string, file: z.output<typeof AgentFile>): DefinedAgent {
+  const agentType = file.agentType === 'MAIN' ? 'FOREMAN' : (file.agentType ?? 'CUSTOM');
+  return { ...compact(file), name, agentType, prompt } as DefinedAgent;
+}
+
+export function toAutomation(name: string, prompt: string, file: z.output<typeof AutomationFile>): DefinedAutomation {
+  const triggers = file.triggers.map((trigger) => {
+    if (!['github', 'webhook'].includes(trigger.provider) || !('filter' in trigger) || !trigger.filter)
+      return withoutUndefined(trigger);
+    const { filter: given, ...rest } = trigger;
+    const filter = withoutUndefined(given);
+    return Object.keys(filter).length === 0 ? rest : { ...rest, filter };
+  });
+  return { ...compact(file), name, enabled: file.enabled ?? true, triggers, prompt } as DefinedAutomation;
+}
+
+export function toWebhook(name: string, file: z.output<typeof WebhookFile>): DefinedWebhook {
+  return {
+    ...compact(file),
+    name,
+    authMode: file.authMode ?? 'token',
+    enabled: file.enabled ?? true,
+  } as DefinedWebhook;
+}
+
+export function toRunner(name: string, file: z.output<typeof RunnerFile>): DefinedRunner {
+  return { ...compact(file), name } as DefinedRunner;
+}
+
+function withoutUndefined(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
+}

@@ -1,0 +1,125 @@
+/** Compares two definitions of a factory: finds the things that applying the new one would create, change and delete. */
+
+import { compare } from '@runyard/contract/factories/files/faults';
+import type { FactoryDefinition } from './definition.ts';
+
+/** The kinds of things that a definition holds. A skill's name is its path. */
+export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill';
+
+/** A member that differs. Absent `before`: it is new. Absent `after`: it is removed. */
+export interface MemberChange {
+  /** Such as `agentDefaults.model`; lists are compared as a whole. */
+  readonly member: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+export type PlannedChange = { readonly kind: DefinedKind; readonly name: string } & (
+  | { readonly action: 'create' | 'delete' }
+  | { readonly action: 'change'; readonly members: readonly MemberChange[] }
+);
+
+/** Reasons why a new definition cannot be applied, although its files are right. */
+export interface Refusal {
+  readonly kind: DefinedKind;
+  readonly name: string;
+  readonly message: string;
+}
+
+export interface ChangePlan {
+  /** By kind in the order of `DefinedKind`, then by name. Empty: nothing changes. */
+  readonly changes: readonly PlannedChange[];
+  /** Not empty: nothing may be applied. */
+  readonly refusals: readonly Refusal[];
+}
+
+/** Plans the changes from the current definition, `undefined` for a new factory, to the new one. */
+export function planChanges(current: FactoryDefinition | undefined, next: FactoryDefinition): ChangePlan {
+  const kinds: readonly DefinedKind[] = ['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'];
+  const changes = kinds.flatMap((kind) =>
+    changesOf(kind, current ? membersOf(current, kind) : new Map(), membersOf(next, kind)),
+  );
+  return { changes, refusals: current ? refuseRenames(current, next) : [] };
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Returns the members of each thing of a kind, by name. The factory counts as one thing, whatever its name is. */
+function membersOf(definition: FactoryDefinition, kind: DefinedKind): Map<string, Members> {
+  switch (kind) {
+    case 'factory':
+      return new Map([['factory', { ...definition.factory }]]);
+    case 'skill':
+      return new Map(definition.skills.map(({ path, text }) => [path, { text }]));
+    case 'agent':
+      return byName(definition.agents);
+    case 'automation':
+      return byName(definition.automations);
+    case 'webhook':
+      return byName(definition.webhooks);
+    case 'runner':
+      return byName(definition.runners);
+  }
+}
+
+const byName = (list: readonly { readonly name: string }[]): Map<string, Members> =>
+  new Map(list.map(({ name, ...members }) => [name, members]));
+
+function changesOf(kind: DefinedKind, before: Map<string, Members>, after: Map<string, Members>): PlannedChange[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort(compare);
+  return names.flatMap((name): PlannedChange[] => {
+    const [old, wanted] = [before.get(name), after.get(name)];
+    if (old === undefined) return [{ kind, name, action: 'create' }];
+    if (wanted === undefined) return [{ kind, name, action: 'delete' }];
+    const members = compareMembers(old, wanted);
+    return members.length === 0 ? [] : [{ kind, name, action: 'change', members }];
+  });
+}
+
+/** Returns the members in which two things differ. */
+export function compareMembers(before: Members, after: Members, parent = ''): MemberChange[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(compare);
+  return names.flatMap((name): MemberChange[] => {
+    const member = parent === '' ? name : `${parent}.${name}`;
+    const [old, wanted] = [own(before, name), own(after, name)];
+    if (isMap(old) && isMap(wanted)) return compareMembers(old, wanted, member);
+    if (isSame(old, wanted)) return [];
+    return [
+      {
+        member,
+        ...(old === undefined ? {} : { before: old }),
+        ...(wanted === undefined ? {} : { after: wanted }),
+      },
+    ];
+  });
+}
+
+const own = (members: Members, name: string): unknown => (Object.hasOwn(members, name) ? members[name] : undefined);
+
+const isMap = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Compares JSON values; the order of keys does not matter, and -0 is 0. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((each, index) => isSame(each, other[index]));
+  if (isMap(one) && isMap(other)) return compareMembers(one, other).length === 0;
+  return one === other;
+}
+
+/**
+ * Finds webhooks that were renamed: one is removed, and one with the same secret is new. Senders and automations know a webhook by its
+ * UID, and a new name would silently mean a new UID.
+ */
+function refuseRenames(current: FactoryDefinition, next: FactoryDefinition): Refusal[] {
+  const [had, has] = [current.webhooks, next.webhooks].map((list) => new Set(list.map(({ name }) => name)));
+  const gone = current.webhooks.filter(({ name }) => !has?.has(name));
+  return next.webhooks
+    .filter(({ name }) => !had?.has(name))
+    .flatMap(({ name, secretName }): Refusal[] => {
+      const before = gone.find((each) => each.secretName === secretName);
+      if (before === undefined) return [];
+      const message = `the webhook ${before.name} cannot be renamed to ${name}: its URL and UID would change. Keep the name; or delete it in one apply, and create ${name} in the next`;
+      return [{ kind: 'webhook', name, message }];
+    });
+}

@@ -1,0 +1,165 @@
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { describe, expect, test } from 'vitest';
+import {
+  agent,
+  type Files,
+  factory,
+  factoryYaml,
+  faultsOf,
+  linux,
+  readFilesOf,
+  runner,
+  trigger,
+  uid,
+  webhook,
+  withFiles,
+} from '../test/definition-files.ts';
+
+describe('takes', () => {
+  test.each<[string, Files]>([
+    ['the smallest definition', withFiles()],
+    ['an agent with empty front matter', withFiles({ 'agents/aux/agent.md': '---\n---\nhelp out\n' })],
+    ['an agent without a prompt', withFiles({ 'agents/aux/agent.md': '---\n---\n' })],
+    [
+      'a harness with a secret',
+      agent(
+        'harness:\n  type: claude\n  model: opus\n  reasoningLevel: high\n  auth:\n    source: managedSecret\n    secretName: KEY\n',
+      ),
+    ],
+    ['a harness whose credential is cleared', agent('harness:\n  type: codex\n  auth: null\n')],
+    ['a worker host that is cleared', agent('workerHost: null\n')],
+    [
+      'a harness as default',
+      withFiles({
+        'factory.yaml': factoryYaml.replace('  model: auto', '  harness:\n    type: claude\n    model: opus'),
+      }),
+    ],
+    ['a schedule', trigger('provider: schedule\nevent: cron_fired\nschedule:\n  name: nightly\n  cron: 0 3 * * *')],
+    ['a schedule by a word', trigger("provider: schedule\nevent: cron_fired\nschedule:\n  cron: '@daily'")],
+    [
+      'a webhook with a payload filter',
+      trigger(
+        `provider: webhook\nevent: received\nfilter:\n  webhook_ids: [${uid}]\n  payload:\n    data:\n      level: [fatal, 1, null, true]`,
+      ),
+    ],
+    [
+      'matchers of GitHub',
+      trigger(
+        'provider: github\nevent: pull_request_opened\nfilter:\n  labels:\n    in: [ready]\n    not_in: [wip]\n  pr_numbers: [12, 13]\n  authors: null\n  paths: {}',
+      ),
+    ],
+    [
+      'text in quotes, comments and blocks',
+      factory("alias: Demo Factory-1.0_x # the handle\ndescription: |\n  It's *one* & more\n  ---\n"),
+    ],
+    [
+      'skills',
+      withFiles({ 'skills/a/SKILL.md': 'x', 'skills/a/run.sh': 'y', 'agents/foreman/skills/b/SKILL.md': 'z' }),
+    ],
+    [
+      'files of other programs',
+      withFiles({
+        'README.md': '#',
+        '.github/workflows/ci.yml': ':',
+        'src/agents/x.ts': '',
+        'agent/readme.md': '',
+        'agents/.DS_Store': '\u0000',
+      }),
+    ],
+    [
+      'a byte order mark and lines that end with CR LF',
+      withFiles({
+        'factory.yaml': `\ufeff${factoryYaml.replaceAll('\n', '\r\n')}`,
+        'agents/foreman/agent.md': '\ufeff---\r\nagentType: FOREMAN\r\n---\r\nx\r\n',
+      }),
+    ],
+    [
+      'all kinds of webhooks',
+      webhook(
+        'authMode: signature\nsignatureScheme: stripe\nsecretName: S\ndeliveryIdHeader: X-Run-Id\nenabled: false\n',
+      ),
+    ],
+    [
+      'a runner for linux',
+      runner(`setupCommands:\n  - corepack enable\ninstanceShape:\n  vcpus: 4\n  memoryGb: 8\n${linux}`),
+    ],
+    [
+      'a path that is no key of JavaScript objects',
+      trigger(
+        `provider: webhook\nevent: received\nfilter:\n  webhook_ids: [${uid}]\n  payload:\n    constructor:\n      exists: true`,
+      ),
+    ],
+  ])('%s', (_name, files) => {
+    expect(faultsOf(files)).toEqual([]);
+  });
+});
+
+test('reads the harness claude-code as claude, and knows every harness that needs no command', () => {
+  const read = readFilesOf(agent('harness:\n  type: claude-code\n'));
+  expect(read).toMatchObject({ ok: true, definition: { agents: [{ harness: { type: 'claude' } }] } });
+  for (const type of presetTypes)
+    expect(faultsOf(agent(`harness:\n  type: ${type.slice(0, -1)}\n`)).join()).toMatch(
+      type.length > 4 ? `did you mean ${type}?` : '',
+    );
+});
+
+test('keeps triggers of other providers, and says that they never fire', () => {
+  const read = readFilesOf(trigger('provider: githb\nevent: issue_created\nfilter:\n  a: [b]'));
+  expect(read).toMatchObject({ ok: true, definition: { automations: [{ triggers: [{ provider: 'githb' }] }] } });
+  expect(read.notices).toEqual([
+    {
+      file: 'automations/n/automation.md',
+      line: 3,
+      column: 15,
+      message: 'the provider githb is not available on this service, so the trigger never fires; did you mean github?',
+      suggestion: 'github',
+    },
+  ]);
+});
+
+test('keeps each key that only the public service has, and reports it with its place', () => {
+  const top =
+    'credentialStrategy: CREATOR\nintegrations: [{type: jira}]\ncloudProviders: {aws: {roleArn: r}}\nproviders: 1\n';
+  const inFactory = readFilesOf(factory(top));
+  expect(inFactory.notices.map(({ line, message }) => `${line} ${message.split(' ')[0]}`)).toEqual([
+    '8 credentialStrategy',
+    '9 integrations',
+    '10 cloudProviders',
+    '11 providers',
+  ]);
+  expect(inFactory).toMatchObject({ definition: { factory: { integrations: [{ type: 'jira' }] } } });
+  const harness = 'harness:\n  type: codex\n  auth:\n    source: workerEnvironment\n';
+  const inAgent = readFilesOf(agent(`credentialStrategy: CREATOR\n${harness}`));
+  expect(inAgent.notices.map(({ message }) => message.split(' ')[0])).toEqual(['credentialStrategy', 'harness.auth']);
+  expect(readFilesOf(agent('harness:\n  type: codex\n  auth: null\n')).notices).toEqual([]);
+});
+
+test('says that a filter on a fact which GitHub does not send never matches', () => {
+  const read = readFilesOf(trigger('provider: github\nevent: pull_request_opened\nfilter:\n  paths: [src/**]'));
+  expect(read.ok && read.notices).toEqual([
+    expect.objectContaining({ line: 6, column: 14, message: expect.stringContaining('does not have paths') }),
+  ]);
+});
+
+test('fills in defaults and orders by name', () => {
+  const read = readFilesOf({
+    ...webhook('secretName: S\n'),
+    ...withFiles({ 'webhooks/a.yaml': 'secretName: T\n' }),
+    'webhooks/w.yaml': 'secretName: S\n',
+  });
+  expect(read).toMatchObject({
+    ok: true,
+    definition: {
+      agents: [{ name: 'foreman', agentType: 'FOREMAN', prompt: 'Route the work.' }],
+      webhooks: [
+        { name: 'a', authMode: 'token', enabled: true, secretName: 'T' },
+        { name: 'w', secretName: 'S' },
+      ],
+    },
+  });
+});
+
+test('locates members for faults that only the service finds', () => {
+  const read = readFilesOf(webhook('authMode: token\nsecretName: S\n'));
+  expect(read.ok && read.locate('webhooks/w.yaml', ['secretName'])).toEqual({ line: 2, column: 13 });
+});

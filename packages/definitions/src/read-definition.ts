@@ -1,0 +1,129 @@
+/** Reads a factory from its definition files, whole or not at all. */
+
+import { AgentFile } from '@runyard/contract/factories/files/agent-file';
+import { AutomationFile } from '@runyard/contract/factories/files/automation-file';
+import { FactoryFile } from '@runyard/contract/factories/files/factory-file';
+import {
+  collectFaults,
+  compare,
+  type DefinitionFault,
+  type Faults,
+  type Position,
+  start,
+} from '@runyard/contract/factories/files/faults';
+import { RunnerFile } from '@runyard/contract/factories/files/runner-file';
+import { WebhookFile } from '@runyard/contract/factories/files/webhook-file';
+import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
+import type { z } from 'zod';
+import { checkReferences } from './check-references.ts';
+import type {
+  DefinedAgent,
+  DefinedAutomation,
+  DefinedFactory,
+  DefinedRunner,
+  DefinedWebhook,
+  FactoryDefinition,
+} from './definition.ts';
+import { describeIssues } from './describe-issues.ts';
+import { toAgent, toAutomation, toFactory, toRunner, toWebhook } from './normalise.ts';
+import { type DefinitionFile, type ReadFile, readFiles } from './read-files.ts';
+
+export type ReadDefinition =
+  | {
+      readonly ok: true;
+      readonly definition: FactoryDefinition;
+      /** Parts that are kept and have no effect on this service. */
+      readonly notices: readonly DefinitionFault[];
+      /** Returns the position of a member in a file, for faults that only the service can find. */
+      readonly locate: (file: string, path: readonly (string | number)[]) => Position;
+    }
+  | {
+      readonly ok: false;
+      /** Sorted by file, line and column; at most 100. */
+      readonly faults: readonly DefinitionFault[];
+      readonly notices: readonly DefinitionFault[];
+    };
+
+/** The checked things, while they are collected. */
+interface Parts {
+  factory: DefinedFactory | undefined;
+  readonly agents: DefinedAgent[];
+  readonly automations: DefinedAutomation[];
+  readonly webhooks: DefinedWebhook[];
+  readonly runners: DefinedRunner[];
+}
+
+/**
+ * Reads definition files: checks layout, YAML, every key and value, and the references between files. Files that belong to no
+ * definition, such as README.md, are ignored. Time and memory are limited for any input.
+ */
+export function readDefinition(all: Iterable<DefinitionFile>): ReadDefinition {
+  const faults = collectFaults();
+  const notices = collectFaults();
+  const { files, skills } = readFiles(all, faults, notices);
+  const parts: Parts = { factory: undefined, agents: [], automations: [], webhooks: [], runners: [] };
+  for (const file of files) readOne(file, parts, faults);
+  if (!files.some(({ path }) => path === 'factory.yaml') && faults.count() === 0)
+    faults.add('factory.yaml', start, 'is missing: every factory has this file');
+  const { factory } = parts;
+  // References to a file that has faults are not checked, because its own faults come first.
+  if (faults.count() === 0) checkReferences({ ...parts, skills, files }, faults, notices);
+  if (faults.count() > 0 || factory === undefined) return { ok: false, faults: faults.list(), notices: notices.list() };
+  const byName = <T extends { readonly name: string }>(list: readonly T[]) =>
+    list.toSorted((a, b) => compare(a.name, b.name));
+  const located = new Map(files.map(({ path, located: each }) => [path, each]));
+  return {
+    ok: true,
+    definition: {
+      factory,
+      agents: byName(parts.agents),
+      automations: byName(parts.automations),
+      webhooks: byName(parts.webhooks),
+      runners: byName(parts.runners),
+      skills: skills.map(({ path, text }) => ({ path, text })).toSorted((a, b) => compare(a.path, b.path)),
+    },
+    notices: notices.list(),
+    locate: (file, path) => located.get(file)?.valueAt(path) ?? start,
+  };
+}
+
+function readOne(file: ReadFile, parts: Parts, faults: Faults): void {
+  const { placed, body } = file;
+  switch (placed.kind) {
+    case 'factory': {
+      const read = check(FactoryFile, file, faults);
+      if (read) parts.factory = toFactory(read);
+      return;
+    }
+    case 'agent': {
+      const read = check(AgentFile, file, faults);
+      if (read) parts.agents.push(toAgent(placed.name, body, read));
+      return;
+    }
+    case 'automation': {
+      const read = check(AutomationFile, file, faults);
+      if (body === '')
+        faults.add(file.path, file.bodyStart, 'needs the prompt of its runs as text behind the front matter');
+      else if (read) parts.automations.push(toAutomation(placed.name, body, read));
+      return;
+    }
+    case 'webhook': {
+      const read = check(WebhookFile, file, faults);
+      if (read) parts.webhooks.push(toWebhook(placed.name, read));
+      return;
+    }
+    case 'runner': {
+      const read = check(RunnerFile, file, faults);
+      if (read) parts.runners.push(toRunner(placed.name, read));
+    }
+  }
+}
+
+function check<T>(schema: z.ZodType<T>, { path: file, located }: ReadFile, faults: Faults): T | undefined {
+  // An empty file, or empty front matter, has no keys.
+  const read = parseUntrusted(schema, located.value ?? {}, { error: plainMessage });
+  if (read.success) return read.data;
+  describeIssues({ file, located, faults }, read.error.issues);
+  return undefined;
+}

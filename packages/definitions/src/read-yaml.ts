@@ -1,0 +1,230 @@
+/** Reads the YAML of definition files, which is untrusted. */
+
+import { type Position, start } from '@runyard/contract/factories/files/faults';
+import { maxDefinitionYamlBytes } from '@runyard/contract/limits';
+import { shorten } from '@runyard/contract/wire/shorten';
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
+
+type Path = readonly PropertyKey[];
+
+/** A parsed file with the positions of its members. */
+export interface Located {
+  readonly value: unknown;
+  /** Returns the position of a member's value, or of its nearest existing parent. */
+  valueAt(path: Path): Position;
+  /** Returns the position of a member's key, or of its nearest parent's value. */
+  keyAt(path: Path): Position;
+}
+
+export interface YamlFault {
+  readonly position: Position;
+  readonly message: string;
+}
+
+export type ReadYaml =
+  /** `values`: their number, maps and lists among them. */
+  | { readonly ok: true; readonly located: Located; readonly values: number }
+  | { readonly ok: false; readonly faults: readonly YamlFault[] };
+
+/** Levels of maps and lists in a file. */
+const maxDepth = 32;
+const maxFaults = 20;
+
+/** Contents of one file, as far as they were read. */
+interface Reading {
+  readonly faults: YamlFault[];
+  /** Number of the values so far. */
+  values: number;
+  /** Returns the position of an offset in the text. */
+  readonly at: (offset: number) => Position;
+}
+
+/**
+ * Offsets of a value in the text, of its key, and of its members by key or index. A tree, because the paths of all members together can
+ * take gigabytes: a key may be as long as the text.
+ */
+interface Place {
+  readonly value: number | undefined;
+  readonly key: number | undefined;
+  readonly members: Map<string, Place>;
+}
+
+const offsetOf = (node: Node): number => node.range?.[0] ?? 0;
+const makePlace = (value: Node | null, key?: Node): Place => ({
+  value: value ? offsetOf(value) : undefined,
+  key: key && offsetOf(key),
+  members: new Map(),
+});
+
+/**
+ * Reads one YAML document, version 1.2, as plain values. Anchors, aliases, tags and duplicate keys are faults, and merge keys are plain
+ * keys: no value refers to another one, so the result is never larger than the text. `linesBefore` is added to every line.
+ */
+export function readYaml(text: string, linesBefore: number): ReadYaml {
+  const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
+  const refuse = (message: string): ReadYaml => ({ ok: false, faults: [{ position: moved(start), message }] });
+  if (Buffer.byteLength(text) > maxDefinitionYamlBytes)
+    return refuse(`the YAML of a file has at most ${maxDefinitionYamlBytes} bytes`);
+  const tooDeep = `maps and lists nest at most ${maxDepth} levels`;
+  const lines = new LineCounter();
+  const at = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return moved({ line: Math.max(1, line), column: Math.max(1, col) });
+  };
+  const document = parse(text, lines);
+  // The library composes nested collections by recursion, and catches errors of some.
+  if (document === undefined || document.errors.some(({ code }) => code === 'RESOURCE_EXHAUSTION'))
+    return refuse(tooDeep);
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.length > 0) {
+    const faults = errors.slice(0, maxFaults).map(({ pos, message }) => ({
+      position: at(pos[0]),
+      message: firstLine(message),
+    }));
+    return { ok: false, faults };
+  }
+  const reading: Reading = { faults: [], values: 0, at };
+  const root = makePlace(document.contents);
+  const value = document.contents === null ? null : toValue(document.contents, root, 0, reading);
+  if (reading.faults.length > 0) return { ok: false, faults: reading.faults };
+  /** Returns the places from the root to a member, as far as they exist. */
+  const placesTo = (path: Path): Place[] => {
+    const places = [root];
+    for (const part of path) {
+      const next = places.at(-1)?.members.get(String(part));
+      if (next === undefined) break;
+      places.push(next);
+    }
+    return places;
+  };
+  const lastValue = (places: readonly Place[]): Position => {
+    const offset = places.findLast((place) => place.value !== undefined)?.value;
+    return offset === undefined ? moved(start) : at(offset);
+  };
+  return {
+    ok: true,
+    values: reading.values,
+    located: {
+      value,
+      valueAt: (path) => lastValue(placesTo(path)),
+      keyAt: (path) => {
+        const places = placesTo(path);
+        const key = places.length > path.length ? places.at(-1)?.key : undefined;
+        return key === undefined ? lastValue(places.slice(0, path.length)) : at(key);
+      },
+    },
+  };
+}
+
+function parse(text: string, lineCounter: LineCounter) {
+  const { stackTraceLimit } = Error;
+  // A hostile file has an error at every character, and their stack traces would take most of the time.
+  Error.stackTraceLimit = 0;
+  try {
+    // The library compares each pair of keys for uniqueKeys; `toValue` uses a set.
+    return parseDocument(text, {
+      lineCounter,
+      version: '1.2',
+      schema: 'core',
+      merge: false,
+      uniqueKeys: false,
+      stringKeys: true,
+      prettyErrors: false,
+    });
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const firstLine = (message: string): string => shorten(message.split('\n')[0] ?? '', 200);
+
+function fault(reading: Reading, node: Node, message: string): undefined {
+  if (reading.faults.length < maxFaults) reading.faults.push({ position: reading.at(offsetOf(node)), message });
+  return undefined;
+}
+
+/** `place`: of the node, whose members are added to it. `level`: 0 for the whole document. */
+function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
+  reading.values += 1;
+  if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
+  if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
+  // Undefined unless the text has one.
+  if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
+  if (level > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
+  if (isScalar(node)) return toScalar(node, reading);
+  if (isSeq(node))
+    return node.items.map((item, index) =>
+      toMember(isNode(item) ? item : null, [place, String(index)], level, reading),
+    );
+  return isMap(node) ? toObject(node, place, level, reading) : fault(reading, node, 'is no map, list or scalar');
+}
+
+function toMember(
+  node: Node | null,
+  [parent, name]: readonly [Place, string],
+  level: number,
+  reading: Reading,
+  key?: Node,
+): unknown {
+  const place = makePlace(node, key);
+  parent.members.set(name, place);
+  return node ? toValue(node, place, level + 1, reading) : null;
+}
+
+function toScalar(node: Scalar, reading: Reading): unknown {
+  const { value } = node;
+  const message = typeof value === 'string' ? textFault(value) : undefined;
+  if (message !== undefined) return fault(reading, node, message);
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return fault(reading, node, 'is no finite number; put it in quotes to make a text');
+  return value;
+}
+
+/** Escapes such as `"\0"` give a text characters that the file itself may not have, and that the service cannot store. */
+function textFault(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'contains the NUL character (U+0000)';
+  return text.isWellFormed() ? undefined : 'contains half of a surrogate pair';
+}
+
+function toObject(node: YAMLMap, place: Place, level: number, reading: Reading): unknown {
+  const entries = new Map<string, unknown>();
+  for (const { key, value } of node.items) {
+    if (!isScalar(key) || typeof key.value !== 'string') {
+      fault(reading, isNode(key) ? key : node, 'keys must be plain text; put the key in quotes');
+      continue;
+    }
+    const name = key.value;
+    if (key.anchor) fault(reading, key, 'anchors (&name) are not taken; repeat the value');
+    if (name === '__proto__') {
+      fault(reading, key, 'is not taken as a key');
+      continue;
+    }
+    const unstorable = textFault(name);
+    if (unstorable !== undefined) {
+      fault(reading, key, `the key ${unstorable}`);
+      continue;
+    }
+    const first = place.members.get(name)?.key;
+    if (first !== undefined) {
+      const { line } = reading.at(first);
+      fault(reading, key, `the key ${shorten(name, 80)} is there twice; the first is in line ${line}`);
+      continue;
+    }
+    entries.set(name, toMember(isNode(value) ? value : null, [place, name], level, reading, key));
+  }
+  return Object.fromEntries(entries);
+}
