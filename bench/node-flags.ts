@@ -1,6 +1,6 @@
 /** Measures the gain and cost of the service's Node flags: start, memory, and the processor's time of a create, with and without them in turns. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type System, startSystem } from '../test/support/system.ts';
 import { loadWithCreates } from './create-load.ts';
 import { cpuSecondsOf } from './processes.ts';

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { headStartVariable } from '../test/support/head-start.ts';
 import { programFile } from '../test/support/programs.ts';
 import { cpuSecondsOf } from './processes.ts';

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';

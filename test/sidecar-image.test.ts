@@ -3,8 +3,8 @@ import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { imageArchive } from '../packages/worker/src/sidecar/archive.ts';
+import { sidecarLabels } from '../packages/worker/src/sidecar/build.ts';
 import { sidecarContent } from '../packages/worker/src/sidecar/content.ts';
-import { sidecarLabels } from '../packages/worker/src/sidecar/labels.ts';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from './fakes/harness-support.ts';
 import {
   copySidecarByExport,

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import path from 'node:path';
 import { thisProcess } from '@runyard/system/process-identity';
 import { expect, test, vi } from 'vitest';
-import { serviceNodeFlags } from '../packages/cli/src/supervise/node-flags.ts';
+import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { processesOf } from './support/processes-of.ts';
 import { runyardOfSources } from './support/programs.ts';

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
+import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
 import { compiledCode } from './compiled-code.ts';
 import { programFile } from './programs.ts';
 import { eventually, killHard } from './system.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { serviceNodeFlags } from '../../packages/cli/src/supervise/node-flags.ts';
+import { serviceNodeFlags } from '../../packages/cli/src/supervise/stack.ts';
 import { endSandboxes } from '../../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../../packages/worker/src/state/disk-image.ts';
 import { compiledCode } from './compiled-code.ts';

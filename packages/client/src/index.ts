@@ -7,7 +7,6 @@ import { backoffMs, delay } from '@runyard/system/backoff';
 import type { z } from 'zod';
 import { ApiError, ConnectionError, errorOf, readError, unknownId } from './api-error.ts';
 import type { FollowOptions, ReceivedEvent, RunFollowOptions } from './events.ts';
-import { randomKey } from './random-key.ts';
 import type { ClientRoute, ClientRouteName } from './routes/client-route.ts';
 import { clientRoutes } from './routes/table.ts';
 import { sendPlain } from './send-plain.ts';
@@ -208,4 +207,9 @@ export function createClient(options: ClientOptions): Client {
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** Returns 128 random bits in hexadecimal. `crypto.randomUUID` is missing in browsers on pages without TLS. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -2,8 +2,8 @@ import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import { expect, test } from 'vitest';
 import { refusalText } from '../harness/oz/ask-first.ts';
 import type { FollowUp } from '../service/inbox.ts';
+import { fingerprint } from './approval-request.ts';
 import { createApprovals } from './approvals.ts';
-import { fingerprint } from './fingerprint.ts';
 
 const action = (command: string) => ({ id: 'a1', name: 'shell', category: 'command' as const, input: { command } });
 const permission = (command = 'true') => ({ kind: 'permission' as const, title: command, action: action(command) });

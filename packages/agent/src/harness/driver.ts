@@ -9,7 +9,6 @@ import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
 import { interruptDeadline } from './interrupt-deadline.ts';
 import { answerPermission } from './permissions.ts';
-import { plainPrompt } from './plain-prompt.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
 import { startSession } from './session.ts';
@@ -186,4 +185,18 @@ export function driveHarness(options: DriverOptions): Driver {
     },
     kill: () => link.kill(),
   };
+}
+
+/**
+ * Returns a prompt that a program cannot take for a command of its own. Programs look for a slash at the start of the prompt, Gemini CLI
+ * also for a dollar sign. They answer such a command themselves and end the turn as if it had succeeded, so "/status gives 500, mend it"
+ * would not reach the model.
+ */
+export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
+  const at = blocks.findIndex(({ type }) => type === 'text');
+  return blocks.map((block, index) =>
+    index === at && block.type === 'text' && /^\s*[/$]/.test(block.text)
+      ? { ...block, text: `The user says:\n\n${block.text}` }
+      : block,
+  );
 }

@@ -1,9 +1,10 @@
+import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import path from 'node:path';
 import type { AgentModel, AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
 import { configureProgram } from './presets/configure.ts';
-import { writeHomeFile } from './presets/home-file.ts';
 
 /** A program to start as the harness. */
 export interface HarnessProgram {
@@ -118,4 +119,29 @@ function proxyVariables({ url }: Forwarder): Record<string, string> {
     ...{ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: direct },
     ...{ http_proxy: url, https_proxy: url, no_proxy: direct },
   };
+}
+
+/**
+ * Writes a file below the home of the run. An earlier command may have put a link in its way, or in the way of its folders: the link
+ * is removed, so that nothing outside is written.
+ */
+export function writeHomeFile(home: string, name: string, text: string): void {
+  const parts = name.split('/');
+  const file = parts.pop() ?? '';
+  let folder = home;
+  for (const part of parts) {
+    folder = path.join(folder, part);
+    if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) continue;
+    rmSync(folder, { force: true });
+    mkdirSync(folder, { mode: 0o700 });
+  }
+  const target = path.join(folder, file);
+  rmSync(target, { force: true, recursive: true });
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const descriptor = openSync(target, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
+  try {
+    writeSync(descriptor, text);
+  } finally {
+    closeSync(descriptor);
+  }
 }

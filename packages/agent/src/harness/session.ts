@@ -1,9 +1,8 @@
-import type { InitializeResponse, LoadSessionRequest } from '@agentclientprotocol/sdk';
+import type { InitializeResponse, LoadSessionRequest, McpServer } from '@agentclientprotocol/sdk';
 import { type AgentLink, protocolVersion } from '../acp/agent-link.ts';
-import type { RunMcp } from '../mcp/servers.ts';
+import type { HarnessMcpServer, RunMcp } from '../mcp/servers.ts';
 import { errorText } from './error-text.ts';
 import { type HarnessAnswers, HarnessFailure } from './harness-answers.ts';
-import { mcpServersOf } from './mcp-servers.ts';
 import type { HarnessProfile } from './profile.ts';
 import type { ReplayFilter } from './replay-filter.ts';
 
@@ -103,4 +102,22 @@ export function startSession(options: SessionOptions): HarnessSession {
       return opened;
     },
   };
+}
+
+/** Returns the MCP servers of a run in the form of ACP, and those that the harness does not get, each with the reason. */
+function mcpServersOf(
+  given: readonly HarnessMcpServer[],
+  capabilities: { readonly http: boolean },
+): { servers: McpServer[]; skipped: { name: string; reason: string }[] } {
+  const servers: McpServer[] = [];
+  const skipped: { name: string; reason: string }[] = [];
+  for (const server of given) {
+    const { name } = server;
+    if ('command' in server) {
+      const env = Object.entries(server.env).map(([variable, value]) => ({ name: variable, value }));
+      servers.push({ name, command: server.command, args: [...server.args], env });
+    } else if (capabilities.http) servers.push({ type: 'http', name, url: server.url, headers: [] });
+    else skipped.push({ name, reason: 'the harness cannot use MCP servers over HTTP' });
+  }
+  return { servers, skipped };
 }

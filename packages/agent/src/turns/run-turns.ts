@@ -1,4 +1,5 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import type { FinishTask } from '@runyard/contract/agent/finish-task';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { ServiceRefusal } from '../service/errors.ts';
 import type { FollowUp } from '../service/inbox.ts';
@@ -10,7 +11,6 @@ import { followUpFiles } from './follow-up-files.ts';
 import { followUpQueue } from './follow-up-queue.ts';
 import { runFollowUpTurn } from './follow-up-turn.ts';
 import { receiveInbox } from './inbox-messages.ts';
-import { turnReport } from './turn-report.ts';
 import { turnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
@@ -70,5 +70,33 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
     outcome = await resolved
       .then((task) => runFollowUpTurn(task, followUp, { turns: options, runner, files, setupFailure }))
       .catch(outcomeOfError);
+  }
+}
+
+/** Returns the report of the end of a turn for the service. */
+function turnReport(outcome: HarnessOutcome, turn: number): FinishTask & { turn: number } {
+  switch (outcome.kind) {
+    case 'succeeded':
+      return { turn, success: true, summary: outcome.summary };
+    case 'interrupted':
+      return { turn, success: true, interrupted: true, summary: outcome.summary };
+    case 'failed':
+      return {
+        turn,
+        success: false,
+        summary: outcome.summary || outcome.message,
+        error: {
+          message: outcome.message,
+          ...(outcome.code === undefined ? {} : { code: outcome.code }),
+          ...(outcome.retried ? { retried: true } : {}),
+        },
+      };
+    case 'cancelled':
+      return {
+        turn,
+        success: false,
+        summary: 'cancelled',
+        error: { message: 'The agent was stopped before it had finished.' },
+      };
   }
 }

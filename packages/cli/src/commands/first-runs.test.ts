@@ -1,7 +1,7 @@
 import { createClient } from '@runyard/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../service/test/service.ts';
-import { firstRuns } from './first-runs.ts';
+import { firstRuns } from './runs.ts';
 
 let service: TestService;
 beforeAll(async () => {

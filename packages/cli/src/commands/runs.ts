@@ -1,6 +1,6 @@
-import { ApiError } from '@runyard/client';
+import { ApiError, type Client } from '@runyard/client';
 import { isSettled } from '@runyard/contract/runs/run-states';
-import type { RunItem } from '@runyard/contract/runs/runs';
+import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { connect, describeProblem } from '../api.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -12,7 +12,6 @@ import { questionLine } from '../live/question.ts';
 import { formatAgo } from '../live/times.ts';
 import { resolveRunId, shortIds } from '../run-id.ts';
 import { cancelWithPatience } from './cancel-with-patience.ts';
-import { firstRuns } from './first-runs.ts';
 import { type RunFilters, runsQuery } from './runs-query.ts';
 
 /** Lists runs, newest first. */
@@ -102,4 +101,20 @@ export async function cancel(context: Context, names: readonly string[]): Promis
     }
   }
   if (refused.length > 0) throw new Failure(refused.join('\n'));
+}
+
+type Listing = Pick<Client, 'listRuns'>;
+type Query = NonNullable<Parameters<Client['listRuns']>[0]>['query'];
+
+/** Returns the first `limit` runs as one page. The service may return shorter pages if the prompts are long. */
+export async function firstRuns(client: Listing, query: Query, limit: number): Promise<ListRunsResponse> {
+  const runs: ListRunsResponse['runs'] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await client.listRuns({
+      query: { ...query, limit: limit - runs.length, ...(cursor ? { cursor } : {}) },
+    });
+    runs.push(...page.runs);
+    cursor = page.page_info.next_cursor;
+    if (cursor === undefined || runs.length >= limit) return { runs, page_info: page.page_info };
+  }
 }

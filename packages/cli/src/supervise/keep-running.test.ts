@@ -5,8 +5,8 @@ import path from 'node:path';
 import { startTicks } from '@runyard/system/process-identity';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepRunning } from './keep-running.ts';
-import { serviceNodeFlags } from './node-flags.ts';
 import { describeExit, startProgram } from './program.ts';
+import { serviceNodeFlags } from './stack.ts';
 
 let folder: string;
 let logFile: string;

@@ -9,9 +9,15 @@ import { answers } from './answers.ts';
 import { childEnvironment } from './child-environment.ts';
 import { keepRunning, type RestartedProgram } from './keep-running.ts';
 import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
-import { serviceNodeFlags } from './node-flags.ts';
 import { describeExit, type Program, startProgram } from './program.ts';
 import { readServiceFile } from './service-file.ts';
+
+/**
+ * Node's flags for the service. They limit each half of the space for young objects to 4 MB: without the limit, many
+ * requests or streams make both halves several times as large, and they stay large while the service is idle. They also
+ * let the space for old objects grow only by half before the next collection. See `docs/decisions/node-flags.md`.
+ */
+export const serviceNodeFlags: readonly string[] = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
 export interface StackStart {
   readonly settings: Settings;

@@ -8,9 +8,36 @@ import type {
 import type { WorkMessage } from '../connection/connection.ts';
 import type { AdoptableSandbox } from '../sandboxes/backend-kind.ts';
 import { type CarryOutOptions, carryOn, carryOut } from './carry-out.ts';
-import { createEndedExecutions } from './ended.ts';
 import { type Execution, markEnding } from './execution.ts';
 import type { TerminalMessage } from './outcome.ts';
+
+/** Ended executions that are remembered. */
+const longest = 1000;
+
+/** An execution that ended in this worker. */
+interface Ended {
+  readonly assignmentId: string | undefined;
+  /** The report about the end that was sent to the service. */
+  readonly message: TerminalMessage;
+}
+
+/** Remembers ended executions by their ids, so that a repeated assignment does not run one a second time. */
+interface EndedExecutions {
+  add(executionId: string, ended: Ended): void;
+  find(executionId: string): Ended | undefined;
+}
+
+function createEndedExecutions(): EndedExecutions {
+  const byId = new Map<string, Ended>();
+  return {
+    add(executionId, ended) {
+      byId.set(executionId, ended);
+      const [oldest] = byId.keys();
+      if (byId.size > longest && oldest !== undefined) byId.delete(oldest);
+    },
+    find: (executionId) => byId.get(executionId),
+  };
+}
 
 /** Time between a cancellation and the kill, if the message names none. */
 const defaultGraceMs = 5000;

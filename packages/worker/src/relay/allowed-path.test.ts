@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allowedTarget } from './allowed-path.ts';
+import { allowedTarget } from './relay.ts';
 
 test.each([
   '/api/v1/harness-support/resolve-prompt',

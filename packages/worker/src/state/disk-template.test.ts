@@ -3,8 +3,7 @@ import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { crc32c } from './crc32c.ts';
-import { parseExtents, readTemplate, templateFeatures, writeTemplate } from './disk-template.ts';
+import { crc32c, parseExtents, readTemplate, templateFeatures, writeTemplate } from './disk-template.ts';
 
 const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 const call = (program: string, ...args: string[]): string =>

@@ -4,6 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { type ProcessIdentity, stateOf } from '@runyard/system/process-identity';
 import type { SandboxEgress } from '../egress/egress.ts';
+import { openCgroup } from '../sandboxes/cgroups/group.ts';
+import { openEngine } from '../sandboxes/engine/engine.ts';
+import { removeContainer } from '../sandboxes/engine/names.ts';
+import { removeFolders } from '../sandboxes/folders.ts';
+import { endMarked, logSlow, type SlowLog } from '../sandboxes/markers.ts';
 import { type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
 import type { SandboxTraces } from '../sandboxes/supervisors.ts';
 import { killProcesses } from '../state/processes.ts';
@@ -11,7 +16,6 @@ import type { Channel } from './channels.ts';
 import { logOf } from './files.ts';
 import type { Order, Report } from './messages.ts';
 import { readEnd } from './records.ts';
-import { removeRemains } from './remains.ts';
 
 export interface SupervisedLog {
   info(fields: object, message: string): void;
@@ -183,4 +187,27 @@ function lastLines(file: string): string {
   } catch {
     return '';
   }
+}
+
+/**
+ * Ends and removes what is left of a sandbox whose supervisor died. Resolves only when every process is proved gone. Never rejects: what
+ * could not be removed is logged, and the next start removes it.
+ */
+async function removeRemains(
+  { id, stateRoot, label, variable, cgroups, container }: SandboxTraces,
+  log: SlowLog,
+): Promise<void> {
+  const onSlow = logSlow(log, { sandbox: id });
+  await endMarked({ labels: [label], variable }, onSlow);
+  const failed = (error: Error) =>
+    log.warn(
+      { sandbox: id, error: error.message },
+      'a sandbox could not be removed completely; the next start tries again',
+    );
+  if (container !== undefined) await removeContainer(openEngine(container.engine), container.name).catch(failed);
+  if (cgroups !== undefined)
+    await openCgroup(cgroups, id)
+      .then((group) => group.remove(onSlow))
+      .catch(failed);
+  await removeFolders(stateRoot, id).catch(failed);
 }

@@ -4,9 +4,8 @@ import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { installCommand, presets, variablesOfPreset } from '@runyard/contract/agent/harness-presets/presets';
 import { describe, expect, test } from 'vitest';
-import { configureProgram } from './configure.ts';
-import { writeHomeFile } from './home-file.ts';
-import { tomlOf } from './toml.ts';
+import { writeHomeFile } from '../external.ts';
+import { configureProgram, tomlOf } from './configure.ts';
 
 const values = { forwarder: 'http://127.0.0.1:1', key: 'placeholder', model: 'a "model"\nname', folder: '/work' };
 

@@ -1,8 +1,41 @@
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessPreset, PresetConfiguration, PresetValues } from '@runyard/contract/agent/harness-presets/preset';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
-import { fill, fillDeep } from './fill.ts';
-import { tomlOf } from './toml.ts';
+
+/** A value of TOML that a configuration has here: text, numbers, truth values, and tables of them. */
+type TomlTable = Readonly<Record<string, unknown>>;
+
+const isTable = (value: unknown): value is TomlTable =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns a key. Quoted keys and basic strings of TOML have the escapes of JSON (toml.io/en/v1.0.0#string). */
+const keyOf = (name: string): string => (/^[A-Za-z0-9_-]+$/.test(name) ? name : JSON.stringify(name));
+
+/** Returns TOML of a table, its own values before its tables. */
+export function tomlOf(table: TomlTable, path: readonly string[] = []): string {
+  const entries = Object.entries(table);
+  const own = entries.filter(([, value]) => !isTable(value));
+  const header = path.length === 0 || own.length === 0 ? '' : `[${path.map(keyOf).join('.')}]\n`;
+  const lines = own.map(([name, value]) => `${keyOf(name)} = ${JSON.stringify(value)}\n`).join('');
+  const tables = entries.flatMap(([name, value]) => (isTable(value) ? [tomlOf(value, [...path, name])] : []));
+  return [header + lines, ...tables].filter((text) => text !== '').join('\n');
+}
+
+const name = /\{(forwarder|key|model|folder)\}/g;
+
+/** Returns a text of a preset with its values. */
+const fill = (text: string, values: PresetValues): string =>
+  text.replace(name, (_, value: keyof PresetValues) => values[value]);
+
+/** Returns data of a preset with the values in all of its texts, names of members included. */
+function fillDeep(value: unknown, values: PresetValues): unknown {
+  if (typeof value === 'string') return fill(value, values);
+  if (Array.isArray(value)) return value.map((item) => fillDeep(item, values));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [fill(key, values), fillDeep(member, values)]),
+  );
+}
 
 /** The start of a program: its command, variables, and files below its home, by path. */
 export interface ConfiguredProgram {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Readiness } from '../../platform/domain.ts';
 import { makeRateLimits } from '../../team/access/rate-limits/rate-limits.ts';
 import type { Edge } from '../edge.ts';
 import { registerIngress } from './ingress/webhooks.ts';
@@ -6,7 +7,6 @@ import { showNotFound } from './pages/not-found-page.ts';
 import { bearerToken, makeAuthorizer } from './server/authorize.ts';
 import { connectionLimits, limitConnections, openFilesLimit } from './server/connection-limits.ts';
 import type { ServiceDeps } from './server/deps.ts';
-import { registerHealthRoutes } from './server/health.ts';
 import { type ClientTimeouts, defaultTimeouts, ingressTimeouts, makeApp } from './server/make-app.ts';
 import { mountRoutes } from './server/mount-routes.ts';
 
@@ -48,4 +48,22 @@ export function buildIngressApp(deps: ServiceDeps, timeouts: ClientTimeouts = in
   app.server.on('drop', () => app.server.closeIdleConnections());
   registerIngress(app, deps);
   return app;
+}
+
+/**
+ * Registers `/healthz` (the process answers) and `/readyz`, which runs the checks that the domains registered: `reason` is why requests
+ * cannot be served, `degraded` is the part that does not work although they are. Load balancers ask every second.
+ */
+function registerHealthRoutes(app: FastifyInstance, checks: readonly Readiness[]): void {
+  app.get('/healthz', async (_request, reply) => reply.header('cache-control', 'no-store').send({ status: 'ok' }));
+
+  app.get('/readyz', async (_request, reply) => {
+    reply.header('cache-control', 'no-store');
+    for (const { problem } of checks) {
+      const reason = (await problem?.()) ?? null;
+      if (reason !== null) return await reply.code(503).send({ status: 'not_ready', reason });
+    }
+    const degraded = checks.flatMap((check) => check.degraded?.() ?? []);
+    return await reply.send({ status: 'ready', ...(degraded.length === 0 ? {} : { degraded: degraded.join('; ') }) });
+  });
 }

@@ -1,5 +1,4 @@
 /** Bounds the memory of request bodies while they arrive and are handled: for a run token, for a team, and in total. */
-import { type Held, holders } from './holders.ts';
 
 /** The owner of a body. */
 export interface BodyOwner {
@@ -202,4 +201,29 @@ function makeRoom(limits: BodyLimits, room: BodyRoom): BodyBudget {
     }
     return false;
   }
+}
+
+/** The bodies that an owner holds. */
+interface Held {
+  bytes: number;
+  requests: number;
+  /** Requests that wait for room. */
+  waiting: number;
+}
+
+/** The room that each owner of one kind (team, execution) holds. Owners without room are removed. */
+function holders() {
+  const held = new Map<string, Held>();
+  const none: Readonly<Held> = { bytes: 0, requests: 0, waiting: 0 };
+  return {
+    of: (id: string): Readonly<Held> => held.get(id) ?? none,
+    change: (id: string, by: Partial<Held>): void => {
+      const now = held.get(id) ?? { ...none };
+      now.bytes += by.bytes ?? 0;
+      now.requests += by.requests ?? 0;
+      now.waiting += by.waiting ?? 0;
+      if (now.requests === 0 && now.waiting === 0) held.delete(id);
+      else held.set(id, now);
+    },
+  };
 }

@@ -4,6 +4,7 @@ import type { EventPayload } from '@runyard/contract/team/event-subscriptions';
 import type { AddressRules } from '@runyard/system/address-rules';
 import { backoffMs, retryAfterMs } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
+import { Webhook } from 'standardwebhooks';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { Database } from '../../platform/store/database/database.ts';
@@ -12,7 +13,6 @@ import { deliveryChannel } from './enqueue.ts';
 import { recordAttempt, releaseDelivery } from './record.ts';
 import { sealPurpose } from './secret.ts';
 import { type Resolve, type SendOutcome, send } from './send.ts';
-import { signatureHeaders } from './sign.ts';
 
 export interface DelivererDeps {
   readonly db: Database;
@@ -169,5 +169,17 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
       await Promise.all(underWay.values());
       clearTimeout(timer);
     },
+  };
+}
+
+/**
+ * Returns the signature headers of one attempt. `secrets` holds the current secret and, for 24 h after a rotation, the previous one.
+ * A receiver accepts the delivery if one of the signatures is valid.
+ */
+function signatureHeaders(id: string, sentAt: Date, body: string, secrets: readonly string[]): Record<string, string> {
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, sentAt, body)).join(' '),
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { headOf } from './advertised-head.ts';
+import { headOf } from './ask-repositories.ts';
 
 const commit = '0123456789abcdef0123456789abcdef01234567';
 const advertised = (line: string) => `001e# service=git-upload-pack\n0000${line}\n003f${commit} refs/heads/main\n0000`;

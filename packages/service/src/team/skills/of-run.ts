@@ -5,6 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import type { Repository } from '@runyard/contract/environments/environments';
 import { maxSkillBytes } from '@runyard/contract/limits';
 import { type DefinedSkill, definedSkillSpec, parseDefinedSkill } from '@runyard/definitions/defined-skill';
+import { createByteMask } from '@runyard/system/redaction/mask-bytes';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -16,7 +18,6 @@ import { bundleOf, type ReadDefinedSkill } from './defined.ts';
 import type { SkillLibrary } from './library.ts';
 import type { SkillBundle } from './read-repository.ts';
 import { parseSkillSpec, type SkillSpec } from './spec.ts';
-import { withoutValues } from './without-values.ts';
 
 /** A skill of a run. The text of the first one is a part of its base prompt. */
 export interface RunSkill extends SkillBundle {
@@ -230,4 +231,23 @@ async function loadStored({ db, blobs }: RunSkillDeps, runId: string): Promise<R
     skills.push({ ...bundle, spec: `${owner}/${repo}:${path}` });
   }
   return skills;
+}
+
+/**
+ * Returns the skill without these secrets in its texts and files: a person who can push to its repository may have copied them there.
+ */
+export function withoutValues<T extends SkillBundle>(skill: T, values: readonly string[]): T {
+  if (values.length === 0) return skill;
+  const redactor = createRedactor(values);
+  const mask = createByteMask(values);
+  return {
+    ...skill,
+    description: redactor.whole(skill.description),
+    body: redactor.whole(skill.body),
+    files: skill.files.map((file) => ({
+      ...file,
+      path: redactor.whole(file.path),
+      data: mask.whole(Buffer.from(file.data, 'base64')).toString('base64'),
+    })),
+  };
 }

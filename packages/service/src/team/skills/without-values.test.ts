@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutValues } from './without-values.ts';
+import { withoutValues } from './of-run.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const skill = {

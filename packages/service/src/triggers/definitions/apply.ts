@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type {
   ApplyDefinitionRequest,
   ApplyDefinitionResponse,
+  DefinitionProblem,
   FactoryChange,
 } from '@runyard/contract/factories/factory-definitions';
 import { compare, type DefinitionFault } from '@runyard/contract/factories/files/faults';
@@ -13,6 +14,8 @@ import { type ReadDefinition, readDefinition } from '@runyard/definitions/read-d
 import { storedFiles } from '@runyard/definitions/stored-files';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { listAutomations } from '../automations/automations.ts';
+import { toItems } from '../automations/items.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
 import { defineFactory, lockFactory, readFactory, reviseDefinition } from '../factories/factories.ts';
 import { lockPartsOfFactory } from '../factories/lock-parts.ts';
@@ -22,9 +25,8 @@ import { type CheckDeps, checkConfigs } from './check-configs.ts';
 import { toFactoryAgent, toFactoryMembers } from './configs.ts';
 import { type FaultList, makeFaultList } from './fault-list.ts';
 import { noticesOf } from './notices.ts';
-import { readProblems } from './problems.ts';
 import { checkSkills } from './skills.ts';
-import { driftOf, noUids, readFactoryState, readTeamSecrets } from './state.ts';
+import { driftOf, type FactoryAddress, noUids, readFactoryState, readTeamSecrets } from './state.ts';
 import {
   noteCommit,
   readRepositoryOfFactory,
@@ -197,4 +199,20 @@ export const toChanges = (changes: readonly PlannedChange[]): FactoryChange[] =>
 function addRefusals({ refusals }: ChangePlan, faults: FaultList): void {
   for (const { kind, name, message } of refusals)
     faults.add(kind === 'webhook' ? pathOf.webhook(name) : 'factory.yaml', [], message);
+}
+
+/** Returns why enabled automations do not fire. `uids`: the UIDs of the automations that a definition defines, by their names. */
+async function readProblems(
+  db: Queryable,
+  factory: FactoryAddress,
+  uids: Readonly<Record<string, string>>,
+): Promise<DefinitionProblem[]> {
+  const names = new Map(Object.entries(uids).map(([name, uid]) => [uid, name]));
+  const automations = await listAutomations(db, factory.teamId, factory.factoryUid);
+  const enabled = automations.filter(({ uid, enabled: isEnabled }) => isEnabled && names.has(uid));
+  if (enabled.length === 0) return [];
+  const items = await toItems(db, factory, enabled);
+  return items.flatMap(({ uid, name, problems = [] }) =>
+    problems.map((message) => ({ automation: names.get(uid) ?? name, message })),
+  );
 }

@@ -1,8 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { harnessFolderInside } from '@runyard/contract/agent/harness-presets/presets';
 import type { SandboxEgress } from '../../egress/egress.ts';
 import type { Relay } from '../../relay/socket-server.ts';
+import { agentProgram, readableAgentProgram } from '../../runtime/agent-program.ts';
+import { baseEnvironment, madeForRun } from '../base-environment.ts';
 import { inside } from '../bubblewrap/arguments.ts';
 import { takeIdentity } from '../bubblewrap/identities.ts';
 import type { SandboxContents } from '../bubblewrap/prepare.ts';
@@ -14,11 +17,30 @@ import { makeFolders, removeFolders, type SandboxFolders } from '../folders.ts';
 import { filesOfProcess } from '../limits.ts';
 import { ownerVariable } from '../markers.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit, type SandboxVerdict } from '../sandbox.ts';
-import { agentCommand, agentEnvironment } from './agent-command.ts';
 import { containerRequest } from './container.ts';
 import type { ContainerGround, ContainerPreparation } from './preparation.ts';
 import { type RunningContainer, startContainer } from './running.ts';
 import { userFiles } from './user-files.ts';
+
+/** Descriptor from which the agent reads the run token: engines pass on no other one. */
+const runTokenDescriptor = 0;
+
+/** Returns the command of the agent program in a container. `readsPrograms`: the runtime cannot start a program that its user cannot read. */
+const agentCommand = (args: readonly string[], readsPrograms: boolean): string[] => [
+  ...(readsPrograms ? readableAgentProgram(inside.runtime) : agentProgram(inside.runtime)),
+  ...args,
+];
+
+/** Returns the agent's whole environment, besides what the image adds: `env` and what every program expects. */
+function agentEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    ...baseEnvironment(inside.runtime, inside.home, harnessFolderInside),
+    RUNYARD_RELAY_SOCKET: inside.relaySocket,
+    RUNYARD_RUN_TOKEN_FD: String(runTokenDescriptor),
+    ...madeForRun,
+    ...env,
+  };
+}
 
 /** Pause before the engine is asked again to kill a container. */
 const killAgainMs = 1000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toolName } from '../../../mcp/tool-names.ts';
+import { toolName } from '../../../mcp/connect-server.ts';
 import { builtinTools } from './tool-list.ts';
 
 test('keeps plain names', () => {

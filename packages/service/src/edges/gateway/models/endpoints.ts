@@ -1,3 +1,4 @@
+import type { TokenCounts } from '../../../team/models/price.ts';
 import type { ProviderName } from '../../../team/models/providers.ts';
 import { anthropicRules } from './requests/anthropic.ts';
 import { googleRules } from './requests/google.ts';
@@ -5,10 +6,32 @@ import { openAiChatRules } from './requests/openai-chat.ts';
 import { openAiResponsesRules } from './requests/openai-responses.ts';
 import type { RequestRules } from './requests/rules.ts';
 import { anthropicUsage } from './usage/anthropic.ts';
-import type { Protocol, UsageReader } from './usage/counts.ts';
+import { count, member, noTokens, type Protocol, rest, type UsageReader } from './usage/counts.ts';
 import { googleUsage } from './usage/google.ts';
 import { openAiChatUsage } from './usage/openai-chat.ts';
-import { openAiResponsesUsage } from './usage/openai-responses.ts';
+
+/** `usage` of OpenAI Responses: `input_tokens` includes the tokens that were read from and written to the cache. */
+function read(seen: TokenCounts, usage: unknown): TokenCounts {
+  const all = count(member(usage, 'input_tokens'));
+  if (all === undefined) return seen;
+  const details = member(usage, 'input_tokens_details');
+  const cacheRead = count(member(details, 'cached_tokens')) ?? 0;
+  const cacheWrite = count(member(details, 'cache_write_tokens')) ?? 0;
+  const long = count(member(member(details, 'cache_write_tokens_details'), 'ttl_12h_tokens')) ?? 0;
+  return {
+    input: rest(all, cacheRead, cacheWrite),
+    output: count(member(usage, 'output_tokens')) ?? 0,
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong: Math.min(long, cacheWrite),
+  };
+}
+
+/** OpenAI Responses: the last event has all counts, whatever its kind (completed, incomplete, failed). */
+export const openAiResponsesUsage: UsageReader = {
+  event: (seen, event) => read(seen, member(member(event, 'response'), 'usage')),
+  body: (body) => read(noTokens, member(body, 'usage')),
+};
 
 const protocols: Readonly<Record<Protocol, { readonly rules: RequestRules; readonly usage: UsageReader }>> = {
   anthropic: { rules: anthropicRules, usage: anthropicUsage },

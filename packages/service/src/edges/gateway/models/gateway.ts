@@ -16,7 +16,6 @@ import { findCandidates } from './candidates.ts';
 import { checkRequest } from './check-request.ts';
 import { runTokenOf } from './credentials.ts';
 import { describeEndpoints, type Endpoint, endpointOf, gatewayRootOf } from './endpoints.ts';
-import { modelsAnswer } from './models-answer.ts';
 import { providerError } from './provider-error.ts';
 import { type ModelRouting, routeRequest } from './route-request.ts';
 import { openUpstreams, type UpstreamTimeouts } from './upstream.ts';
@@ -239,5 +238,23 @@ export async function registerGateway(app: FastifyInstance, deps: GatewayDeps): 
       inFlight.track(work);
       return reply;
     }
+  }
+}
+
+/**
+ * Returns the answer of `GET …/models`: the run's model and no other, in the provider's format. Clients ask for it before they begin.
+ */
+function modelsAnswer(target: ModelTarget): unknown {
+  const id = target.providerModel;
+  switch (target.provider) {
+    case 'anthropic': {
+      const data = [{ type: 'model', id, display_name: id, created_at: '1970-01-01T00:00:00Z' }];
+      return { data, has_more: false, first_id: id, last_id: id };
+    }
+    case 'google':
+      return { models: [{ name: `models/${id}`, supportedGenerationMethods: ['generateContent', 'countTokens'] }] };
+    case 'openai':
+    case 'local':
+      return { object: 'list', data: [{ id, object: 'model', created: 0, owned_by: target.provider }] };
   }
 }

@@ -4,9 +4,27 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Fault } from '../../../platform/fault.ts';
 import { findUnknown, type IgnoredMember } from './find-unknown.ts';
-import { ignoredFields } from './ignored-fields.ts';
 import { type KnownMembers, knownMembers } from './known-members.ts';
-import { prefersStrict } from './prefer.ts';
+
+/** Members that one header names. */
+const maxNamed = 20;
+const maxPathLength = 100;
+
+/** Returns a String of RFC 9651, 3.3.3; what is not printable ASCII makes it a Display String (3.3.8). */
+function structured(text: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+  const encoded = encodeURIComponent(text.toWellFormed()).replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase());
+  return `%"${encoded}"`;
+}
+
+/**
+ * Returns the value of `X-Ignored-Fields`: a List of Strings (RFC 9651), each the path of a member that the service does not
+ * know. Long paths are cut. Above 20 members, the token `more` is the last item.
+ */
+function ignoredFields(paths: readonly string[]): string {
+  const named = paths.slice(0, maxNamed).map((path) => structured(path.slice(0, maxPathLength)));
+  return [...named, ...(paths.length > maxNamed ? ['more'] : [])].join(', ');
+}
 
 const nothingKnown: KnownMembers = { kind: 'object', members: new Map(), spelling: makeSpelling([]) };
 
@@ -48,4 +66,16 @@ export function nameChecker(route: Route): (request: FastifyRequest, reply: Fast
     if (ignored.length > 0) reply.header('x-ignored-fields', ignoredFields(ignored.map(({ path }) => path)));
     return faults;
   };
+}
+
+/**
+ * Returns whether a `Prefer` header asks for `handling=strict` (RFC 7240, 4.4). Of several `handling` preferences the first one
+ * counts (RFC 7240, 2).
+ */
+function prefersStrict(header: string | string[] | undefined): boolean {
+  const preferences = [header ?? []].flat().flatMap((line) => line.slice(0, 1000).split(','));
+  const handling = preferences
+    .map((preference) => /^\s*handling\s*=\s*"?([a-z]+)"?\s*(;|$)/i.exec(preference)?.[1])
+    .find((value) => value !== undefined);
+  return handling?.toLowerCase() === 'strict';
 }

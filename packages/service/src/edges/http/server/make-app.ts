@@ -5,6 +5,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
+import type { Logger } from 'pino';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { refuse } from '../../../platform/serving/refusal.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
@@ -17,8 +18,7 @@ import type { ServiceDeps } from './deps.ts';
 import { parseJsonBodies } from './json-bodies.ts';
 import { collectMethods } from './methods.ts';
 import { refusalOf, sendRefusal, unavailable } from './problem.ts';
-import { refuseByHeaders } from './refuse-by-headers.ts';
-import { logRequests } from './request-log.ts';
+import { shownPath } from './shown-path.ts';
 import { requestId, traceOf } from './trace.ts';
 import { endConnectionsOfUnreadBodies } from './unread-body.ts';
 import { answerUnreadable } from './unreadable-request.ts';
@@ -152,4 +152,41 @@ export function makeApp(
   parseJsonBodies(app, { authorizer, bodies });
   answerExceptions(app, deps.baseUrl);
   return app;
+}
+
+/** Throws the refusal of a request whose headers no endpoint accepts: RFC 9112 3.2 (Host), RFC 9110 10.1.1 (Expect). */
+function refuseByHeaders({ raw }: FastifyRequest): void {
+  const { host, expect } = raw.headers;
+  if (host === undefined && raw.httpVersion === '1.1')
+    throw refuse('invalid_request', { detail: 'The request has no Host header.', headers: { connection: 'close' } });
+  if (expect !== undefined && !/^100-continue$/i.test(expect.trim()))
+    throw refuse('invalid_request', {
+      status: 417,
+      detail: 'The only expectation that can be met is 100-continue.',
+      headers: { connection: 'close' },
+    });
+}
+
+/**
+ * Logs one line for each request when it is answered, without headers and query, which hold keys and signatures. Health
+ * checks and successful requests are logged at `debug`, so that the usual level shows only lines that need attention.
+ */
+function logRequests(app: FastifyInstance, authorizer: Authorizer, log: Logger): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const level = reply.statusCode >= 500 ? 'warn' : reply.statusCode >= 400 ? 'info' : 'debug';
+    if (!log.isLevelEnabled(level)) return;
+    const { principal, session } = authorizer.callerOf(request);
+    request.log[level](
+      {
+        method: request.method,
+        path: shownPath(request),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        trace_id: traceOf(request).traceId,
+        ...(principal ? { key_id: principal.keyId } : {}),
+        ...(session ? { run_id: session.runId, execution_id: session.executionId } : {}),
+      },
+      'request',
+    );
+  });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decideEnd, type EndedTurn } from './decide-end.ts';
+import { decideEnd, type EndedTurn } from './sandbox-end.ts';
 
 const kinds: EndedTurn['kind'][] = ['exited', 'stopped', 'not_created', 'lost', 'silent'];
 

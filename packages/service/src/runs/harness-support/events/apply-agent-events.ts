@@ -24,9 +24,9 @@ import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/workspace/checkpoints.ts';
 import { readTeamRoom } from '../../files/stored-bytes.ts';
+import { readFollowupAuthors } from '../../runs/follow-ups/answered-by.ts';
 import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
 import { fullConversationRows } from './limit-reports.ts';
-import { nameDeciders } from './name-deciders.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
 /**
@@ -167,4 +167,26 @@ async function startRun(
   // The timeline names the backend before the agent is at work.
   if (lacksSandbox) await addSandboxOfAgent(tx, target);
   await start(tx, { ...target, payload: { harness, model_id: modelId } });
+}
+
+type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
+
+/**
+ * Returns the events with the author of the follow-up that decided a request, by the record of the service. What the agent says about the
+ * author is dropped. Asks nothing if no request was decided by a follow-up.
+ */
+async function nameDeciders(
+  tx: Queryable,
+  session: Pick<RunSession, 'runId' | 'teamId'>,
+  events: readonly AgentEvent[],
+): Promise<readonly AgentEvent[]> {
+  const ids = events.flatMap((event) => (event.type === 'decided' ? (event.follow_up_id ?? []) : []));
+  const authors = ids.length === 0 ? new Map() : await readFollowupAuthors(tx, session, ids);
+  return events.map((event) => {
+    if (event.type !== 'decided') return event;
+    const { answered_by: _told, ...decided }: Decided = event;
+    const author = authors.get(event.follow_up_id ?? '');
+    if (author === undefined) return decided;
+    return { ...decided, by: author.type === 'user' ? 'person' : 'agent', answered_by: author };
+  });
 }

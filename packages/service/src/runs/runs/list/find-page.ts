@@ -1,14 +1,16 @@
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
+import { startConditions } from './conditions.ts';
+import { addColumnFilters, facetsOf, firstFacet, hasFacet, joinFacets } from './filters.ts';
 import { intersectQuery } from './intersect-lists.ts';
-import { foundPage, type PageRequest } from './page-query.ts';
+import { orderBy, orderOf } from './order.ts';
+import { foundPage, type PageQuery, type PageRequest } from './page-query.ts';
+import { mergeParts, partsOf } from './parts.ts';
 import { probeList } from './probe-list.ts';
-import { inOrderQuery } from './read-in-order.ts';
 import { type PageKey, type PageRow, readPage } from './read-page.ts';
 import { searchByWeekQuery } from './search-by-week.ts';
 import { indexBeforeSearch } from './search-index.ts';
 import { runIdIn, type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
-import { sortMatchesQuery } from './sort-matches.ts';
 import { type Strategy, strategiesFor } from './strategies.ts';
 
 /** The rows of a page, and how the words of `q` were compared. */
@@ -87,3 +89,39 @@ async function byIndexes<T>(db: Database, work: (tx: Queryable) => Promise<T>, m
 
 /** Forces merge joins, which end as soon as the page is full. */
 const mergeJoins = 'SET LOCAL enable_hashjoin = off';
+
+/** Last strategy: reads all runs that match the filters, and sorts them. The number of rows that it reads grows with the matches. `runId`: only this run may match. */
+export function sortMatchesQuery({ teamId, query, position, count }: PageRequest, runId?: string): PageQuery {
+  const conditions = startConditions(teamId);
+  const order = orderOf(query);
+  joinFacets(conditions, facetsOf(query));
+  addColumnFilters(conditions, query);
+  if (runId !== undefined) conditions.texts.push(`r.id = ${conditions.bind(runId)}::uuid`);
+  const parts = partsOf(conditions, query, order, position, null).map((part) => part.join(' AND ') || 'true');
+  const text = `WITH found AS MATERIALIZED (
+      SELECT r.id, ${order.column} AS sort_value FROM runs r ${conditions.joins.join(' ')}
+      WHERE ${conditions.texts.join(' AND ')} AND (${parts.join(' OR ')})
+    ) SELECT id, sort_value FROM found ${orderBy(order, '')} LIMIT ${conditions.bind(count)}`;
+  return { text, values: conditions.values };
+}
+
+/**
+ * Strategy for at most one filter: reads the page from the index that has the runs of the filter in the order of the page. The number
+ * of rows that it reads does not grow with the number of runs.
+ */
+function inOrderQuery({ teamId, query, position, count }: PageRequest): PageQuery {
+  const conditions = startConditions(teamId);
+  const order = orderOf(query);
+  const facets = facetsOf(query);
+  const facetHour = joinFacets(conditions, facets);
+  addColumnFilters(conditions, query);
+  const hour = query.sort_by === 'updated_at' ? facetHour : null;
+  const several = facets.find((facet) => facet.length > 1) ?? [];
+  // Each facet has an order of its own in the index.
+  const ofFacets = several.map((facet) => hasFacet(conditions, firstFacet, [facet]));
+  const parts = partsOf(conditions, query, order, position, hour).flatMap((part) =>
+    ofFacets.length === 0 || hour === null ? [part] : ofFacets.map((ofFacet) => [ofFacet, ...part]),
+  );
+  const limit = conditions.bind(count);
+  return { text: mergeParts(conditions, order, parts, hour, limit), values: conditions.values };
+}

@@ -2,9 +2,9 @@ import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { insertTeam } from '../../../../test/executions.ts';
+import { sortMatchesQuery } from './find-page.ts';
 import { intersectQuery } from './intersect-lists.ts';
 import type { PageQuery } from './page-query.ts';
-import { sortMatchesQuery } from './sort-matches.ts';
 
 let database: TestDatabase;
 let teamId: string;

@@ -14,7 +14,6 @@ import { isRunTypeCancellable } from '../../executions/run-kind.ts';
 import { hasSandbox } from '../../executions/transitions/phases.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
-import { isoDuration } from './duration.ts';
 import type { RunRow } from './run-row.ts';
 
 /** Team of the runs, and the address at which its people reach the service. */
@@ -141,4 +140,14 @@ function skillOf(spec: string): NonNullable<RunItem['agent_skill']> {
     .filter((part) => part !== 'SKILL.md')
     .at(-1);
   return { ...(name ? { name } : {}), ...(place.includes('/') ? { full_path: place } : {}) };
+}
+
+/** Returns the seconds as an ISO 8601 duration, to the millisecond: 63.52 is `PT1M3.52S`. */
+function isoDuration(seconds: number): string {
+  const milliseconds = Math.max(0, Math.round(seconds * 1000));
+  const hours = Math.floor(milliseconds / 3_600_000);
+  const minutes = Math.floor(milliseconds / 60_000) % 60;
+  const rest = (milliseconds % 60_000) / 1000;
+  const parts = `${hours > 0 ? `${hours}H` : ''}${minutes > 0 ? `${minutes}M` : ''}${rest > 0 ? `${rest}S` : ''}`;
+  return `PT${parts || '0S'}`;
 }

@@ -1,13 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
-import { type AmbientAgentConfig, budgetOf, type ChildOverride, type RunBudget } from '@runyard/contract/runs/config';
+import {
+  type AmbientAgentConfig,
+  budgetOf,
+  type ChildOverride,
+  type MCPServerConfig,
+  type RunBudget,
+} from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isInSandbox } from '../../../team/access/contents/run-rights.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
+import { storedId } from '../../../team/mcp/of-run.ts';
 import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
@@ -18,7 +25,6 @@ import { allowedSeconds, workedSeconds } from '../../executions/run-time.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { readRepositories } from '../read/repositories.ts';
 import { narrowedChildRuns, overridesOf } from '../tree/permission.ts';
-import { childMcpServers } from './child-mcp-servers.ts';
 import { workerHostOf } from './request.ts';
 
 const readParent = defineStatement({
@@ -214,4 +220,29 @@ export async function childRequest(
     parent_run_id: session.runId,
   };
   return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid } };
+}
+
+type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
+
+/** `forbidden`: the name of a server that the child may not have. */
+type ChildServers = { readonly servers: Servers } | { readonly forbidden: string };
+
+/**
+ * Returns the MCP servers of a child run. An agent chooses the programs in the sandbox of its child. It reaches the network and stored
+ * secrets only through servers of its own run: by the same url, whose headers are those of the parent, or by the same id.
+ */
+function childMcpServers(parent: Servers, own: Servers): ChildServers {
+  const servers: Servers = {};
+  for (const [name, server] of Object.entries(own)) {
+    const granted = server.command === undefined ? grantedBy(parent, server) : server;
+    if (granted === undefined) return { forbidden: name };
+    servers[name] = granted;
+  }
+  return { servers };
+}
+
+function grantedBy(parent: Servers, { url, headers, ...server }: MCPServerConfig): MCPServerConfig | undefined {
+  if (url === undefined)
+    return Object.values(parent).find((each) => each.command === undefined && storedId(each) === storedId(server));
+  return headers === undefined ? Object.values(parent).find((each) => each.url === url) : undefined;
 }

@@ -7,9 +7,8 @@ import {
 } from '@runyard/contract/webhooks/github-events';
 import { describe, expect, test } from 'vitest';
 import { matchGithubTrigger } from './match.ts';
-import { mentionsIn } from './mentions.ts';
 import { matchesPathPattern } from './path-pattern.ts';
-import { readGithubDelivery } from './read-delivery.ts';
+import { mentionsIn, readGithubDelivery } from './read-delivery.ts';
 
 interface Recorded {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isNearlyFull } from './space.ts';
+import { isNearlyFull } from './pull.ts';
 
 const gigabyte = 2 ** 30;
 test.each([

@@ -7,12 +7,12 @@ import { googleDialect } from '../../../../../../../test/fakes/models/google.ts'
 import { openAiChatDialect } from '../../../../../../../test/fakes/models/openai-chat.ts';
 import { openAiResponsesDialect } from '../../../../../../../test/fakes/models/openai-responses.ts';
 import type { FakeReply } from '../../../../../../../test/fakes/models/turns.ts';
+import { openAiResponsesUsage } from '../endpoints.ts';
 import { anthropicUsage } from './anthropic.ts';
 import { noTokens, type UsageReader } from './counts.ts';
 import { googleUsage } from './google.ts';
 import { openMeter } from './meter.ts';
 import { openAiChatUsage } from './openai-chat.ts';
-import { openAiResponsesUsage } from './openai-responses.ts';
 
 const reply: FakeReply = {
   id: 'id',

@@ -1,4 +1,0 @@
-/** Returns 128 random bits in hexadecimal. `crypto.randomUUID` is missing in browsers on pages without TLS. */
-export function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
