@@ -1,5 +1,6 @@
 /** Converts checked files into the members of a definition: with defaults, and without members that only inherit. */
 
+import { presetAliases } from '@runyard/contract/agent/harness-presets/presets';
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
 import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';
 import type { FactoryFile } from '@runyard/contract/factories/files/factory-file';
@@ -23,10 +24,11 @@ function compact(value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
-/** Writes the alias `claude-code` as `claude`, the name that runs know. */
+/** Writes the alias of a harness, such as `claude-code`, as the name that runs use. */
 function toHarness(harness: Record<string, unknown>): Record<string, unknown> {
   const members = compact(harness);
-  return members.type === 'claude-code' ? { ...members, type: 'claude' } : members;
+  const type = presetAliases.get(String(members.type));
+  return type === undefined ? members : { ...members, type };
 }
 
 export function toFactory({ schemaVersion: _version, ...file }: z.output<typeof FactoryFile>): DefinedFactory {

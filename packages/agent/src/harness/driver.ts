@@ -85,7 +85,7 @@ export function driveHarness(options: DriverOptions): Driver {
     emit,
     stepId: () => stepId,
     mcpServers: options.mcpServers,
-    mustAsk: () => profile.kind === 'external' && approvals.policy !== 'auto-approve',
+    mustAsk: () => capabilities.ownProcess && approvals.policy !== 'auto-approve',
   });
   const check = capabilities.ownProcess ? options.turnCheck : undefined;
 

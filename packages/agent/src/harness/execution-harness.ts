@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
 import { maxMemoryBytes } from '@runyard/contract/limits';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
@@ -88,7 +89,6 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
   /** The forwarder lives as long as the execution, so that a harness that is started again finds it at the same address. */
   async function openForwarder(type: string): Promise<Forwarder> {
     const { startForwarder } = await import('./forwarder/forwarder.ts');
-    const { findPreset } = await import('@runyard/contract/agent/harness-presets/presets');
     const sideModels = findPreset(type)?.sideModels ?? [];
     forwarder = await startForwarder({
       connection: client.connection,

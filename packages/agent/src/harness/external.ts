@@ -1,6 +1,7 @@
 import { closeSync, constants, lstatSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import type { AgentModel, AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import { findPreset } from '@runyard/contract/agent/harness-presets/presets';
 import { SetupFailure } from '../setup-failure.ts';
 import type { Forwarder } from './forwarder/forwarder.ts';
@@ -32,7 +33,7 @@ export function prepareProgram({ task, folder, env, forwarder, hasNoNetwork }: P
     const [program, ...args] = given;
     if (program === undefined) {
       throw new SetupFailure(
-        `The harness ${type} cannot be started: the run names no command for it. Give config.harness.command, or use the harness oz.`,
+        `The harness ${type} cannot be started: the run names no command for it. Give config.harness.command, or use the harness ${builtinHarness}.`,
       );
     }
     const own = { ...base, ...task.harness.env };

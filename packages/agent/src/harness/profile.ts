@@ -1,8 +1,10 @@
-/** The kinds of harness and what each of them can do. All other files ask for a capability, never for the name of a harness. */
+/** The ways to drive a harness, with the capabilities of each. All other files ask for a capability, never for the name of a harness. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { builtinHarness, isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 
 /**
- * `runbook` and `model-loop` are the two engines of the built-in harness `oz`; `external` is any other ACP agent; `command` is any program
+ * `runbook` and `model-loop` are the two engines of the built-in harness; `external` is any other ACP agent; `command` is any program
  * that reads the prompt from standard input.
  */
 export type HarnessKind = 'runbook' | 'model-loop' | 'external' | 'command';
@@ -81,18 +83,9 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
   },
 };
 
-/** Types of `config.harness` that mean the built-in harness. */
-const builtinTypes: ReadonlySet<string> = new Set(['oz', 'builtin', '']);
-
-/**
- * Programs that put the content of linked files into their request, whatever its size; opencode 1.18 fails for types that its client of
- * the provider does not know, such as JavaScript.
- */
-const embedsLinkedFiles: ReadonlySet<string> = new Set(['gemini', 'opencode']);
-
 function kindOf(type: string, hasModel: boolean): HarnessKind {
-  if (builtinTypes.has(type)) return hasModel ? 'model-loop' : 'runbook';
-  return type === 'command' ? 'command' : 'external';
+  if (isBuiltin(type)) return hasModel ? 'model-loop' : 'runbook';
+  return findHarness(type)?.hasOnlyRawOutput ? 'command' : 'external';
 }
 
 /** The part of a task that names its harness. */
@@ -101,15 +94,13 @@ export type HarnessOfTask = Pick<AgentTask, 'harness' | 'agent_config'>;
 /** Returns the profile of the harness that a task asks for. */
 export function harnessProfile({ harness, agent_config }: HarnessOfTask): HarnessProfile {
   const { type, model } = harness;
-  const isBuiltin = builtinTypes.has(type);
-  const own = isBuiltin ? 'runbook' : (agent_config.model_id ?? type);
+  const ownModel = isBuiltin(type) ? 'runbook' : (agent_config.model_id ?? type);
   const kind = kindOf(type, model !== undefined);
+  const capabilities = capabilitiesOf[kind];
   return {
     kind,
-    name: isBuiltin ? 'oz' : type,
-    modelId: model?.id ?? own,
-    capabilities: embedsLinkedFiles.has(type)
-      ? { ...capabilitiesOf[kind], takesFileLinks: false }
-      : capabilitiesOf[kind],
+    name: isBuiltin(type) ? builtinHarness : type,
+    modelId: model?.id ?? ownModel,
+    capabilities: findHarness(type)?.embedsLinkedFiles ? { ...capabilities, takesFileLinks: false } : capabilities,
   };
 }

@@ -1,5 +1,4 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
-import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { harnessProfile } from '../harness/profile.ts';
@@ -55,7 +54,7 @@ export async function runFirstTurn(
     });
   const { mcp_servers: servers = [] } = task;
   if (capabilities.mcpServers === 'unused') {
-    const reason = `${isBuiltin(name) ? 'a runbook' : `the harness ${name}`} uses no MCP servers`;
+    const reason = `${capabilities.ownProcess ? `the harness ${name}` : 'a runbook'} uses no MCP servers`;
     for (const { name } of servers) runner.addOpeningNotice('mcp_server_skipped', { name, reason });
   } else await mcp.start(servers, { use: capabilities.mcpServers, step, signal: stop.signal });
   for (const server of mcp.leftOut) runner.addOpeningNotice('mcp_tools_left_out', server);

@@ -14,6 +14,7 @@ const asks = {
 /** Claude Code, through its ACP adapter. Variables: code.claude.com/docs/en/settings and docs/en/model-config. */
 export const claude: HarnessPreset = {
   type: 'claude',
+  alias: 'claude-code',
   title: 'Claude Code',
   program: {
     package: '@agentclientprotocol/claude-agent-acp',
@@ -46,5 +47,6 @@ export const claude: HarnessPreset = {
     },
   },
   approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
+  usageCounters: 'CLAUDE_CODE',
   differences: ['It puts the exit code of a command that fails in front of its output.'],
 };

@@ -51,6 +51,7 @@ export const codex: HarnessPreset = {
   // It would write titles of sessions, which Runyard does not show.
   sideModels: ['gpt-5.6-luna'],
   approvals: { 'auto-approve': {}, ask: neverAsks, 'auto-deny': neverAsks },
+  usageCounters: 'CODEX',
   differences: [
     'It writes a warning into the conversation if it does not know the model ("Model metadata … not found").',
     'An endpoint of your own must offer the Responses API.',

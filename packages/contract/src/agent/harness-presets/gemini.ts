@@ -40,6 +40,7 @@ export const gemini: HarnessPreset = {
     },
   },
   approvals: { 'auto-approve': settings({}), ask: asks, 'auto-deny': asks },
+  embedsLinkedFiles: true,
   renames: [
     {
       model: /^gemini-(3\.5-flash|3-flash|3-flash-preview|3\.1-flash-lite|3-pro-preview)$/,

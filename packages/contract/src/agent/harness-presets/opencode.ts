@@ -66,5 +66,7 @@ export const opencode: HarnessPreset = {
     'openai-compatible': provider('@ai-sdk/openai-compatible', 'local/v1'),
   },
   approvals: { 'auto-approve': {}, ask: asks, 'auto-deny': asks },
+  // Version 1.18 fails for types that its client of the provider does not know, such as JavaScript.
+  embedsLinkedFiles: true,
   differences: ['A command that fails is reported as completed; its exit code is in the action.'],
 };

@@ -1,4 +1,5 @@
 import type { ApprovalPolicy } from '../../runs/approvals.ts';
+import type { HarnessUsage } from '../../runs/harness-usage.ts';
 import type { AgentModel } from '../agent-protocol.ts';
 
 /** Kinds of `config.harness` that are presets: a program that users install, and how it is configured. */
@@ -37,9 +38,25 @@ export interface PresetValues {
   readonly folder: string;
 }
 
+/** Capabilities of a harness. Code outside the presets and the built-in harness asks for these, not for names of harnesses. */
+export interface HarnessCapabilities {
+  /** How the harness follows each `approval_policy`; a sentence if it cannot. */
+  readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
+  /** The command that a run must give in `config.harness.command`, for an error. Its program may have a model of its own. */
+  readonly neededCommand?: string;
+  /** True: the program gets the prompt on standard input and its output is not read, so that its runs have no conversation. */
+  readonly hasOnlyRawOutput?: true;
+  /** True: the program puts the content of linked files into its request, whatever its size. */
+  readonly embedsLinkedFiles?: true;
+  /** Form of the counters of tokens that the program shows. Absent: `harness-usage` has none of its runs. */
+  readonly usageCounters?: NonNullable<HarnessUsage['usage']>['harness'];
+}
+
 /** A program that Runyard configures and drives over the Agent Client Protocol. Only data: all programs share one client. */
-export interface HarnessPreset {
+export interface HarnessPreset extends HarnessCapabilities {
   readonly type: PresetType;
+  /** Another name of the kind in definition files. */
+  readonly alias?: string;
   /** Name of the program for people. */
   readonly title: string;
   readonly program: {
@@ -60,8 +77,6 @@ export interface HarnessPreset {
   readonly configuration: PresetConfiguration;
   /** Protocols that the program speaks, each with its configuration. */
   readonly speaks: Readonly<Partial<Record<PresetProtocol, PresetConfiguration>>>;
-  /** How the program follows each `approval_policy`; a sentence if it cannot. */
-  readonly approvals: Readonly<Record<ApprovalPolicy, PresetConfiguration | string>>;
   /** Further models that the program requests, and the gateway refuses: its turns succeed without them. */
   readonly sideModels?: readonly string[];
   /** Models with these names are sent to the provider under another name. */

@@ -1,8 +1,9 @@
+import { builtinHarness } from './builtin.ts';
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
 import { gemini } from './gemini.ts';
 import { opencode } from './opencode.ts';
-import type { HarnessPreset, PresetType } from './preset.ts';
+import type { HarnessCapabilities, HarnessPreset, PresetType } from './preset.ts';
 import { qwen } from './qwen.ts';
 
 export const presets: Readonly<Record<PresetType, HarnessPreset>> = { claude, codex, gemini, opencode, qwen };
@@ -10,6 +11,33 @@ export const presets: Readonly<Record<PresetType, HarnessPreset>> = { claude, co
 /** Returns the preset of a kind of harness; undefined if the kind is none of the presets. */
 export const findPreset = (type: string): HarnessPreset | undefined =>
   Object.hasOwn(presets, type) ? presets[type as PresetType] : undefined;
+
+/** Other names of presets in definition files, with the kinds that they mean. */
+export const presetAliases: ReadonlyMap<string, PresetType> = new Map(
+  Object.values(presets).flatMap(({ alias, type }) => (alias === undefined ? [] : [[alias, type]])),
+);
+
+const followsAll = { 'auto-approve': {}, ask: {}, 'auto-deny': {} };
+const neverAsks = 'the harness command cannot ask. Use auto-approve, or another harness';
+
+/** Capabilities of every kind of `config.harness`. */
+const harnesses: Readonly<Record<string, HarnessCapabilities>> = {
+  [builtinHarness]: { approvals: followsAll },
+  ...presets,
+  acp: { approvals: followsAll, neededCommand: 'the ACP agent to start, for example ["my-agent", "--acp"]' },
+  command: {
+    approvals: { 'auto-approve': {}, ask: neverAsks, 'auto-deny': neverAsks },
+    neededCommand: 'the program to start, for example ["my-program"]; it reads the prompt from standard input',
+    hasOnlyRawOutput: true,
+  },
+};
+
+/** Names of all kinds of `config.harness`. */
+export const harnessTypes: readonly string[] = Object.keys(harnesses);
+
+/** Returns the capabilities of a kind of harness; undefined if no kind has this name. */
+export const findHarness = (type: string): HarnessCapabilities | undefined =>
+  Object.hasOwn(harnesses, type) ? harnesses[type] : undefined;
 
 /** Folder of a sandbox that holds the programs of `RUNYARD_HARNESS_DIR`. */
 export const harnessFolderInside = '/opt/harnesses';

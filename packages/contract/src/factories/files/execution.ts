@@ -1,7 +1,8 @@
 /** Keys that define how runs are executed: in agentDefaults, and as overrides in agents and automations. */
 import { z } from 'zod';
-import { isBuiltin } from '../../agent/harness-presets/builtin.ts';
+import { builtinHarness, isBuiltin } from '../../agent/harness-presets/builtin.ts';
 import { presetTypes } from '../../agent/harness-presets/preset.ts';
+import { presetAliases } from '../../agent/harness-presets/presets.ts';
 import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
 import { NonBlank, Text, Uid22 } from '../../wire/primitives.ts';
 import { makeSpelling } from '../../wire/spelling.ts';
@@ -73,7 +74,7 @@ const HarnessAuth = strictObject({
   });
 
 /** Harnesses that a definition can name. `acp` and `command` need a command, for which the files have no key. */
-const knownHarnesses = ['oz', 'builtin', ...presetTypes, 'claude-code'];
+const knownHarnesses = [builtinHarness, 'builtin', ...presetTypes, ...presetAliases.keys()];
 const harnessSpelling = makeSpelling(knownHarnesses);
 const HarnessType = z
   .string()
@@ -83,7 +84,9 @@ const HarnessType = z
     if (suggestion !== undefined && suggestion !== type)
       context.addIssue({ code: 'custom', message: `is not a known harness; did you mean ${suggestion}?` });
   })
-  .describe(`Program that works on the prompt: ${knownHarnesses.join(', ')}. claude-code is the same as claude`);
+  .describe(
+    `Program that works on the prompt: ${knownHarnesses.join(', ')}. ${[...presetAliases].map(([alias, type]) => `${alias} is the same as ${type}`).join('; ')}`,
+  );
 
 const Model = NonBlank.max(200);
 const reasoningLevel = Text.max(100)
