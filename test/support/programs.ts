@@ -76,7 +76,7 @@ async function bundlePrograms(folder: string): Promise<void> {
 /** Programs that each worker bundles on an empty data folder: the name of the file with the bundle, and the entry file of the sources. */
 const bundledByWorkers = {
   'agent.json': path.join(root, 'packages/agent/src/main.ts'),
-  'supervisor.json': path.join(root, 'packages/worker/src/supervisor/main.ts'),
+  'supervisor.json': path.join(root, 'packages/worker/src/supervisor-process/main.ts'),
 };
 
 /** Keeps a bundle for the workers of the tests: making one takes them seconds of the processor. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { readHolder } from '@runyard/system/claim';
 import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 import type { PoolCounts } from './sandboxes/pool.ts';
-import { writeWhole } from './supervised/files.ts';
+import { writeWhole } from './supervisor-client/files.ts';
 
 /** Pause between two reads of the pool. */
 const everyMs = 5000;

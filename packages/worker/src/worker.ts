@@ -20,7 +20,7 @@ import { supervisorLabel } from './sandboxes/markers.ts';
 import { lockDataFolder } from './state/data-folder-lock.ts';
 import { removeTree } from './state/remove-tree.ts';
 import { chooseStateRoot, removeAbandonedRoots } from './state/state-root.ts';
-import { openSupervisors, type Supervisors } from './supervised/supervisors.ts';
+import { openSupervisors, type Supervisors } from './supervisor-client/supervisors.ts';
 import { keepWaitingFile } from './waiting-file.ts';
 
 /** Longest wait for the service to confirm the last messages before the worker ends. */

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import { removeLeftovers } from '../sandboxes/folders.ts';
 import { endMarked, logSlow, ownerLabel, ownerVariable, supervisorLabel } from '../sandboxes/markers.ts';
 import type { StateRoot } from '../state/state-root.ts';
-import { supervisorsFolder } from '../supervised/files.ts';
-import { readEnd } from '../supervised/records.ts';
+import { supervisorsFolder } from '../supervisor-client/files.ts';
+import { readEnd } from '../supervisor-client/records.ts';
 import { backends } from './backends.ts';
 
 /**

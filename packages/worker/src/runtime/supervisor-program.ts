@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
 import { bundleHash, bundleProgram, readStamp, startFile, writeBundle, writeStamp } from './bundle.ts';
 
-const entry = fileURLToPath(new URL('../supervisor/main.ts', import.meta.url));
+const entry = fileURLToPath(new URL('../supervisor-process/main.ts', import.meta.url));
 
 /**
  * Returns the supervisor as one program, made once for each content of its sources: it starts faster and needs less memory than its

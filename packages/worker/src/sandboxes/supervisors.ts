@@ -7,7 +7,7 @@ import type { Sandbox, SandboxSpecification } from './sandbox.ts';
 export interface SupervisorProgram {
   /** Node to start it with. */
   readonly node: string;
-  /** Bundle of `supervisor/main.ts`. */
+  /** Bundle of `supervisor-process/main.ts`. */
   readonly entry: string;
 }
 

@@ -7,7 +7,7 @@ import type { Addressed } from './channels.ts';
 import type { LineHandlers } from './lines.ts';
 import type { Order, Report } from './messages.ts';
 import { keepPlaces, mostAtOnce, mostInAll, type Place, type SupervisorProcess } from './places.ts';
-import { superviseSandbox } from './supervised.ts';
+import { superviseSandbox } from './supervised-sandbox.ts';
 
 const exit = { exitCode: 0, outOfMemory: false, outputTail: '' };
 const launch = { args: [], env: {}, runToken: 'token' };

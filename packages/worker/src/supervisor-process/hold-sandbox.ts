@@ -9,9 +9,9 @@ import { prepareSandbox, type RawSandbox } from '../sandboxes/bubblewrap/prepare
 import type { ContainerPreparation } from '../sandboxes/docker/preparation.ts';
 import { prepareContainer } from '../sandboxes/docker/prepare.ts';
 import { type AgentLaunch, type Sandbox, SandboxError, type SandboxExit } from '../sandboxes/sandbox.ts';
-import type { Channel } from '../supervised/channels.ts';
-import { filesOf, writeDurably } from '../supervised/files.ts';
-import type { Order, Report } from '../supervised/messages.ts';
+import type { Channel } from '../supervisor-client/channels.ts';
+import { filesOf, writeDurably } from '../supervisor-client/files.ts';
+import type { Order, Report } from '../supervisor-client/messages.ts';
 import { remoteCache } from './remote-cache.ts';
 
 /** Time between two checks of its own folder, which is removed together with the data folder. */
@@ -60,7 +60,7 @@ export interface SupervisionOptions {
 }
 
 /** Supervises the sandbox of `folder`. */
-export function supervise(folder: string, { listen, onOver }: SupervisionOptions): Supervision {
+export function holdSandbox(folder: string, { listen, onOver }: SupervisionOptions): Supervision {
   const id = path.basename(folder);
   const files = filesOf(folder);
   let worker: WorkerLines | undefined;

@@ -9,7 +9,7 @@ import { openLines } from './lines.ts';
 import type { Challenge, SupervisorProof, WorkerProof } from './messages.ts';
 import { isProof, proofOf } from './proof.ts';
 import { bootId, type RecordedEnd, readEnd, readRecord, type SupervisorRecord } from './records.ts';
-import { type SupervisedLog, type SupervisedSandbox, type Supervisor, superviseSandbox } from './supervised.ts';
+import { type SupervisedLog, type SupervisedSandbox, type Supervisor, superviseSandbox } from './supervised-sandbox.ts';
 
 /** A sandbox of an earlier worker, which lives or has ended. */
 export interface LeftSandbox {

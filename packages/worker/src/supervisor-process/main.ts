@@ -4,11 +4,11 @@
  */
 import { Socket } from 'node:net';
 import { closeInheritedDescriptors } from '../inherited-descriptors.ts';
-import { type Addressed, shareLines } from '../supervised/channels.ts';
-import { openLines } from '../supervised/lines.ts';
-import type { Report } from '../supervised/messages.ts';
+import { type Addressed, shareLines } from '../supervisor-client/channels.ts';
+import { openLines } from '../supervisor-client/lines.ts';
+import type { Report } from '../supervisor-client/messages.ts';
 import { listenForAdoption } from './adoption.ts';
-import { type SandboxOrder, supervise } from './supervise.ts';
+import { holdSandbox, type SandboxOrder } from './hold-sandbox.ts';
 
 /** Descriptor of the connection to the worker that started this program. */
 const workerDescriptor = 3;
@@ -34,7 +34,7 @@ const channelOf = shareLines<Report, SandboxOrder>(connection, {
 /** Begins to supervise a sandbox. */
 function hold(sandbox: string, order: Extract<SandboxOrder, { type: 'prepare' }>): void {
   held.add(sandbox);
-  const supervision = supervise(order.folder, {
+  const supervision = holdSandbox(order.folder, {
     listen: (supervision) => listenForAdoption(order.folder, supervision),
     onOver() {
       held.delete(sandbox);

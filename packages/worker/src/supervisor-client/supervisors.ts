@@ -9,7 +9,7 @@ import { filesOf, supervisorsFolder, writeWhole } from './files.ts';
 import { keepPlaces, type Places } from './places.ts';
 import { bootId, type SupervisorRecord } from './records.ts';
 import { startSupervisor } from './start.ts';
-import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './supervised.ts';
+import { type SupervisedLog, type SupervisedSandbox, superviseSandbox } from './supervised-sandbox.ts';
 
 /** The supervisors of a worker. */
 export interface Supervisors extends SandboxSupervisors {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { filesOf } from '../supervised/files.ts';
-import { openLines } from '../supervised/lines.ts';
-import type { Challenge, SupervisorProof, WorkerProof } from '../supervised/messages.ts';
-import { isProof, proofOf } from '../supervised/proof.ts';
-import type { Supervision, WorkerLines } from './supervise.ts';
+import { filesOf } from '../supervisor-client/files.ts';
+import { openLines } from '../supervisor-client/lines.ts';
+import type { Challenge, SupervisorProof, WorkerProof } from '../supervisor-client/messages.ts';
+import { isProof, proofOf } from '../supervisor-client/proof.ts';
+import type { Supervision, WorkerLines } from './hold-sandbox.ts';
 
 /** Time for a worker to prove itself. */
 const proofMs = 5000;
