@@ -1,6 +1,7 @@
 /** The sidecar image in containers of a real engine, which the test starts, as oz-agent-worker uses it. */
 import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { imageArchive } from '../packages/worker/src/sidecar/archive.ts';
 import { sidecarLabels } from '../packages/worker/src/sidecar/build.ts';
@@ -37,7 +38,10 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
   beforeAll(async () => {
     const image = await makeImage();
     digest = image.digest;
-    await engine.call('POST', '/images/load', { tar: Buffer.concat([...image.pieces()]), answerMs: 0 });
+    await engine.call('POST', '/images/load', {
+      tar: await buffer(image.pieces()),
+      answerMs: 0,
+    });
     await makeTestImage('box:1', await makeRoot());
     const users = await makeRoot();
     if (hasMusl) await addMusl(users);

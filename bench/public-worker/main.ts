@@ -8,10 +8,11 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import type { Environment } from '@runyard/contract/environments/environments';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { tarOf } from '../../packages/worker/src/sidecar/archive.ts';
 import { sidecarContent } from '../../packages/worker/src/sidecar/content.ts';
-import { tarOf } from '../../packages/worker/src/sidecar/tar.ts';
 import { startFakeImageRegistry } from '../../test/fakes/image-registry.ts';
 import { startTestEngine } from '../../test/support/container-engine.ts';
 import { eventually, startSystem } from '../../test/support/system.ts';
@@ -74,7 +75,7 @@ const grounds: Readonly<Record<string, (folder: string, marks: string) => Promis
     const box = await engine.makeRoot();
     const entries = await sidecarContent({ root, busybox: '/bin/busybox', readableNode: false });
     const registry = await startFakeImageRegistry({
-      'team/runyard-agent:1': { layer: Buffer.concat([...tarOf(entries)]) },
+      'team/runyard-agent:1': { layer: await buffer(tarOf(entries)) },
       'team/box:1': { layer: execFileSync('tar', ['-C', box, '-c', '.'], { maxBuffer: 1 << 28 }) },
     });
     return {

@@ -3,8 +3,31 @@
  * load`, `podman load`, `skopeo` and `crane` read it. No engine is needed to make it.
  */
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { type TarEntry, tarOf } from './tar.ts';
+import { pack } from 'tar-stream';
+
+export interface TarEntry {
+  /** Relative path; folders end with `/`. */
+  readonly name: string;
+  /** Permission bits. */
+  readonly mode: number;
+  readonly content: { readonly bytes: Uint8Array } | { readonly link: string } | 'folder';
+}
+
+/** Returns the tar archive of entries, in their order. Owner is root and the time is 0, so that equal entries give equal bytes. */
+export function tarOf(entries: Iterable<TarEntry>): Readable {
+  const archive = pack();
+  for (const { name, mode, content } of entries) {
+    const header = { name, mode, mtime: new Date(0), uid: 0, gid: 0, uname: 'root', gname: 'root' };
+    if (content === 'folder') archive.entry({ ...header, type: 'directory' });
+    else if ('link' in content) archive.entry({ ...header, type: 'symlink', linkname: content.link });
+    else archive.entry(header, Buffer.from(content.bytes));
+  }
+  archive.finalize();
+  return Readable.from(archive);
+}
 
 export interface ImageRequest {
   readonly entries: readonly TarEntry[];
@@ -25,7 +48,7 @@ export interface ImageArchive {
   /** Digest of the image's manifest, by which registries name it. */
   readonly digest: string;
   /** Bytes of the archive. */
-  pieces(): Iterable<Uint8Array>;
+  pieces(): Readable;
 }
 
 const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
@@ -35,8 +58,14 @@ const blobFile = (digest: string): string => `blobs/${digest.replace(':', '/')}`
 const created = '1970-01-01T00:00:00Z';
 
 /** Makes the archive of an image with one layer. Equal requests give equal bytes. */
-export function imageArchive({ entries, architecture, labels, name, compress }: ImageRequest): ImageArchive {
-  const files = Buffer.concat([...tarOf(entries)]);
+export async function imageArchive({
+  entries,
+  architecture,
+  labels,
+  name,
+  compress,
+}: ImageRequest): Promise<ImageArchive> {
+  const files = await buffer(tarOf(entries));
   const layer = compress ? gzipSync(files, { level: 9 }) : files;
   const config = json({
     created,

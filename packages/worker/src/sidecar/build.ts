@@ -3,7 +3,6 @@
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { imageArchive, pushAdvice } from './archive.ts';
@@ -38,14 +37,14 @@ else {
   const name = values.name ?? `runyard-agent:${version}`;
   const output = values.output ?? `runyard-agent-${version}-${architecture}.tar`;
   const entries = await sidecarContent({ root, busybox: values.busybox, readableNode: values['readable-node'] });
-  const image = imageArchive({
+  const image = await imageArchive({
     entries,
     architecture,
     labels: sidecarLabels(version, values.source),
     name,
     compress: true,
   });
-  await pipeline(Readable.from(image.pieces()), createWriteStream(output));
+  await pipeline(image.pieces(), createWriteStream(output));
   process.stderr.write(
     `runyard: wrote ${output} (${Math.round(image.layer.length / 1e6)} MB), image ${name}, ${image.digest}\n` +
       pushAdvice(name, output),

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { bundleProgram } from '../runtime/bundle.ts';
 import { placeOneNode } from '../runtime/portable-node.ts';
 import { agentCommands } from '../runtime/runtime.ts';
-import type { TarEntry } from './tar.ts';
+import type { TarEntry } from './archive.ts';
 
 /** Folder of the image's content in a container. */
 export const mountedAt = '/agent';

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type DiskTemplate, readTemplate, templateFeatures, writeTemplate } from './disk-template.ts';
+import { type DiskTemplate, readTemplate, writeTemplate } from './disk-template.ts';
 import { makeFolder } from './make-folder.ts';
 import { runInShell } from './mount-shell.ts';
 
@@ -54,7 +54,8 @@ export async function mountImage(file: string, folder: string, limitMb: number):
 /** Makes a file system with `mkfs.ext4`, and keeps the template of its size. */
 async function makeFileSystem(file: string, size: number): Promise<void> {
   // Without a journal, copies of tables and room to grow, because the disk does not outlive a crash. An inode for each 8 KB.
-  const features = ['-O', `^has_journal,^resize_inode,sparse_super2,${templateFeatures}`, '-m', '0', '-i', '8192'];
+  // Without a UUID, because equal ones of several disks would compete for one name in /dev/disk/by-uuid.
+  const features = ['-U', 'clear', '-O', '^has_journal,^resize_inode,sparse_super2', '-m', '0', '-i', '8192'];
   const extended = ['-E', 'lazy_itable_init=1,nodiscard,num_backup_sb=0,root_owner=0:0'];
   await run('mkfs.ext4', ['-q', '-F', ...features, ...extended, file], options);
   const template = templates.size < mostTemplates ? await readTemplate(file) : undefined;

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { crc32c, parseExtents, readTemplate, templateFeatures, writeTemplate } from './disk-template.ts';
+import { parseExtents, readTemplate, writeTemplate } from './disk-template.ts';
 
 const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 const call = (program: string, ...args: string[]): string =>
@@ -30,56 +30,27 @@ async function emptyFile(name: string, size: number) {
   return { file, handle };
 }
 
-async function makeImage(name: string, size: number, features: string): Promise<string> {
-  const { file, handle } = await emptyFile(name, size);
-  await handle.close();
-  call('mkfs.ext4', '-q', '-F', '-O', features, '-E', 'lazy_itable_init=1,nodiscard', file);
-  return file;
-}
-
 describe.skipIf(!hasPrograms)('the template of a disk', () => {
-  test.each([48, 4536])('makes sound file systems of %d MB, each with a UUID of its own', async (mb) => {
-    const first = await makeImage('first', mb * megabyte, `^has_journal,^resize_inode,${templateFeatures}`);
+  test.each([48, 4536])('a disk of %d MB made from a template is sound and has few blocks', async (mb) => {
+    const { file: first, handle } = await emptyFile('first', mb * megabyte);
+    await handle.close();
+    call('mkfs.ext4', '-q', '-F', '-O', '^has_journal,^resize_inode', '-E', 'lazy_itable_init=1,nodiscard', first);
     const template = await readTemplate(first);
     if (template === undefined) return expect.soft(call('filefrag', '-e', first)).toMatch(/unsupported/i);
-    const uuids = new Set([call('dumpe2fs', '-h', first).match(/UUID:\s+(\S+)/)?.[1]]);
-    const seeds = new Set([call('dumpe2fs', '-h', first).match(/Hash Seed:\s+(\S+)/)?.[1]]);
-    for (const name of ['second', 'third']) {
-      const { file, handle } = await emptyFile(name, mb * megabyte);
-      await writeTemplate(handle, template);
-      await handle.close();
-      // Fails for any fault, also of a checksum.
-      call('e2fsck', '-f', '-n', file);
-      const about = call('dumpe2fs', '-h', file);
-      uuids.add(about.match(/UUID:\s+(\S+)/)?.[1]);
-      seeds.add(about.match(/Hash Seed:\s+(\S+)/)?.[1]);
-      // Holes stay holes.
-      expect((await stat(file)).blocks * 512).toBeLessThan(2 * megabyte);
-    }
-    expect([uuids.size, seeds.size]).toEqual([3, 3]);
+    const second = await emptyFile('second', mb * megabyte);
+    await writeTemplate(second.handle, template);
+    await second.handle.close();
+    // Fails for any fault, also of a checksum.
+    call('e2fsck', '-f', '-n', second.file);
+    expect(call('dumpe2fs', second.file)).toBe(call('dumpe2fs', first));
+    // Holes stay holes.
+    expect((await stat(second.file)).blocks * 512).toBeLessThan(2 * megabyte);
   });
 
-  test.each([
-    ['whose checksums depend on the UUID', '^has_journal,metadata_csum,^metadata_csum_seed'],
-    ['without checksums', '^has_journal,^metadata_csum'],
-  ])('is not taken from an image %s', async (_which, features) => {
-    expect(await readTemplate(await makeImage('image', 48 * megabyte, features))).toBeUndefined();
-  });
-
-  test('is not taken from an image with a damaged superblock', async () => {
-    const file = await makeImage('image', 48 * megabyte, `^has_journal,${templateFeatures}`);
-    const handle = await open(file, 'r+');
-    await handle.write(Buffer.from([1]), 0, 1, 1024 + 0x10);
-    await handle.close();
-    expect(await readTemplate(file)).toBeUndefined();
-  });
-
-  test('is not taken from a file that is no image', async () => {
+  test('a file without an extent at its start gives no template', async () => {
     const { file, handle } = await emptyFile('image', megabyte);
-    await handle.write(Buffer.alloc(8192, 1), 0, 8192, 0);
     await handle.close();
     expect(await readTemplate(file)).toBeUndefined();
-    expect((await readFile(file)).length).toBe(megabyte);
   });
 });
 
@@ -88,7 +59,7 @@ describe('the list of extents', () => {
   const columns = ' ext:     logical_offset:        physical_offset: length:   expected: flags:\n';
   const first = '   0:        0..       2:   40544768..  40544770:      3:            \n';
 
-  test('has the ranges that were written, in bytes', () => {
+  test('the list has the ranges that were written, in bytes', () => {
     const rows = [
       first,
       '   1:       34..      34:   40543742..  40543742:      1:   40544802:\n',
@@ -109,12 +80,7 @@ describe('the list of extents', () => {
       `${head}${columns}   0:        7..       9:   1..  3:      3:    \nt.img: 1 extent found\n`,
     ],
     ['too much', `${head}${columns}   0:        0..   99999:   1..  100000: 100000:     \nt.img: 1 extent found\n`],
-  ])('is refused if there is %s', (_which, output) => {
+  ])('a list of extents with %s is refused', (_which, output) => {
     expect(parseExtents(output)).toBeUndefined();
   });
-});
-
-test('the checksum is that of CRC-32C without its last inversion', () => {
-  // The check value of CRC-32C for the digits 1 to 9 is e3069283.
-  expect((crc32c(Buffer.from('123456789')) ^ 0xffffffff) >>> 0).toBe(0xe3069283);
 });

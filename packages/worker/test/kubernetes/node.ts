@@ -7,6 +7,7 @@ import { openSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { type FakeImageRegistry, startFakeImageRegistry } from '../../../../test/fakes/image-registry.ts';
@@ -169,8 +170,9 @@ function watchStarts(core: CoreV1Api) {
 async function agentImage(entry: string): Promise<Buffer> {
   const entries = await agentImageContent(entry);
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
-  const archive = imageArchive({ entries, architecture, labels: {}, name: 'ghcr.io/test/agent:1', compress: false });
-  return Buffer.concat([...archive.pieces()]);
+  const name = 'ghcr.io/test/agent:1';
+  const archive = await imageArchive({ entries, architecture, labels: {}, name, compress: false });
+  return await buffer(archive.pieces());
 }
 
 /** Returns the folders in which the node makes its cgroups. */
