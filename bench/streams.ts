@@ -9,7 +9,7 @@ import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
-import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/append.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/timeline.ts';
 import { startSystem } from '../test/support/system.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { checkOpenFiles, probedEnvironment, probeMemory, startReaders } from './readers.ts';

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Queryable } from '../packages/service/src/platform/store/database/database.ts';
-import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/append.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/timeline.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type CutOffReader, readCutOff } from './support/cut-off-reader.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';

@@ -1,7 +1,7 @@
 /** The buttons of a run's page, and hostile text in it, in a real browser. */
 import type { Page } from 'playwright-core';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/append.ts';
+import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/timeline.ts';
 import type { TestService } from '../packages/service/test/service.ts';
 import { noBrowser } from './support/browser.ts';
 import { shell, useRunPage } from './support/run-page.ts';

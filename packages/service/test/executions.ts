@@ -4,10 +4,14 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import pino from 'pino';
 import type { RepeatableRequest } from '../src/platform/idempotency/once.ts';
 import { makeVault } from '../src/platform/secrets/vault.ts';
-import { defaultTiming, type ExecutionDeps, type ExecutionTiming } from '../src/runs/executions/deps.ts';
+import {
+  defaultTiming,
+  type ExecutionDeps,
+  type ExecutionTiming,
+  type RunLimits,
+} from '../src/runs/executions/deps.ts';
 import { openNotices } from '../src/runs/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
-import type { RunLimits } from '../src/runs/executions/run-limits.ts';
 import { authenticateRunToken, type RunSession } from '../src/runs/executions/run-tokens/sessions.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
 import type { NewRun } from '../src/runs/runs/submit/new-run.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import type { Database, Statement } from '../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text } from '../../platform/store/database/statement.ts';
-import { forgetFutureTransactions } from '../../runs/executions/timeline/forget-transactions.ts';
+import { forgetFutureTransactions } from '../../runs/executions/timeline/timeline.ts';
 
 /**
  * Cluster, database and timeline of the server. A new timeline begins when a server is restored to an earlier time or a standby takes

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createEmptyDatabase } from '../../../test/database.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
-import { appendTimelineEvent } from '../../runs/executions/timeline/append.ts';
+import { appendTimelineEvent } from '../../runs/executions/timeline/timeline.ts';
 import { leave } from './feed.ts';
 import { openTeamFeeds, type TeamFeeds } from './team-feeds.ts';
 

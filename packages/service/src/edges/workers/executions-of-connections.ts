@@ -2,8 +2,8 @@
 
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
-import { hasKey, isInPool } from '../../runs/executions/pools/may-serve.ts';
-import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
+import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
+import { sandboxPhases } from '../../runs/executions/transitions/transition.ts';
 
 const assignedTo = defineStatement({
   name: 'find_assigned_to_connection',

@@ -12,9 +12,11 @@ import {
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
-import { appendDeniedConnections } from '../../runs/executions/timeline/append-denied.ts';
-import { appendImageStep } from '../../runs/executions/timeline/append-image-step.ts';
-import { addReadySandbox } from '../../runs/executions/timeline/append-sandbox.ts';
+import {
+  addReadySandbox,
+  appendDeniedConnections,
+  appendImageStep,
+} from '../../runs/executions/timeline/worker-reports.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import { claim, requeue } from '../../runs/executions/transitions/transitions.ts';
 import { greet, orderStop } from './greet.ts';

@@ -1,7 +1,7 @@
 import type { ServiceMessage } from '@runyard/contract/workers/worker-protocol';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { evictIdle } from '../../runs/executions/idle/idle.ts';
-import { leastDepth } from '../../runs/executions/queue/least-depth.ts';
+import { leastDepth } from '../../runs/executions/queue/may-take.ts';
 
 /** Slots of a worker that does not report their number: it rejects the assignments that it cannot take. */
 const assumedSlots = 1000;

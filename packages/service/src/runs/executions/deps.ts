@@ -2,7 +2,16 @@ import type { Logger } from 'pino';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { Notices } from './notices.ts';
-import type { RunLimits } from './run-limits.ts';
+
+/** Largest number of bytes that may be stored. */
+export interface RunLimits {
+  /** Conversation and setup events of all executions of a run. */
+  readonly eventBytes: number;
+  /** Raw transcript lines of all executions of a run. */
+  readonly transcriptBytes: number;
+  /** All that a team stores. */
+  readonly teamBytes: number;
+}
 
 /** Time limits of executions, measured by the database's clock. */
 export interface ExecutionTiming {

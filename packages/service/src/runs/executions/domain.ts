@@ -1,11 +1,10 @@
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
-import { executionBlobs } from './blob-columns.ts';
+import { findComposable, makeTranscriptComposer } from './compose-transcripts.ts';
 import type { ExecutionDeps } from './deps.ts';
 import { beatServiceInstance, forgetServiceInstance, heartbeatMs } from './lease/heartbeat.ts';
 import { expireWaiting, reconcilable, reconcile } from './reconcile/reconcile.ts';
-import { deleteExecutionDetail } from './retention/delete-detail.ts';
-import { findComposable, makeTranscriptComposer } from './transcript/compose-transcripts.ts';
+import { deleteExecutionDetail, executionBlobs } from './retention.ts';
 
 interface ExecutionDomainDeps {
   readonly executionDeps: ExecutionDeps;

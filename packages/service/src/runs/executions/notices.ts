@@ -1,6 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { Database } from '../../platform/store/database/database.ts';
-import { queueChannel, runChannel } from './channels.ts';
+
+/** Channel of notices about new work; the payload is the pool. */
+export const queueChannel = 'runyard_queue';
+
+/** Channel of notices about state changes and events; the payload is the run's id. */
+export const runChannel = 'runyard_runs';
 
 /** Notices of all service processes, received over NOTIFY. A notice is a hint: a listener reads the tables. */
 export interface Notices {

@@ -8,7 +8,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
-import { serveRun, serveRunOnce } from '../executions/run-tokens/serve-run.ts';
+import { serveRun, serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import { reportArtifact } from './artifacts/report.ts';
 import { beginHandoff } from './handoffs/begin.ts';
 import { artifactUploadTarget, snapshotUploadTarget } from './signed-targets.ts';

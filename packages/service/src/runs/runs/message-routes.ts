@@ -4,7 +4,7 @@ import { invalid, type Refusal, refuse } from '../../platform/serving/refusal.ts
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { refusedByPolicy } from '../../team/content-policy/refused.ts';
 import { withoutSecrets } from '../../team/redaction/agent-text.ts';
-import { serveRunOnce } from '../executions/run-tokens/serve-run.ts';
+import { serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
 import { refusedChild } from './submit/refused.ts';
 import { type MessageOutcome, sendMessage } from './tree/messages.ts';

@@ -4,7 +4,7 @@ import { insertTeam } from '../../../test/executions.ts';
 import { openTestSubscriptions } from '../../../test/subscriptions.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { cancelRun } from '../executions/cancel/cancel.ts';
-import { blockRun } from '../executions/debug-window/block.ts';
+import { blockRun } from '../executions/idle/debug-window.ts';
 import { claim, resume, start } from '../executions/transitions/transitions.ts';
 import { finishRun } from '../harness-support/finish/finish-run.ts';
 import { acceptFollowup } from '../runs/follow-ups/accept.ts';

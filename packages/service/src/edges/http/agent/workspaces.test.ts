@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { deleteDetail } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
-import { holdSandbox } from '../../../runs/executions/lease/hold-for-upload.ts';
+import { holdSandbox } from '../../../runs/executions/lease/agent-lease.ts';
 import { assignNext, hashRunToken } from '../../../runs/executions/queue/assign.ts';
 
 const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });

@@ -3,7 +3,7 @@ import { ConversationResponse } from '@runyard/contract/runs/conversations';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
-import { makeTranscriptComposer } from '../../../runs/executions/transcript/compose-transcripts.ts';
+import { makeTranscriptComposer } from '../../../runs/executions/compose-transcripts.ts';
 
 const service = await openTestService();
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
+import { makeTranscriptComposer } from '../../../runs/executions/compose-transcripts.ts';
 import { endSandbox } from '../../../runs/executions/reconcile/sandbox-end.ts';
-import { makeTranscriptComposer } from '../../../runs/executions/transcript/compose-transcripts.ts';
 import { maxBytesInRow } from '../../../runs/files/attachments/store.ts';
 
 const service = await openTestService();

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { stoppingAttempt } from '../../../runs/executions/run-tokens/refused-attempt.ts';
+import { stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
 import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';

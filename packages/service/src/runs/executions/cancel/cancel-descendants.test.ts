@@ -14,7 +14,7 @@ import { endSandbox } from '../reconcile/sandbox-end.ts';
 import { authenticateRunToken } from '../run-tokens/sessions.ts';
 import { claim } from '../transitions/transitions.ts';
 import { cancelRun } from './cancel.ts';
-import { cancelLocked } from './cancel-locked.ts';
+import { cancelLocked } from './cancel-descendants.ts';
 
 let t: TestExecutions;
 let connection: string;

@@ -1,15 +1,55 @@
 /**
- * Cancels the runs below a cancelled run. `runs.cascade_at` is set until that is done, so that any process can finish it. A run that a
- * person continued after the cancel is not cancelled.
+ * Cancels a run whose row is locked, and the runs below a cancelled run. `runs.cascade_at` is set until those below are cancelled, so that any
+ * process can finish that. A run that a person continued after the cancel is not cancelled.
  */
 
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
-import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { cancelLocked } from './cancel-locked.ts';
+import { runChannel } from '../notices.ts';
+import type { Status } from '../transitions/transition.ts';
+import { cancelBlocked, cancelLive, cancelQueued } from '../transitions/transitions.ts';
+
+/** `already_ended`, `pending`: nothing was changed. A run is PENDING for 30 s at most. */
+export type LockedCancelOutcome = 'cancelled' | 'already_ended' | 'pending';
+
+interface LockedRun {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly state: RunState;
+  /** Payload of the timeline event. */
+  readonly payload?: Record<string, unknown>;
+  readonly status?: Status;
+  /** True: the runs below are cancelled too. */
+  readonly cascades?: boolean;
+}
+
+/** Cancels a run by its state. The transaction has locked the run's row. */
+export async function cancelLocked(deps: ExecutionDeps, tx: Queryable, run: LockedRun): Promise<LockedCancelOutcome> {
+  const { state, cascades = false, ...target } = run;
+  const args = { stop_seconds: deps.timing.cancelGraceSeconds, cascades };
+  switch (state) {
+    case 'SUCCEEDED':
+    case 'FAILED':
+    case 'ERROR':
+    case 'CANCELLED':
+      return 'already_ended';
+    case 'PENDING':
+      return 'pending';
+    case 'QUEUED':
+      await cancelQueued(tx, { ...target, args });
+      return 'cancelled';
+    case 'CLAIMED':
+    case 'INPROGRESS':
+      await cancelLive(tx, { ...target, args });
+      return 'cancelled';
+    case 'BLOCKED':
+      await cancelBlocked(tx, { ...target, args });
+      return 'cancelled';
+  }
+}
 
 /** SQL: the live runs `c` below `a` whose current execution `e` was requested before the cancel of `a`. */
 const doomed = `

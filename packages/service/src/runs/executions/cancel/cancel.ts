@@ -1,13 +1,12 @@
 import type { RunState } from '@runyard/contract/runs/states';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
-import { type Author, recordChange } from '../../../team/access/audit/record.ts';
-
+import { type Author, recordAction, recordChange } from '../../../team/access/audit/record.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { isRunTypeCancellable } from '../run-kind.ts';
+import { endInterruptedWait } from '../idle/idle.ts';
+import { runChannel } from '../notices.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
-import { endInterruptedWait } from '../waiting/interrupted.ts';
-import { cancelDescendants } from './cancel-descendants.ts';
-import { cancelLocked, type LockedCancelOutcome } from './cancel-locked.ts';
+import { cancelDescendants, cancelLocked, type LockedCancelOutcome } from './cancel-descendants.ts';
 
 /**
  * `cancelled` 200; `wait_ended` 200, the run had ended with an interrupted turn, and its sandbox ends; `already_ended` 400; `pending` 409, retryable, lasts 30 s at most; `not_supported` 422, self-hosted
@@ -59,4 +58,53 @@ export async function cancelRun(
     );
   }
   return outcome;
+}
+
+/** Ends a wait for other runs: a frozen command could not end. */
+const interrupt = defineStatement({
+  name: 'interrupt_turn',
+  text: `
+    UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r
+    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
+    RETURNING pg_notify('${runChannel}', e.run_id::text)`,
+  row: {},
+});
+
+const readAsking = defineStatement({
+  name: 'read_whether_run_asks',
+  text: `
+    SELECT r.state FROM runs r JOIN executions e ON e.id = r.current_execution_id
+    WHERE r.id = $1 AND (r.state = 'BLOCKED' OR r.state = 'FAILED' AND e.phase = 'idle' AND e.debug_request IS NOT NULL)`,
+  row: { state: text<RunState>() },
+});
+
+/** `blocked` 400: the run waits for an answer; `asks` 400: the agent in the debug window does; `no_turn` 400: no turn is in progress. */
+type InterruptOutcome = 'interrupted' | 'blocked' | 'asks' | 'no_turn';
+
+/** Asks the agent to end the turn in progress, and records who asked. The sandbox stays. */
+export async function interruptRun(db: Database, runId: string, by: Author): Promise<InterruptOutcome> {
+  return await db.transaction(async (tx) => {
+    if ((await tx.query(interrupt, [runId])).length === 0) return await whyNot(tx, runId);
+    await recordAction(tx, by, { action: 'run.interrupt', subject: { type: 'run', uid: runId } });
+    return 'interrupted';
+  });
+}
+
+/** Returns why the run has no turn to interrupt. */
+async function whyNot(tx: Queryable, runId: string): Promise<Exclude<InterruptOutcome, 'interrupted'>> {
+  const [asking] = await tx.query(readAsking, [runId]);
+  if (!asking) return 'no_turn';
+  return asking.state === 'BLOCKED' ? 'blocked' : 'asks';
+}
+
+/** Columns of a run that decide whether its kind can be cancelled. */
+interface RunKind {
+  readonly worker_host: string | null;
+  readonly execution_location: string;
+  readonly source: string;
+}
+
+/** Returns whether people can cancel a run of this kind: it is hosted, and no GitHub Action started it. */
+export function isRunTypeCancellable(run: RunKind): boolean {
+  return run.worker_host === null && run.execution_location === 'REMOTE' && run.source !== 'GITHUB_ACTION';
 }

@@ -1,9 +1,9 @@
 /** Gives executions that a worker still has to the worker's new connection. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
-import { fromNow } from '../from-now.ts';
-import { hasKey, isInPool } from '../pools/may-serve.ts';
-import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
+import { hasKey, isInPool } from '../queue/may-take.ts';
+import { fromNow } from '../time.ts';
+import { assignedPhases, sandboxPhases } from '../transitions/transition.ts';
 
 interface AdoptedExecution {
   readonly id: string;

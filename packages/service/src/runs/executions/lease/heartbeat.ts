@@ -2,8 +2,8 @@
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
-import { fromNow } from '../from-now.ts';
-import { assignedPhases } from '../transitions/phases.ts';
+import { fromNow } from '../time.ts';
+import { assignedPhases } from '../transitions/transition.ts';
 
 /** A service process without a heartbeat for this long counts as dead. */
 export const serviceSilentSeconds = 20;

@@ -3,11 +3,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
 import type { Statement } from '../../../platform/store/database/database.ts';
-import { interruptRun } from '../cancel/interrupt.ts';
+import { interruptRun } from '../cancel/cancel.ts';
 import { assignNext, type FreeSlot } from './assign.ts';
 import { markAwaiting } from './awaiting.ts';
-import { holdsSlot } from './holds-slot.ts';
-import { leastDepth } from './least-depth.ts';
+import { holdsSlot, leastDepth } from './may-take.ts';
 
 let fixture: TestExecutions;
 let slot: FreeSlot;

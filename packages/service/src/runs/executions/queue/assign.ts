@@ -2,7 +2,6 @@ import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { EnvironmentNetwork } from '@runyard/contract/egress/network';
 import type { EnvironmentLimits } from '@runyard/contract/environments/environments';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
-
 import {
   defineStatement,
   integer,
@@ -13,12 +12,10 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
-import { runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { hasKey } from '../pools/may-serve.ts';
-import { slotPhases } from '../transitions/phases.ts';
-import { holdsSlot } from './holds-slot.ts';
-import { leastDepthSql } from './least-depth.ts';
+import { runChannel } from '../notices.ts';
+import { slotPhases } from '../transitions/transition.ts';
+import { hasKey, holdsSlot, leastDepthSql } from './may-take.ts';
 
 /** A worker's connection that has a free slot. */
 export interface FreeSlot {

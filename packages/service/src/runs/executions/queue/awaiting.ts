@@ -3,9 +3,9 @@
 import { imagesFeature } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
-import { queueChannel, runChannel } from '../channels.ts';
-import { servesPool } from '../pools/serves-pool.ts';
-import { workingPhases } from '../transitions/phases.ts';
+import { queueChannel, runChannel } from '../notices.ts';
+import { workingPhases } from '../transitions/transition.ts';
+import { servesPool } from './may-take.ts';
 
 /** Names an attempt of an execution. */
 interface AttemptKey {

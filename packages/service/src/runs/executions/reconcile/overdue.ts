@@ -2,17 +2,15 @@
  * Ends executions whose deadline has passed. A sweep finds candidates without a lock. Each is checked again here under the lock of its
  * run's row, which is taken before that of the execution, because a deadline may have been extended meanwhile.
  */
-
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
-import { queueChannel } from '../channels.ts';
-import { expireDebugTurn } from '../debug-window/turns.ts';
 import type { ExecutionDeps } from '../deps.ts';
+import { expireDebugTurn } from '../idle/debug-window.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
-import { allowedSeconds, workedSeconds } from '../run-time.ts';
-import { appendTimelineEvent } from '../timeline/append.ts';
-import { workingPhases } from '../transitions/phases.ts';
-import type { Phase } from '../transitions/transition.ts';
+import { queueChannel } from '../notices.ts';
+import { allowedSeconds, workedSeconds } from '../time.ts';
+import { appendTimelineEvent } from '../timeline/timeline.ts';
+import { type Phase, workingPhases } from '../transitions/transition.ts';
 import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */

@@ -15,14 +15,12 @@ import {
 import { redactorOf } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
-import { queueChannel, runChannel } from '../channels.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { fromNow } from '../from-now.ts';
-import { appendTimelineEvent } from '../timeline/append.ts';
-import { settledPhases } from '../transitions/phases.ts';
-import { resumeLost, timesResumed } from '../transitions/resume-lost.ts';
-import { retryOrError } from '../transitions/retry.ts';
-import type { Phase, Status } from '../transitions/transition.ts';
+import { queueChannel, runChannel } from '../notices.ts';
+import { fromNow } from '../time.ts';
+import { appendTimelineEvent } from '../timeline/timeline.ts';
+import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.ts';
+import { type Phase, type Status, settledPhases } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
 
 /** An execution whose sandbox has ended before its agent reported the end of the turn. */

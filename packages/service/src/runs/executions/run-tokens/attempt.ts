@@ -2,12 +2,11 @@
  * The fence of an agent's requests. Between the authentication of a request and its transaction the execution may be assigned
  * again, with another run token, or be stopped. So each transaction checks the token again under the lock of the run's row.
  */
-
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
-import { assignedPhases } from '../transitions/phases.ts';
-import type { Phase } from '../transitions/transition.ts';
+import { assignedPhases, type Phase } from '../transitions/transition.ts';
 
 /** One assignment of an execution to a worker, which a run token names. */
 export interface Attempt {
@@ -97,3 +96,11 @@ export async function ofAttempt<T>(
     throw error;
   }
 }
+
+/** 401 for a run token whose execution has ended, or was assigned again with another token. */
+export const supersededAttempt = (): Refusal =>
+  refuse('authentication_required', { detail: 'The execution of this run token has ended or was superseded.' });
+
+/** 409 for actions that an agent may only do until its execution is stopping. */
+export const stoppingAttempt = (): Refusal =>
+  refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });

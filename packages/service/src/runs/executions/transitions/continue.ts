@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { queueChannel, runChannel } from '../channels.ts';
+import { queueChannel, runChannel } from '../notices.ts';
 
 /**
  * SUCCEEDED, FAILED, ERROR, CANCELLED, BLOCKED (its sandbox is gone) → QUEUED, with a new execution that is assigned when the

@@ -1,6 +1,11 @@
-import type { Statement } from '../../../platform/store/database/database.ts';
+import { randomUUIDv7 } from 'node:crypto';
+import { maxResumesOfTurn } from '@runyard/contract/limits';
+import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { queueChannel, runChannel } from '../channels.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { queueChannel, runChannel } from '../notices.ts';
+import type { Status } from './transition.ts';
+import { err, errEnded } from './transitions.ts';
 
 /** A kind of launch that repeats the last turn of an execution. `previous` is the row of that execution. */
 interface Relaunch {
@@ -38,7 +43,7 @@ interface Relaunch {
  * Parameters: run, execution, id of the next one, message, error code, number for the guard, pauses, whether the sandbox has
  * ended, seconds that it has to end.
  */
-export const relaunchStatement = (kind: Relaunch): Statement =>
+const relaunchStatement = (kind: Relaunch): Statement =>
   defineStatement({
     name: `transition_${kind.name}`,
     text: `
@@ -85,3 +90,131 @@ export const relaunchStatement = (kind: Relaunch): Statement =>
     SELECT pg_notify('${runChannel}', moved.id::text), pg_notify('${queueChannel}', previous.pool) FROM moved, previous, next`,
     row: {},
   });
+
+/** SQL: the value of a column that belongs to the repeated turn; NULL if other turns had ended before it. */
+const ofSameTurn = (column: string, otherwise: string): string =>
+  `CASE WHEN previous.finished_turns = 0 THEN previous.${column} ELSE ${otherwise} END`;
+
+/**
+ * CLAIMED, INPROGRESS → QUEUED with a new execution, if retries are left. The agent has reported the end of the failed turn, which does
+ * not count as ended.
+ */
+const retryStatement = relaunchStatement({
+  name: 'retry',
+  from: "('CLAIMED', 'INPROGRESS')",
+  guard: 'e.attempt < $6',
+  finishedTurns: 'greatest(executions.finished_turns - 1, 0)',
+  finishedAt: 'clock_timestamp()',
+  hasFollowup: 'true',
+  next: {
+    attempt: 'previous.attempt + 1',
+    resumes: ofSameTurn('resumes', 'NULL'),
+    resumeCount: ofSameTurn('resume_count', '0'),
+    lossMessage: ofSameTurn('loss_message', 'NULL'),
+  },
+  pause: 'previous.attempt + 1',
+  event: 'execution_retried',
+});
+
+interface PlatformFailure {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly status: Status;
+  /** True: the sandbox has ended already. */
+  readonly sandboxGone: boolean;
+}
+
+/** `retried`: a new execution is queued; `errored`: the run has ended; `moved_on`: the run had changed, and nothing was done. */
+type RetryOutcome = 'retried' | 'errored' | 'moved_on';
+
+/** Tries the run again after its backoff (1 s, 5 s, 25 s, each ± 20 %), or ends it in ERROR when its tries are used up. */
+export async function retryOrError(
+  deps: ExecutionDeps,
+  db: Queryable,
+  failure: PlatformFailure,
+): Promise<RetryOutcome> {
+  const { runId, executionId, status, sandboxGone } = failure;
+  const delays = deps.timing.retryDelaysMs.map((delay) => delay * (0.8 + 0.4 * deps.random()));
+  const retried = await db.query(retryStatement, [
+    runId,
+    executionId,
+    randomUUIDv7(),
+    status.message,
+    status.code ?? null,
+    delays.length,
+    delays,
+    sandboxGone,
+    deps.timing.leaveSeconds,
+  ]);
+  if (retried.length === 1) return 'retried';
+  const end = sandboxGone ? errEnded : err;
+  const tries = `${status.message} (after ${delays.length + 1} tries)`;
+  const ended = await end(db, {
+    runId,
+    executionId,
+    status: { ...status, message: tries, retryable: true },
+    args: { stop_seconds: deps.timing.leaveSeconds },
+  });
+  return ended ? 'errored' : 'moved_on';
+}
+
+/** SQL: how often the present turn of the execution `e` was resumed. */
+export const timesResumed = (e: string): string =>
+  `CASE WHEN ${e}.finished_turns = 0 THEN ${e}.resume_count ELSE 0 END`;
+
+/** SQL: turns that began with a follow-up. The first turn of the execution did not. */
+const followUpTurns = `(SELECT count(*) FROM followups f
+  WHERE f.run_id = $1 AND f.execution_id = $2 AND f.answers IS NULL AND f.taken_at >= previous.started_at)`;
+
+/**
+ * INPROGRESS → QUEUED with a new execution, which resumes the turn in which the machine was lost. The sandbox has ended or is ending, or its
+ * lease has expired. The time after the agent's last call does not count as work. If the agent had taken no follow-up for the turn yet, the
+ * new turn begins with the waiting follow-ups.
+ */
+const resumeStatement = relaunchStatement({
+  name: 'resume_lost',
+  from: "('INPROGRESS')",
+  guard: `${timesResumed('e')} < $6`,
+  finishedTurns: 'executions.finished_turns',
+  finishedAt: 'greatest(executions.started_at, coalesce(executions.agent_seen_at, clock_timestamp()))',
+  hasFollowup: `${followUpTurns} >= previous.finished_turns`,
+  next: {
+    attempt: '0',
+    resumes: 'previous.number',
+    resumeCount: `${timesResumed('previous')} + 1`,
+    lossMessage: '$4',
+  },
+  pause: `least(${timesResumed('previous')} + 1, cardinality($7::float8[]))`,
+  event: 'execution_resumed',
+});
+
+/** Queues an execution that resumes the lost turn. Returns false if the run has changed, or was resumed as often as it may be. */
+export async function resumeLost(
+  deps: Pick<ExecutionDeps, 'timing' | 'random'>,
+  tx: Queryable,
+  {
+    runId,
+    executionId,
+    status,
+    sandboxGone,
+  }: {
+    readonly runId: string;
+    readonly executionId: string;
+    readonly status: Status;
+    readonly sandboxGone: boolean;
+  },
+): Promise<boolean> {
+  const { retryDelaysMs, leaveSeconds } = deps.timing;
+  const rows = await tx.query(resumeStatement, [
+    runId,
+    executionId,
+    randomUUIDv7(),
+    status.message,
+    status.code ?? null,
+    maxResumesOfTurn,
+    retryDelaysMs.map((delay) => delay * (0.8 + 0.4 * deps.random())),
+    sandboxGone,
+    leaveSeconds,
+  ]);
+  return rows.length === 1;
+}

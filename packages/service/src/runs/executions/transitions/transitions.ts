@@ -1,11 +1,13 @@
 /**
  * The state changes of a run that are one `defineTransition` each. There are others: `runs/runs/submit` inserts a run as QUEUED, and
- * `queue/assign.ts`, `retry.ts` and `continue.ts` change the state together with more rows. Only `runs/executions/` updates `runs.state`:
+ * `queue/assign.ts`, `relaunch.ts` and `continue.ts` change the state together with more rows. Only `runs/executions/` updates `runs.state`:
  * the check "one writer per table" of `bin/test` enforces that.
  */
+
+import type { ErrorCode } from '@runyard/contract/wire/errors';
 import { deleteTranscript } from '../../conversations/delete-transcript.ts';
-import { fromNow } from '../from-now.ts';
-import { allowedSeconds, workedSeconds } from '../run-time.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { allowedSeconds, fromNow, workedSeconds } from '../time.ts';
 import { defineTransition } from './transition.ts';
 
 /** SQL: the time at which the limit of the run's team for a setup is reached. */
@@ -238,3 +240,18 @@ export const cancelBlocked = defineTransition({
     stop_deadline = CASE WHEN ${isGone} THEN executions.stop_deadline ELSE ${stopDeadline} END,
     idle_until = NULL, deadline_at = NULL`,
 });
+
+/** Ends a run in the middle of its work, because a budget is used up. Does nothing if the run has changed. */
+export async function endOverBudget(
+  deps: Pick<ExecutionDeps, 'db' | 'timing'>,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+  { code, message }: { readonly code: ErrorCode; readonly message: string },
+): Promise<void> {
+  await exceedBudget(deps.db, {
+    runId,
+    executionId,
+    status: { message, code, retryable: false },
+    payload: { message, error_code: code },
+    args: { stop_seconds: deps.timing.cancelGraceSeconds },
+  });
+}

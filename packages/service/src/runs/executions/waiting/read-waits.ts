@@ -2,6 +2,7 @@
  * Describes what runs wait for. The run's item, the answer of a conversation that does not exist yet, the CLI and the page show the
  * same sentence.
  */
+
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
 import { imagesFeature } from '@runyard/contract/workers/worker-protocol';
@@ -16,12 +17,10 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { isOfPool, servesPool } from '../pools/serves-pool.ts';
-import { holdsSlot } from '../queue/holds-slot.ts';
-import { leastDepthSql } from '../queue/least-depth.ts';
-import { isRunTypeCancellable } from '../run-kind.ts';
-import { slotPhases } from '../transitions/phases.ts';
-import { waitsAfterInterrupt } from './interrupted.ts';
+import { isRunTypeCancellable } from '../cancel/cancel.ts';
+import { waitsAfterInterrupt } from '../idle/idle.ts';
+import { holdsSlot, isOfPool, leastDepthSql, servesPool } from '../queue/may-take.ts';
+import { slotPhases } from '../transitions/transition.ts';
 import { waitSentence } from './wait-sentence.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { RunState } from '@runyard/contract/runs/states';
-import { leastDepth } from '../queue/least-depth.ts';
+import { leastDepth } from '../queue/may-take.ts';
 
 /** The facts about a waiting run, from which its sentence is made. */
 export interface WaitFacts {

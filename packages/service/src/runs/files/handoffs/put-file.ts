@@ -14,7 +14,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
-import { holdSandbox } from '../../executions/lease/hold-for-upload.ts';
+import { holdSandbox } from '../../executions/lease/agent-lease.ts';
 import { deleteReplacedHandoffs } from './delete-replaced.ts';
 
 /**

@@ -6,11 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
-import {
-  type ArchiveMoment,
-  setWorkspaceArchive,
-  type WorkspaceArchive,
-} from '../../executions/workspace/set-archive.ts';
+import { type ArchiveMoment, setWorkspaceArchive, type WorkspaceArchive } from '../../executions/saved-state.ts';
 
 interface KeepDeps {
   readonly db: Database;

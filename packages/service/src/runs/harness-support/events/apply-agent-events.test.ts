@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
-import { addReadySandbox } from '../../executions/timeline/append-sandbox.ts';
+import { addReadySandbox } from '../../executions/timeline/worker-reports.ts';
 import { applyAgentEvents } from './apply-agent-events.ts';
 
 let t: TestExecutions;

@@ -2,7 +2,7 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { headOf } from '../../conversations/output.ts';
-import type { RunLimits } from '../../executions/run-limits.ts';
+import type { RunLimits } from '../../executions/deps.ts';
 import type { TeamRoom } from '../../files/stored-bytes.ts';
 
 /** Returns the limits that the settings name, in bytes. */

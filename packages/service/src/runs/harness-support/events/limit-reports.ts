@@ -1,5 +1,5 @@
 /** Reports of a run that has reached its limit of stored data: once for its events, once for its transcript. */
-import type { RunLimits } from '../../executions/run-limits.ts';
+import type { RunLimits } from '../../executions/deps.ts';
 import type { ReachedLimit } from './event-budget.ts';
 import type { EventRow } from './event-rows.ts';
 

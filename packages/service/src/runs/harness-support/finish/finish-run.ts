@@ -3,11 +3,10 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { retentionSeconds } from '../../executions/debug-window/retention.ts';
-import { endDebugTurn } from '../../executions/debug-window/turns.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { endDebugTurn, retentionSeconds } from '../../executions/idle/debug-window.ts';
 import { type FinishedTurn, recordFinishedTurn } from '../../executions/transitions/record-finished-turn.ts';
-import { retryOrError } from '../../executions/transitions/retry.ts';
+import { retryOrError } from '../../executions/transitions/relaunch.ts';
 import type { Status } from '../../executions/transitions/transition.ts';
 import { err, fail, failSetup, succeed } from '../../executions/transitions/transitions.ts';
 

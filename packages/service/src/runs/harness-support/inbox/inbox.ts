@@ -10,7 +10,7 @@ import {
   text,
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { renewLeaseByAgent } from '../../executions/lease/renew-by-agent.ts';
+import { renewLeaseByAgent } from '../../executions/lease/agent-lease.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';

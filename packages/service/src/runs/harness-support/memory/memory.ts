@@ -7,9 +7,9 @@ import { defineStatement, nullable, text } from '../../../platform/store/databas
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { recordMemory } from '../../executions/memory/record-memory.ts';
 import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { recordMemory } from '../../executions/saved-state.ts';
 import { readTeamRoom, type StorageRefusal, teamFull } from '../../files/stored-bytes.ts';
 
 /** When a memory was saved. */

@@ -18,7 +18,7 @@ import type { RunSkill } from '../../../team/skills/of-run.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
 import type { EnterRead } from '../../conversations/read-limits.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
-import { claimForAgent } from '../../executions/lease/claim-for-agent.ts';
+import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/agent-view.ts';
 import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';

@@ -7,7 +7,7 @@ import { recordChange } from '../../../team/access/audit/record.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { appendTimelineEvent } from '../../executions/timeline/append.ts';
+import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { branchOf, decidePush, type PushFacts, type Refusals } from './decide.ts';
 import { isNone, type PushCommand } from './read-commands.ts';
 import type { HostReport } from './report-status.ts';

@@ -4,7 +4,7 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
-import { appendTimelineEvent } from '../../executions/timeline/append.ts';
+import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { isNone } from './read-commands.ts';
 
 /** A push can take long. A later answer is still recorded. */

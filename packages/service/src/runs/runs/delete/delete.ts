@@ -6,9 +6,9 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
+import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endWait } from '../../executions/idle/idle.ts';
-import { isRunTypeCancellable } from '../../executions/run-kind.ts';
 import { waitForRuns } from '../../executions/wait-for-runs.ts';
 import { runBlobs } from './run-blobs.ts';
 

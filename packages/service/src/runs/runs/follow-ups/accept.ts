@@ -1,4 +1,5 @@
 /** Takes a follow-up for a run: reads the run under its locks, decides (`decide.ts`), applies the decision. */
+
 import { randomUUIDv7 } from 'node:crypto';
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/runs/run-request';
@@ -14,9 +15,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import type { OpenRequest } from '../../executions/debug-window/block.ts';
-import { beginDebugTurn } from '../../executions/debug-window/turns.ts';
-import { appendTimelineEvent } from '../../executions/timeline/append.ts';
+import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-window.ts';
+import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { resume } from '../../executions/transitions/transitions.ts';

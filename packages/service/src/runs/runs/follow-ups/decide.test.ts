@@ -1,7 +1,7 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/runs/states';
 import { describe, expect, test } from 'vitest';
-import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { decideFollowup, type FollowupContent, type FollowupSituation } from './decide.ts';
 

@@ -3,7 +3,7 @@
 import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/runs/run-request';
 import type { RunState } from '@runyard/contract/runs/states';
-import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 
 /** A run at the moment of a follow-up, read under the locks of its row and of its current execution. */

@@ -12,9 +12,9 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
-import type { OpenRequest } from '../../executions/debug-window/block.ts';
+import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
-import { beforeStartPhases } from '../../executions/transitions/phases.ts';
+import { beforeStartPhases } from '../../executions/transitions/transition.ts';
 import type { AttachmentRow } from '../../files/attachments/agent-view.ts';
 
 interface Target {

@@ -1,6 +1,6 @@
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, json } from '../../../platform/store/database/statement.ts';
-import { appendTimelineEvent } from '../../executions/timeline/append.ts';
+import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 
 /** Largest number of names that the timeline of a run has. */
 const maxNames = 50;

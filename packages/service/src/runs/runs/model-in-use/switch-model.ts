@@ -1,6 +1,6 @@
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
-import { appendTimelineEvent } from '../../executions/timeline/append.ts';
+import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 
 /**
  * Of two requests at once that leave the same model, only one changes the run. The requested model is stored, and cleared when the run

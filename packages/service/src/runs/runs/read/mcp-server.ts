@@ -10,7 +10,7 @@ import { type RunMcpServer, readServersOfRun } from '../../../team/mcp/of-run.ts
 import { faultsOfSecrets, secretsByForm, secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import { describeUnusable, readRights } from '../../../team/stored-secrets/find-usable.ts';
 import { copyOf, keepRunSecrets, readRunSecrets } from '../../../team/stored-secrets/run-secrets.ts';
-import { isOfTurnByOther } from '../../executions/run-tokens/turn-authors.ts';
+import { isOfTurnByOther } from '../../executions/run-tokens/sessions.ts';
 
 const readOfExecution = defineStatement({
   name: 'read_mcp_server_of_execution',

@@ -5,7 +5,7 @@
 
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, nullable, uuid } from '../../../platform/store/database/statement.ts';
-import { leavingPhases, livePhases } from '../../executions/transitions/phases.ts';
+import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
 
 const readSessionRedirect = defineStatement({
   name: 'read_session_redirect',

@@ -17,8 +17,8 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { skillOfRun } from '../../../team/skills/of-run.ts';
-import type { OpenRequest } from '../../executions/debug-window/block.ts';
-import { debugPhases } from '../../executions/transitions/phases.ts';
+import type { OpenRequest } from '../../executions/idle/debug-window.ts';
+import { debugPhases } from '../../executions/transitions/transition.ts';
 
 /** A run and its current execution, as far as the run's item shows them. */
 export interface RunRow {

@@ -3,8 +3,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable } from '../../../platform/store/database/statement.ts';
 import { type TeamBudgetState, teamBudgetState } from '../../../team/usage/budget/team-budget.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { isOfPool, servesPool } from '../../executions/pools/serves-pool.ts';
-import { holdsSlot } from '../../executions/queue/holds-slot.ts';
+import { holdsSlot, isOfPool, servesPool } from '../../executions/queue/may-take.ts';
 import type { NewRun } from './new-run.ts';
 
 /**

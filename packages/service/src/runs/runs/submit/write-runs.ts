@@ -1,4 +1,5 @@
 /** Writes runs that were prepared. Only the functions of this file turn a prepared run into an answer. */
+
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
@@ -7,10 +8,14 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/creations.ts';
 import { toWithheldRight } from '../../../team/access/contents/items.ts';
-import { queueChannel } from '../../executions/channels.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { poolsOfNewRuns, queueFirstExecutions } from '../../executions/queue/first-execution.ts';
-import { creationSeq, insertCreationEvents } from '../../executions/timeline/creation.ts';
+import { queueChannel } from '../../executions/notices.ts';
+import {
+  creationSeq,
+  insertCreationEvents,
+  poolsOfNewRuns,
+  queueFirstExecutions,
+} from '../../executions/queue/first-execution.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';

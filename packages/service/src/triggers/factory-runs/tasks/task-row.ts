@@ -11,7 +11,7 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { isRunTypeCancellable } from '../../../runs/executions/run-kind.ts';
+import { isRunTypeCancellable } from '../../../runs/executions/cancel/cancel.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 

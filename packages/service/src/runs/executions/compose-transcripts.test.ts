@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
-import { openFolderBlobs } from '../../../platform/store/blobs/folder-blobs.ts';
+import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { makeTranscriptComposer } from './compose-transcripts.ts';
 
 let executions: TestExecutions;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openTestExecutions } from '../../../../test/executions.ts';
-import { retryOrError } from './retry.ts';
+import { retryOrError } from './relaunch.ts';
 import { claim } from './transitions.ts';
 
 test('tries a platform error again after 1, 5 and 25 s, each ± 20 %, and then ends the run in ERROR', async () => {

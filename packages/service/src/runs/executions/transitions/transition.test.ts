@@ -8,5 +8,5 @@ test('finds no list of phases in other statements of the service', () => {
   const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !/\.test\.ts$|^platform\/store\//.test(file));
   const list = /\bphase\s+(?:NOT\s+)?IN\s*\(\s*'|\bphase\s*(?:=\s*ANY|<>\s*ALL)\b/i;
   const faults = files.filter((file) => list.test(readFileSync(path.join(sources, file), 'utf8')));
-  expect(faults, 'use a list of runs/executions/transitions/phases.ts').toEqual([]);
+  expect(faults, 'use a list of runs/executions/transitions/transition.ts').toEqual([]);
 });

@@ -1,7 +1,20 @@
-/** Deletes what executions hold of the conversations of old runs. */
-import type { DeletedDetail } from '../../../platform/domain.ts';
-import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
-import { defineStatement, json } from '../../../platform/store/database/statement.ts';
+import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
+import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import { defineStatement, json } from '../../platform/store/database/statement.ts';
+
+const column = (prefix: string, name: string): BlobColumn => ({
+  prefix,
+  table: 'executions',
+  column: name,
+  ofRuns: `SELECT ${name} FROM executions WHERE run_id = ANY($1::uuid[])`,
+});
+
+/** The blobs of executions: transcripts, workspaces, and the memories of harnesses. */
+export const executionBlobs: readonly BlobColumn[] = [
+  column('transcripts', 'transcript_blob'),
+  column('workspaces', 'workspace_blob'),
+  column('memories', 'memory_blob'),
+];
 
 /** A live stream that has not read all of these events gets 410 instead of skipping them. */
 const markEvents: Statement = {

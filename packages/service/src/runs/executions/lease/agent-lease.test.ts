@@ -4,7 +4,7 @@ import type { Assignment } from '../queue/assign.ts';
 import { AttemptOver } from '../run-tokens/attempt.ts';
 import { authenticateRunToken, type RunSession } from '../run-tokens/sessions.ts';
 import { requeue } from '../transitions/transitions.ts';
-import { claimForAgent } from './claim-for-agent.ts';
+import { claimForAgent } from './agent-lease.ts';
 
 let t: TestExecutions;
 let assignment: Assignment;

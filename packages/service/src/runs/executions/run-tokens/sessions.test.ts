@@ -1,7 +1,7 @@
 import { routes } from '@runyard/contract/routes';
 import { expect, test } from 'vitest';
 import { serve, serveOnce } from '../../../team/access/serve.ts';
-import { serveRun } from './serve-run.ts';
+import { serveRun } from './sessions.ts';
 
 test('tsc refuses an entry that does not fit its route', () => {
   const entries = [

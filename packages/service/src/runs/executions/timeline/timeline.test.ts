@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
-import { appendTimelineEvent } from './append.ts';
+import { appendTimelineEvent } from './timeline.ts';
 
 let t: TestExecutions;
 beforeAll(async () => {

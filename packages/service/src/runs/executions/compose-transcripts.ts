@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
-import { defineStatement, integer, uuid } from '../../../platform/store/database/statement.ts';
-import { type FailedRows, sweepPages } from '../../../platform/store/database/sweep.ts';
-import { deleteTranscriptChunks, readTranscriptChunks } from '../../conversations/transcript-chunks.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { defineStatement, integer, uuid } from '../../platform/store/database/statement.ts';
+import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
+import { deleteTranscriptChunks, readTranscriptChunks } from '../conversations/transcript-chunks.ts';
 
 interface TranscriptComposerDeps {
   readonly db: Database;

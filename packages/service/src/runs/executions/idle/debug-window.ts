@@ -1,0 +1,176 @@
+/**
+ * The requests of an agent to a person, and the debug window: the time for which the sandbox of a failed setup stays, so that people can
+ * look at the failure. In the window the run stays FAILED: only its execution changes, under the lock of the run's row. A terminal state
+ * together with the phase `idle` or `running` always means this window.
+ */
+
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import type { AgentRequest, BlockedOn } from '@runyard/contract/runs/approvals';
+import { shorten } from '@runyard/contract/wire/shorten';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, json, nullable } from '../../../platform/store/database/statement.ts';
+import { configOfRun } from '../../../team/environments/config-of-run.ts';
+import { mayUse } from '../../../team/environments/may-use.ts';
+import type { ExecutionDeps } from '../deps.ts';
+import { queueChannel, runChannel } from '../notices.ts';
+import { fromNow } from '../time.ts';
+import { appendQuestionOfFailedRun } from '../timeline/timeline.ts';
+import { block } from '../transitions/transitions.ts';
+
+/** The JSON of `runs.open_request` and `executions.debug_request`: also the parts that only the agent needs to continue in another sandbox. */
+export type OpenRequest = AgentRequest & { readonly asked_at: string };
+
+const maxSentence = 400;
+
+/** Describes the request for a person: a sentence, and below it a request of several lines as it is. */
+function noticeOf({ kind, title, action }: Pick<AgentRequest, 'kind' | 'title' | 'action'>): string {
+  const text = title.trim();
+  const shown = shorten(text, maxSentence);
+  const head =
+    kind === 'question'
+      ? 'The agent asks:'
+      : `The agent asks for permission${action ? ` to use ${action.name.replace(/\s+/g, ' ')}` : ''}:`;
+  const rest = shown === text ? '' : `\n(These are the first ${shown.length - 1} of ${text.length} characters.)`;
+  return `${head}${text.includes('\n') ? '\n' : ' '}${shown}${rest}`;
+}
+
+/** Returns the request as the API shows it, without the parts that only the agent needs. */
+export function blockedOn(request: OpenRequest): BlockedOn {
+  const { request_id, kind, title, options, action, asked_at } = request;
+  return {
+    request_id,
+    kind,
+    title,
+    ...(options ? { options } : {}),
+    ...(action ? { action: { name: action.name, category: action.category, input: action.input } } : {}),
+    asked_at,
+  };
+}
+
+/**
+ * Blocks the run until a person answers: INPROGRESS → BLOCKED. In the debug window the run stays FAILED, and the timeline gets the
+ * question. Subscribers are notified of both. Returns false, and changes nothing, if the agent runs no turn any more.
+ */
+export async function blockRun(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  input: {
+    readonly runId: string;
+    readonly executionId: string;
+    readonly request: OpenRequest;
+    /** Of the run's configuration. null and 0: the default, because a question needs time to be answered. */
+    readonly idleSeconds: number | null;
+  },
+): Promise<boolean> {
+  const { runId, executionId, request } = input;
+  const message = noticeOf(request);
+  const payload = { message, request: blockedOn(request) };
+  const isBlocked = await block(tx, {
+    runId,
+    executionId,
+    status: { message },
+    payload,
+    args: { request, idle_seconds: input.idleSeconds || deps.timing.idleSeconds },
+  });
+  if (isBlocked) return true;
+  if (!(await blockDebugTurn(tx, { runId, executionId }, request))) return false;
+  await appendQuestionOfFailedRun(tx, { runId, executionId, payload });
+  return true;
+}
+
+const beginTurn = defineStatement({
+  name: 'begin_debug_turn',
+  text: `
+    UPDATE executions e SET phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(), debug_request = NULL,
+      idle_seconds = e.idle_seconds + extract(epoch FROM clock_timestamp() - e.finished_at),
+      deadline_at = ${fromNow('SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = e.team_id')}
+    WHERE e.id = $1 AND e.phase = 'idle'
+    RETURNING pg_notify('${runChannel}', e.run_id::text)`,
+  row: {},
+});
+
+/** Begins a turn in the debug window: the execution takes a slot and has the maximum runtime. */
+export async function beginDebugTurn(tx: Queryable, executionId: string): Promise<void> {
+  await tx.query(beginTurn, [executionId]);
+}
+
+const endTurn = defineStatement({
+  name: 'end_debug_turn',
+  text: `
+    UPDATE executions SET finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
+      phase = CASE WHEN $2::float8 > 0 THEN 'idle' ELSE 'stopping' END,
+      idle_until = CASE WHEN $2::float8 > 0 THEN ${fromNow('$2')} END,
+      stop_reason = CASE WHEN $2::float8 > 0 THEN NULL ELSE 'finished' END,
+      stop_deadline = CASE WHEN $2::float8 > 0 THEN NULL ELSE ${fromNow('$3')} END
+    WHERE id = $1 AND phase = 'running'
+    RETURNING pg_notify('${runChannel}', run_id::text), pg_notify('${queueChannel}', pool)`,
+  row: {},
+});
+
+/** Ends a turn in the debug window, whatever its result: the sandbox stays for as long as after the failure. */
+export async function endDebugTurn(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  target: { readonly runId: string; readonly executionId: string },
+): Promise<void> {
+  const seconds = await retentionSeconds(tx, target.runId);
+  await tx.query(endTurn, [target.executionId, seconds, deps.timing.leaveSeconds]);
+}
+
+const blockTurn = defineStatement({
+  name: 'block_debug_turn',
+  text: `
+    UPDATE executions e SET phase = 'idle', finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
+      debug_request = $2::jsonb, idle_until = ${fromNow('$3')}
+    FROM runs r
+    WHERE e.id = $1 AND r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'FAILED' AND e.phase = 'running'
+    RETURNING pg_notify('${runChannel}', e.run_id::text), pg_notify('${queueChannel}', e.pool)`,
+  row: {},
+});
+
+/**
+ * Lets a turn in the debug window wait for a person's answer, as between turns. Sandbox and question end with the window.
+ * Returns false where the execution runs no such turn.
+ */
+async function blockDebugTurn(
+  tx: Queryable,
+  target: { readonly runId: string; readonly executionId: string },
+  request: OpenRequest,
+): Promise<boolean> {
+  // If the retention time is now 0, use the default: a question needs time to be answered.
+  const seconds = (await retentionSeconds(tx, target.runId)) || defaultRetentionMinutes * 60;
+  return (await tx.query(blockTurn, [target.executionId, JSON.stringify(request), seconds])).length === 1;
+}
+
+const expire = defineStatement({
+  name: 'expire_debug_turn',
+  text: `
+    UPDATE executions e SET phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL,
+      stop_deadline = ${fromNow('$2')}
+    FROM runs r
+    WHERE e.id = $1 AND r.id = e.run_id AND r.state = 'FAILED' AND e.phase = 'running' AND e.deadline_at < clock_timestamp()
+    RETURNING pg_notify('${runChannel}', e.run_id::text)`,
+  row: {},
+});
+
+/** Orders the end of the sandbox if its turn in the debug window has passed the deadline. */
+export async function expireDebugTurn(deps: ExecutionDeps, tx: Queryable, executionId: string): Promise<void> {
+  await tx.query(expire, [executionId, deps.timing.cancelGraceSeconds]);
+}
+
+/** Used where the run has no environment, or the environment sets no time. */
+const defaultRetentionMinutes = 10;
+
+const readRetention = defineStatement({
+  name: 'read_failure_retention',
+  text: `
+    SELECT ${configOfRun('env', 'r')}->'failure_session_retention_minutes' AS minutes
+    FROM runs r JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
+  row: { minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()) },
+});
+
+/** Returns how long the sandbox of a failed setup stays, in seconds. 0: it ends at once. */
+export async function retentionSeconds(db: Queryable, runId: string): Promise<number> {
+  const [row] = await db.query(readRetention, [runId]);
+  return (row?.minutes ?? defaultRetentionMinutes) * 60;
+}

@@ -1,0 +1,86 @@
+/** The lease of an execution while its agent calls the service. */
+
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import type { ExecutionTiming } from '../deps.ts';
+import { type Attempt, isAttempt, lockAttempt } from '../run-tokens/attempt.ts';
+import { livePhases } from '../transitions/transition.ts';
+import { claim } from '../transitions/transitions.ts';
+
+/** Names the parameters of a statement that renews a lease. */
+interface RenewalParameters {
+  readonly executionId: string;
+  readonly leaseSeconds: string;
+  readonly tokenHash: string;
+}
+
+/**
+ * Returns SQL that renews the lease of an execution `e` because its agent called, and records the call. A `RETURNING` clause can
+ * follow. It changes no row where the attempt is over.
+ */
+export const renewLeaseByAgent = ({ executionId, leaseSeconds, tokenHash }: RenewalParameters): string => `
+    UPDATE executions e SET agent_seen_at = clock_timestamp(),
+      lease_until = CASE WHEN phase IN ${livePhases}
+        THEN greatest(lease_until, clock_timestamp() + make_interval(secs => ${leaseSeconds}::float8)) ELSE lease_until END
+    WHERE e.id = ${executionId} AND ${isAttempt('e', tokenHash)}`;
+
+const readAssignment = defineStatement({
+  name: 'read_assignment_of_attempt',
+  text: `
+    SELECT r.assignment_id AS "assignmentId", e.worker_id AS "workerId"
+    FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+    WHERE e.id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL`,
+  row: { assignmentId: uuid, workerId: text() },
+});
+
+/**
+ * PENDING → CLAIMED for an agent that asks for its task before its worker's claim arrived, because the worker starts the sandbox
+ * without waiting for the service. An agent does nothing before it has its task, so an assignment that is taken back has done nothing
+ * either: of two sandboxes of an execution, only one ever works. Throws `AttemptOver`.
+ */
+export async function claimForAgent(
+  { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },
+  attempt: Attempt,
+): Promise<void> {
+  const { runId, executionId } = attempt;
+  await db.transaction(async (tx) => {
+    await lockAttempt(tx, attempt);
+    const [assignment] = await tx.query(readAssignment, [executionId]);
+    if (!assignment) return;
+    const args = { assignment_id: assignment.assignmentId, lease_seconds: timing.leaseSeconds };
+    await claim(tx, { runId, executionId, args, payload: { worker_id: assignment.workerId } });
+  });
+}
+
+/** Counted from the first upload, so that an agent cannot keep its sandbox by endless uploads. */
+const maxSeconds = 120;
+const stepSeconds = 15;
+const everyMs = 5_000;
+
+/** Only for an agent that exits by itself: after a cancel the sandbox is killed at its deadline. */
+const putOffStop = defineStatement({
+  name: 'hold_sandbox',
+  text: `
+    UPDATE executions e SET
+      keeping_until = coalesce(keeping_until, clock_timestamp() + interval '${maxSeconds} seconds'),
+      stop_deadline = greatest(stop_deadline, least(clock_timestamp() + interval '${stepSeconds} seconds',
+        coalesce(keeping_until, clock_timestamp() + interval '${maxSeconds} seconds')))
+    WHERE e.id = $1 AND ${isAttempt('e', '$2')} AND e.phase = 'stopping' AND e.stop_reason = 'finished'`,
+  row: {},
+});
+
+/** Delays the end of the attempt's sandbox until `work` is done, for two minutes at most. */
+export async function holdSandbox<T>(
+  db: Queryable,
+  { executionId, tokenHash }: Pick<Attempt, 'executionId' | 'tokenHash'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const extend = () => db.query(putOffStop, [executionId, tokenHash]).catch(() => {});
+  const timer = setInterval(extend, everyMs);
+  try {
+    await extend();
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * SQL conditions that decide which connection of a worker may take which execution. They compare team, pool and key, because a worker's
+ * name proves nothing.
+ */
+import { mayConnectToPool } from '../../../team/access/keys/may-connect-to-pool.ts';
+import { isValidKey, mayRunWorkersIn } from '../../../team/access/keys/valid-key.ts';
+import { slotPhases } from '../transitions/transition.ts';
+
+/** SQL: the key of the connection `c` is valid, its owner may run workers, and it may serve the hosted pool, or connect to the pool of the team. */
+export const hasKey = (c: string): string => `
+  EXISTS (SELECT FROM api_keys k WHERE k.id = ${c}.key_id AND ${isValidKey('k')} AND ${mayRunWorkersIn('k', 'k.team_id')}
+    AND CASE WHEN ${c}.team_id IS NULL THEN k.is_operator
+      ELSE k.team_id = ${c}.team_id AND ${mayConnectToPool('k', `${c}.team_id`, `${c}.worker_id`)} END)`;
+
+/** SQL: the execution `e` is of the team and the pool that the connection `c` serves. */
+export const isInPool = (e: string, c: string): string => `
+  CASE WHEN ${c}.team_id IS NULL THEN ${e}.pool = '' ELSE ${e}.team_id = ${c}.team_id AND ${e}.pool = ${c}.worker_id END`;
+
+/** SQL: the worker's connection `c` takes runs of the pool. The hosted pool is ''; another one is the name of a team's own worker. */
+export const servesPool = (c: string, pool: string, teamId: string): string =>
+  `CASE WHEN ${pool} = '' THEN ${c}.team_id IS NULL ELSE ${c}.worker_id = ${pool} AND ${c}.team_id = ${teamId} END`;
+
+/** SQL: the execution `e` is of the pool. Two teams may each have a worker of the same name. */
+export const isOfPool = (e: string, pool: string, teamId: string): string =>
+  `${e}.pool = ${pool} AND (${pool} = '' OR ${e}.team_id = ${teamId})`;
+
+/** SQL: the execution `e` takes a slot of its worker and of its team's limit. One that only waits for other runs takes none. */
+export const holdsSlot = (e: string): string =>
+  `${e}.phase IN ${slotPhases} AND (${e}.awaiting_until IS NULL OR ${e}.awaiting_until < clock_timestamp())`;
+
+/**
+ * Returns the least depth of a run that may start beside `live` sandboxes; a run without a parent has the depth 0.
+ *
+ * This bounds the sandboxes of a worker and of a team apart from their slots: a sandbox that waits for other runs holds no slot, but uses
+ * memory, and its commands may continue if the worker cannot freeze them. A run at depth d starts only while fewer than (2 + d) times the
+ * slots are live. So the runs below a waiting run always find room, and the number of sandboxes is limited, because the depth is.
+ */
+export const leastDepth = (live: number, slots: number): number =>
+  Math.max(0, Math.floor(live / Math.max(1, slots)) - 1);
+
+/** SQL: the same of two numbers. */
+export const leastDepthSql = (live: string, slots: string): string =>
+  `greatest(0, ${live} / greatest(1, ${slots}) - 1)`;

@@ -1,0 +1,164 @@
+/** Records the state of an agent that its next sandbox restores: workspace and home, checkpoints in the middle of a turn, and the harness's memory. */
+
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
+
+/** The stored archive of workspace and home. */
+export interface WorkspaceArchive {
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer;
+  /** Session of the harness, if the harness can load one in another sandbox. */
+  readonly sessionId?: string | undefined;
+}
+
+/** When an archive was made. */
+export interface ArchiveMoment {
+  readonly turn: number;
+  /** Number of the checkpoint in the middle of the turn; undefined: the end of the turn. */
+  readonly checkpoint?: number | undefined;
+}
+
+/** A further execution may begin with the archive of this execution, or with the one that this execution began with. */
+const setAndForget = defineStatement({
+  name: 'set_workspace_archive',
+  text: `
+    WITH own AS (
+      UPDATE executions e SET workspace_turn = $2, workspace_blob = $3, workspace_bytes = $4, workspace_sha256 = $5, workspace_session = $6,
+        workspace_at = clock_timestamp(), workspace_is_checkpoint = $7::int IS NOT NULL,
+        workspace_seq = CASE WHEN $7::int IS NULL THEN (SELECT event_seq FROM runs WHERE id = e.run_id) ELSE e.checkpoint_seq END,
+        workspace_done = CASE WHEN $7::int IS NULL THEN 0 ELSE e.checkpoint_done END
+      FROM executions before
+      WHERE e.id = $1 AND before.id = $1 AND coalesce(e.workspace_turn, 0) <= $2 
+        AND ($7::int IS NULL OR e.checkpoint = $7 AND (e.workspace_turn IS DISTINCT FROM $2 OR e.workspace_is_checkpoint))
+      RETURNING e.run_id, coalesce(e.resumes, e.continues) AS continues, before.workspace_blob AS blob
+    ), needless AS (
+      SELECT o.id, o.workspace_blob AS blob FROM executions o JOIN own ON o.run_id = own.run_id
+      WHERE o.workspace_turn IS NOT NULL AND o.number < (
+        SELECT max(p.number) FROM executions p
+        WHERE p.run_id = own.run_id AND p.number <= own.continues AND p.workspace_turn IS NOT NULL)
+      FOR UPDATE OF o
+    ), forgotten AS (
+      UPDATE executions o SET workspace_turn = NULL, workspace_blob = NULL, workspace_bytes = NULL, workspace_sha256 = NULL,
+        workspace_session = NULL
+      FROM needless WHERE o.id = needless.id RETURNING needless.blob
+    )
+    SELECT blob FROM own UNION ALL SELECT blob FROM forgotten`,
+  row: { blob: nullable(text()) },
+});
+
+/**
+ * Sets the archive that the execution left after the turn, or at a checkpoint in it (null: workspace and home were empty), and removes
+ * archives of the run that no further execution begins with. Returns the keys of the blobs that no row names any more. Null: the
+ * execution has an archive of a later moment, or has begun another checkpoint, and nothing was changed.
+ */
+export async function setWorkspaceArchive(
+  tx: Queryable,
+  executionId: string,
+  { turn, checkpoint }: ArchiveMoment,
+  archive: WorkspaceArchive | null,
+): Promise<string[] | null> {
+  const rows = await tx.query(setAndForget, [
+    executionId,
+    turn,
+    archive?.key ?? null,
+    archive?.sizeBytes ?? null,
+    archive?.sha256 ?? null,
+    archive?.sessionId ?? null,
+    checkpoint ?? null,
+  ]);
+  return rows.length === 0 ? null : rows.flatMap(({ blob }) => blob ?? []);
+}
+
+// The functions that write checkpoints need the lock of the run's row, which their caller holds.
+
+const begin = defineStatement({
+  name: 'begin_checkpoint',
+  text: `
+    UPDATE executions e SET checkpoint = $2, checkpoint_done = $3, checkpoint_seq = (SELECT event_seq FROM runs WHERE id = e.run_id)
+    WHERE e.id = $1`,
+  row: {},
+});
+
+/**
+ * Records the place in the conversation that fits the files that the agent archives from now on. `done`: commands of a runbook that
+ * were done.
+ */
+export async function beginCheckpoint(
+  tx: Queryable,
+  { executionId, number, done }: { readonly executionId: string; readonly number: number; readonly done: number },
+): Promise<void> {
+  await tx.query(begin, [executionId, number, done]);
+}
+
+const keepUnchanged = defineStatement({
+  name: 'keep_unchanged_checkpoint',
+  text: `
+    UPDATE executions SET workspace_turn = $3, workspace_seq = checkpoint_seq, workspace_done = checkpoint_done,
+      workspace_is_checkpoint = true, workspace_at = clock_timestamp()
+    WHERE id = $1 AND checkpoint = $2 AND workspace_turn <= $3 AND (workspace_turn < $3 OR workspace_is_checkpoint)`,
+  row: {},
+});
+
+/** Moves the stored archive to the new checkpoint: no file has changed since it was made. */
+export async function keepUnchangedCheckpoint(
+  tx: Queryable,
+  { executionId, number, turn }: { readonly executionId: string; readonly number: number; readonly turn: number },
+): Promise<void> {
+  await tx.query(keepUnchanged, [executionId, number, turn]);
+}
+
+const readCheckpoint = defineStatement({
+  name: 'read_checkpoint',
+  text: `
+    SELECT coalesce(e.checkpoint = $2 AND r.config->>'on_worker_loss' = 'resume', false) AS is_begun,
+      coalesce(e.workspace_is_checkpoint AND e.workspace_at > clock_timestamp() - make_interval(secs => $3::float8), false) AS is_early
+    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+  row: { is_begun: boolean, is_early: boolean },
+});
+
+/**
+ * Tells whether the archive of a checkpoint may be sent. `unknown`: the run does not resume, or the checkpoint was not begun; `early`:
+ * less than `leastSeconds` ago another one was kept.
+ */
+export async function admitCheckpoint(
+  db: Queryable,
+  {
+    executionId,
+    number,
+    leastSeconds,
+  }: { readonly executionId: string; readonly number: number; readonly leastSeconds: number },
+): Promise<'admitted' | 'unknown' | 'early'> {
+  const [row] = await db.query(readCheckpoint, [executionId, number, leastSeconds]);
+  if (!row?.is_begun) return 'unknown';
+  return row.is_early ? 'early' : 'admitted';
+}
+
+const recordBlob = defineStatement({
+  name: 'record_memory_blob',
+  text: `
+    UPDATE executions e SET memory_blob = $2, memory_turn = $3, memory_request = $4, memory_bytes = $5 FROM executions before
+    WHERE e.id = $1 AND before.id = $1 AND coalesce(e.memory_turn, 0) <= $3
+    RETURNING before.memory_blob`,
+  row: { memory_blob: nullable(text()) },
+});
+
+/** A harness's memory of the conversation, stored as a blob. */
+interface StoredMemory {
+  readonly executionId: string;
+  readonly blobKey: string;
+  readonly sizeBytes: number;
+  readonly turn: number;
+  /** The request before which it was saved; absent: it was saved at the end of the turn. */
+  readonly requestId: string | undefined;
+}
+
+/**
+ * Records the memory as the execution's latest, unless the memory of a later turn is recorded. Returns the key of the blob to delete:
+ * the previous one, or the given one; null: there was none before.
+ */
+export async function recordMemory(tx: Queryable, memory: StoredMemory): Promise<string | null> {
+  const { executionId, blobKey, sizeBytes, turn, requestId } = memory;
+  const [previous] = await tx.query(recordBlob, [executionId, blobKey, turn, requestId ?? null, sizeBytes]);
+  return previous ? previous.memory_blob : blobKey;
+}

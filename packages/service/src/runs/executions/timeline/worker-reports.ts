@@ -1,0 +1,164 @@
+/** Adds reports of the worker and the agent about a sandbox to the timeline. */
+
+import type { DeniedConnection, DeniedConnections } from '@runyard/contract/egress/denied';
+import { deniedReasons } from '@runyard/contract/egress/denied-reasons';
+import { maxDeniedShown } from '@runyard/contract/limits';
+import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, integer, text, uuid } from '../../../platform/store/database/statement.ts';
+import { redactorOf, type ServiceSecrets } from '../../../team/redaction/agent-text.ts';
+import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
+import { slotPhases } from '../transitions/transition.ts';
+import { appendTimelineEvent } from './timeline.ts';
+
+/** A worker reports the backend of all of its sandboxes when it connects. Those of other programs report none. */
+const recordOfWorker = defineStatement({
+  name: 'record_sandbox_of_worker',
+  text: `
+    UPDATE executions e SET sandbox = jsonb_build_object('backend', c.sandbox->>'backend') FROM worker_connections c
+    WHERE e.id = $1 AND e.sandbox IS NULL AND c.id = e.connection_id AND c.sandbox->>'backend' IS NOT NULL
+    RETURNING c.sandbox->>'backend' AS backend`,
+  row: { backend: text() },
+});
+
+const record = defineStatement({
+  name: 'record_sandbox',
+  text: `
+    UPDATE executions SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ${slotPhases} AND sandbox IS NULL
+    RETURNING id`,
+  row: { id: uuid },
+});
+
+/** Records which backend created the sandbox of an execution. Returns false if that is recorded already, or the turn has ended. */
+async function recordSandbox(
+  tx: Queryable,
+  executionId: string,
+  sandbox: { readonly backend: string },
+): Promise<boolean> {
+  return (await tx.query(record, [executionId, JSON.stringify(sandbox)])).length === 1;
+}
+
+/** Does the same for an agent that is at work, with what its worker reports about all of its sandboxes. Undefined: nothing was recorded. */
+async function recordSandboxOfWorker(
+  tx: Queryable,
+  executionId: string,
+): Promise<{ readonly backend: string } | undefined> {
+  return (await tx.query(recordOfWorker, [executionId]))[0];
+}
+
+const completeEvent = defineStatement({
+  name: 'complete_sandbox_event',
+  text: `
+    UPDATE run_events v SET payload = v.payload || $3::jsonb FROM executions e
+    WHERE e.id = $2 AND v.run_id = $1 AND v.execution_number = e.number AND v.event_type = 'worker_container_ready'
+      AND NOT v.payload ? 'spawn_ms'`,
+  row: {},
+});
+
+interface Target {
+  readonly runId: string;
+  readonly executionId: string;
+}
+
+/** Adds a sandbox to the timeline, with what its worker reports about it. The caller holds the run's row. */
+export async function addReadySandbox(
+  tx: Queryable,
+  target: Target,
+  sandbox: { readonly backend: string; readonly spawn_ms: number },
+): Promise<void> {
+  if (await recordSandbox(tx, target.executionId, { backend: sandbox.backend }))
+    return await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload: { ...sandbox } });
+  // The agent was faster than the worker, whose backend may look at its sandboxes only from time to time.
+  await tx.query(completeEvent, [target.runId, target.executionId, JSON.stringify(sandbox)]);
+}
+
+/**
+ * Adds the sandbox of an agent that is at work to the timeline, if its worker has not reported the sandbox yet. The caller holds the
+ * run's row.
+ */
+export async function addSandboxOfAgent(tx: Queryable, target: Target): Promise<void> {
+  const worker = await recordSandboxOfWorker(tx, target.executionId);
+  if (worker) await appendTimelineEvent(tx, { ...target, type: 'worker_container_ready', payload: { ...worker } });
+}
+
+type ImageStep = Extract<WorkerMessage, { type: 'image_step' }>['data'];
+
+/**
+ * Largest number of events about the image of one execution. A pull has a start, an end, and a report every few seconds; the reports
+ * become rarer the longer it takes.
+ */
+const mostEvents = 40;
+
+const countSteps = defineStatement({
+  name: 'count_image_steps',
+  text: `
+    SELECT count(*)::int AS count FROM run_events v JOIN executions e ON e.id = $2 AND e.number = v.execution_number
+    WHERE v.run_id = $1 AND v.payload->>'kind' = 'image'`,
+  row: { count: integer },
+});
+
+const types = {
+  started: 'setup_step_started',
+  progress: 'setup_step_progress',
+  finished: 'setup_step_finished',
+} as const;
+
+/**
+ * Adds a step of a worker's pull of the image to the timeline, at most `mostEvents` for each execution. The caller has locked the run's
+ * row.
+ */
+export async function appendImageStep(
+  tx: Queryable,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+  { step, image, downloaded_bytes, total_bytes, bytes, duration_ms, error }: ImageStep,
+): Promise<void> {
+  const [found] = await tx.query(countSteps, [runId, executionId]);
+  if ((found?.count ?? 0) >= mostEvents) return;
+  const payload = {
+    step_id: executionId,
+    kind: 'image',
+    name: image,
+    downloaded_bytes,
+    total_bytes,
+    bytes,
+    duration_ms,
+    error,
+  };
+  await appendTimelineEvent(tx, { runId, executionId, type: types[step], payload });
+}
+
+/** Skips a number that is stored: a worker repeats a message that was not acknowledged. */
+const readNumber = defineStatement({
+  name: 'read_denied_connections',
+  text: `
+    SELECT FROM run_events v JOIN executions e ON e.id = $2 AND e.number = v.execution_number
+    WHERE v.run_id = $1 AND v.event_type = 'connection_denied' AND v.payload->'number' = to_jsonb($3::int)`,
+  row: {},
+});
+
+/**
+ * Adds denied connections of a sandbox to the timeline, each number once. The numbers have a limit, so the events have one too. The
+ * caller has locked the run's row. Programs of the run choose the names of the hosts, so they are untrusted text.
+ */
+export async function appendDeniedConnections(
+  service: ServiceSecrets,
+  tx: Queryable,
+  { runId, executionId }: { readonly runId: string; readonly executionId: string },
+  { number, connections, total }: DeniedConnections,
+): Promise<void> {
+  if ((await tx.query(readNumber, [runId, executionId, number])).length > 0) return;
+  const redactor = redactorOf(service, { grantedSecrets: await readGrantedSecrets(tx, runId) });
+  const shown = ({ host, port, reason, count }: DeniedConnection) => ({
+    host: redactor.whole(host),
+    port,
+    reason,
+    message: deniedReasons[reason],
+    count,
+  });
+  const [first] = connections;
+  const payload =
+    number <= maxDeniedShown && first !== undefined
+      ? { number, ...shown(first) }
+      : { number, total, connections: connections.map(shown) };
+  await appendTimelineEvent(tx, { runId, executionId, type: 'connection_denied', payload });
+}
