@@ -16,7 +16,7 @@ import { authenticateRunToken } from '../src/runs/executions/run-tokens/sessions
 import { claim, requeue } from '../src/runs/executions/transitions/transitions.ts';
 import { applyAgentEvents } from '../src/runs/harness-support/events/apply-agent-events.ts';
 import { finishTask } from '../src/runs/harness-support/finish/finish-task.ts';
-import { waitForInbox } from '../src/runs/harness-support/inbox/inbox.ts';
+import { waitForInbox } from '../src/runs/harness-support/inbox.ts';
 import { acceptFollowup } from '../src/runs/runs/follow-ups/accept.ts';
 import { joinFollowups } from '../src/runs/runs/follow-ups/take-followups.ts';
 import type { TestExecutions } from './executions.ts';

@@ -19,7 +19,7 @@ import { openFolderBlobs } from '../src/platform/store/blobs/folder-blobs.ts';
 import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
 import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
-import { readLimits } from '../src/runs/conversations/read-limits.ts';
+import { readLimits } from '../src/runs/conversations/read.ts';
 import { defaultTiming, type ExecutionDeps } from '../src/runs/executions/deps.ts';
 import { openNotices } from '../src/runs/executions/notices.ts';
 import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { readConversation } from '../../../test/read.ts';
-import { mergeOldEvents } from '../../runs/conversations/merge-events.ts';
+import { mergeOldEvents } from '../../runs/conversations/retention.ts';
 import { findRunPlace, readRunPages } from './run-events.ts';
 
 let t: TestExecutions;

@@ -2,7 +2,7 @@
 import type { DeleteRunDetail } from '../../platform/domain.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
-import { deleteLockedRuns, isDeletable } from '../../runs/runs/delete/delete.ts';
+import { deleteLockedRuns, isDeletable } from '../../runs/runs/delete.ts';
 
 const runsAtOnce = 100;
 

@@ -1,7 +1,7 @@
 import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-problem.ts';
 import type { SealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { sealedSubscriptions } from '../../runs/subscriptions/sealed-rows.ts';
+import { sealedSubscriptions } from '../../runs/subscriptions/secret.ts';
 import { sealedCredentials } from '../../team/code-hosts/sealed-rows.ts';
 import { sealedServers } from '../../team/mcp/sealed-rows.ts';
 import { sealedRunSecrets, sealedSecrets } from '../../team/stored-secrets/sealed-rows.ts';

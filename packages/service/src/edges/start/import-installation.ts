@@ -2,7 +2,7 @@ import { readVault, secretsKeyFile } from '../../platform/secrets/vault.ts';
 import { type DataPlace, withStore } from '../../platform/store/transfer/data-folder.ts';
 import type { TransferResult } from '../../platform/store/transfer/export.ts';
 import { importDatabase } from '../../platform/store/transfer/import.ts';
-import { runBlobs } from '../../runs/runs/delete/run-blobs.ts';
+import { runBlobs } from '../../runs/runs/delete.ts';
 import { reportMissingBlobs } from '../retention/blobs.ts';
 import { findKeyProblem } from './find-key-problem.ts';
 

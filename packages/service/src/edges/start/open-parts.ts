@@ -14,7 +14,7 @@ import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
 import { watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
-import { readLimits } from '../../runs/conversations/read-limits.ts';
+import { readLimits } from '../../runs/conversations/read.ts';
 import { defaultTiming, type ExecutionDeps } from '../../runs/executions/deps.ts';
 import { openNotices } from '../../runs/executions/notices.ts';
 import { limitsOf } from '../../runs/harness-support/events/event-budget.ts';

@@ -4,7 +4,7 @@ import { openTestExecutions, type TestExecutions } from '../../../test/execution
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
 import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
-import { awaitChildren } from '../../runs/runs/tree/await-children.ts';
+import { awaitChildren } from '../../runs/runs/tree/children.ts';
 import { type Hub, type HubConnection, openHub } from './hub.ts';
 
 let t: TestExecutions;

@@ -1,6 +1,5 @@
 import type { Domain } from '../../platform/domain.ts';
-import { deleteConversations } from './delete-events.ts';
-import { mergeOldEvents } from './merge-events.ts';
+import { deleteConversations, mergeOldEvents } from './retention.ts';
 
 export const conversationsDomain: Domain = {
   name: 'conversations',

@@ -2,8 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Database } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, uuid } from '../../platform/store/database/statement.ts';
 import { conversationText } from './as-text.ts';
-import { readConversationRuns, readParts, sizeOfConversation } from './read.ts';
-import { type EnterRead, readCost } from './read-limits.ts';
+import { type EnterRead, readConversationRuns, readCost, readParts, sizeOfConversation } from './read.ts';
 
 /** The place of a new execution in its conversation. */
 interface ExecutionPlace {

@@ -1,9 +1,34 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
+import type { BodyLimits, Place } from '../../platform/bodies/body-budget.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, numeric, text, uuid } from '../../platform/store/database/statement.ts';
 import { type ConversationRange, readOrder } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
+
+/** Waits for room to read a conversation that takes `bytes` of memory. */
+export type EnterRead = (bytes: number) => Promise<Place | 'busy' | 'gone'>;
+
+const mb = 1024 * 1024;
+
+/**
+ * Memory for a long conversation: the order of its events (10 bytes each), a page of events, and the bytes that the
+ * client has not read yet.
+ */
+const longBytes = 16 * mb;
+
+/** Bounds the memory of all conversations that are read at once. Short conversations do not wait behind long ones. */
+export const readLimits: BodyLimits = {
+  smallBytes: mb,
+  small: { total: 32 * mb, perTeam: 24 * mb, perExecution: 8 * mb },
+  large: { total: 4 * longBytes, perTeam: 3 * longBytes, perExecution: longBytes },
+  requestsPerExecution: 4,
+  waiting: 16,
+  waitMs: 20_000,
+};
+
+/** Returns the largest memory that reading a conversation of `bytes` takes. */
+export const readCost = (bytes: number): number => (bytes <= mb ? bytes : longBytes);
 
 /** A run whose events belong to a conversation. */
 export interface ConversationRun extends ConversationRange {

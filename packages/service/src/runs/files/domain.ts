@@ -1,9 +1,8 @@
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import { artifactRoutes } from './artifact-routes.ts';
-import { deleteFollowupFiles } from './attachments/delete-followup-files.ts';
-import { fileBlobs } from './blob-columns.ts';
 import { harnessFileRoutes } from './harness-routes.ts';
 import { preparedRoutes } from './prepared-routes.ts';
+import { deleteFollowupFiles, fileBlobs } from './retention.ts';
 import { findChanges, foldStorageChanges, recountStorage } from './stored-bytes.ts';
 
 /** Rows whose bytes never came: the URL for the upload expired long ago. */

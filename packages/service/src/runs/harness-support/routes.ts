@@ -1,4 +1,5 @@
 /** Routes that the agent inside a sandbox calls with the token of its execution. */
+
 import { routes } from '@runyard/contract/routes';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
 import { tooBusy } from '../../platform/bodies/too-busy.ts';
@@ -10,9 +11,8 @@ import type { ExecutionDeps } from '../executions/deps.ts';
 import { supersededAttempt } from '../executions/run-tokens/attempt.ts';
 import { serveRun } from '../executions/run-tokens/sessions.ts';
 import { applyAgentEvents } from './events/apply-agent-events.ts';
-import { finishTask, finishTaskWithEvents } from './finish/finish-task.ts';
-import { reportExit } from './finish/report-exit.ts';
-import { waitForInbox } from './inbox/inbox.ts';
+import { finishTask, finishTaskWithEvents, reportExit } from './finish/finish-task.ts';
+import { waitForInbox } from './inbox.ts';
 import { resolveTask } from './task/resolve-task.ts';
 
 /** Error codes of runs whose task cannot be built. */

@@ -6,11 +6,9 @@ import { notFound, type Refusal, refuse } from '../../platform/serving/refusal.t
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { type RunSession, serveRun, serveRunRepeatable } from '../executions/run-tokens/sessions.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
-import { refusedSubmission } from './submit/refused.ts';
 import { startChild } from './submit/start-child.ts';
-import { awaitChildren } from './tree/await-children.ts';
-import { cancelChild } from './tree/cancel-child.ts';
-import { readChildren } from './tree/read-children.ts';
+import { refusedSubmission } from './submit/translate.ts';
+import { awaitChildren, cancelChild, readChildren } from './tree/children.ts';
 
 /** Start, list, await and cancel of child runs. The contract declares that only a run which may start others calls them. */
 export function childRunRoutes(deps: SubmitDeps): readonly ServedRoute[] {

@@ -15,8 +15,13 @@ import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve } from '../../team/access/serve.ts';
 import { conversationJson } from '../conversations/as-json.ts';
-import { type ConversationRun, readConversationRuns, readParts, sizeOfConversation } from '../conversations/read.ts';
-import { readCost } from '../conversations/read-limits.ts';
+import {
+  type ConversationRun,
+  readConversationRuns,
+  readCost,
+  readParts,
+  sizeOfConversation,
+} from '../conversations/read.ts';
 import { hasTranscript } from '../conversations/transcript.ts';
 import { whyNothingWasSaid } from '../executions/waiting/read-waits.ts';
 import { blobTarget } from '../files/signed-targets.ts';

@@ -4,9 +4,8 @@ import type { Refusal } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serveRepeatable } from '../../team/access/serve.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
-import { refusedSubmission } from './submit/refused.ts';
-import { sourceOf } from './submit/source-of.ts';
 import { type SingleSubmission, submitRun } from './submit/submit.ts';
+import { refusedSubmission, sourceOf } from './submit/translate.ts';
 
 interface CreateRouteDeps extends SubmitDeps {
   baseUrl(): string;

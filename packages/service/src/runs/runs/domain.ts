@@ -2,7 +2,7 @@ import type { Domain } from '../../platform/domain.ts';
 import { childRunRoutes } from './child-run-routes.ts';
 import { conversationRoutes } from './conversation-routes.ts';
 import { createRoutes } from './create-routes.ts';
-import { deleteRunDetail } from './delete/delete-detail.ts';
+import { deleteRunDetail } from './delete.ts';
 import { indexRunWords, readWaiting, runsPerTurn } from './list/search-index.ts';
 import { messageRoutes } from './message-routes.ts';
 import { readRoutes } from './read-routes.ts';

@@ -6,7 +6,7 @@ import { refusedByPolicy } from '../../team/content-policy/refused.ts';
 import { withoutSecrets } from '../../team/redaction/agent-text.ts';
 import { serveRunOnce } from '../executions/run-tokens/sessions.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
-import { refusedChild } from './submit/refused.ts';
+import { refusedChild } from './submit/translate.ts';
 import { type MessageOutcome, sendMessage } from './tree/messages.ts';
 import { readChildRunsPermission } from './tree/permission.ts';
 

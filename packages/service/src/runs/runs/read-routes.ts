@@ -12,10 +12,8 @@ import { readLatestHandoff } from '../files/handoffs/read.ts';
 import { blobTarget } from '../files/signed-targets.ts';
 import { listRuns } from './list/list.ts';
 import { harnessUsageOf } from './read/harness-usage.ts';
-import { findRun, readRunItem } from './read/read.ts';
-import { findConversationRedirect, findSessionRedirect } from './read/redirects.ts';
+import { findConversationRedirect, findRun, findSessionRedirect, isVisibleRun, readRunItem } from './read/read.ts';
 import type { ReadContext } from './read/run-items.ts';
-import { isVisibleRun } from './read/visible.ts';
 
 interface ReadRouteDeps {
   readonly db: Database;

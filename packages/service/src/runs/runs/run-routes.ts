@@ -11,9 +11,9 @@ import { serve, serveRepeatable } from '../../team/access/serve.ts';
 import { refusedByPolicy } from '../../team/content-policy/refused.ts';
 import { readLatestRunId } from '../conversations/read.ts';
 import { cancelRun, interruptRun } from '../executions/cancel/cancel.ts';
-import { deleteBlobs, deleteRun } from './delete/delete.ts';
+import { deleteBlobs, deleteRun } from './delete.ts';
 import { type FollowupSubmission, type SendOutcome, sendFollowup } from './follow-ups/send.ts';
-import { isVisibleRun } from './read/visible.ts';
+import { isVisibleRun } from './read/read.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
 
 interface RunRouteDeps extends SubmitDeps {

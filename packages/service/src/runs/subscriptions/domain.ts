@@ -11,7 +11,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { dueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { subscriptionRoutes } from './routes.ts';
-import { sealedSubscriptions } from './sealed-rows.ts';
+import { sealedSubscriptions } from './secret.ts';
 import { findKeyProblemOfSubscriptions, settleUnsigned, unsignedDeliveries } from './unsigned.ts';
 
 interface SubscriptionDeps {

@@ -2,7 +2,7 @@
 import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-problem.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
-import { sealedSubscriptions } from './sealed-rows.ts';
+import { sealedSubscriptions } from './secret.ts';
 
 /** A process with the right key begins a due delivery within about a second, so after this time no such process exists. */
 const patienceSeconds = 10;

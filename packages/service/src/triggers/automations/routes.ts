@@ -5,7 +5,7 @@ import type { Signer } from '../../platform/secrets/signer.ts';
 import { invalid, notFound, type Refusal, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
-import { refusedSubmission } from '../../runs/runs/submit/refused.ts';
+import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
 import { readFactory } from '../factories/factories.ts';
 import { listFiresOfAutomation } from '../history/list.ts';

@@ -3,8 +3,7 @@ import type { DispatchRequest, DispatchResponse } from '@runyard/contract/factor
 import type { RunSourceType } from '@runyard/contract/runs/states';
 import { findReplay, once, type RepeatableRequest } from '../../platform/idempotency/once.ts';
 import { prepareRun, type SubmitDeps } from '../../runs/runs/submit/prepare.ts';
-import type { SubmitRefusal } from '../../runs/runs/submit/submit.ts';
-import { writeRun } from '../../runs/runs/submit/write-runs.ts';
+import { type SubmitRefusal, writeRun } from '../../runs/runs/submit/submit.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { newUid } from '../../team/access/teams/uid.ts';
 import { readAgentOfRun } from '../factories/agents.ts';

@@ -2,8 +2,7 @@ import { routes } from '@runyard/contract/routes';
 import { notFound } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
-import { refusedSubmission } from '../../runs/runs/submit/refused.ts';
-import { sourceOf } from '../../runs/runs/submit/source-of.ts';
+import { refusedSubmission, sourceOf } from '../../runs/runs/submit/translate.ts';
 import { serveRepeatable } from '../../team/access/serve.ts';
 import { dispatchFactory } from './dispatch.ts';
 

@@ -5,7 +5,7 @@ import type { Signer } from '../../platform/secrets/signer.ts';
 import { notFound, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
-import { refusedSubmission } from '../../runs/runs/submit/refused.ts';
+import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { ownerOf } from '../../team/access/ownership.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';

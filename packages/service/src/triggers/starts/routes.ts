@@ -4,7 +4,7 @@ import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { SubmitDeps } from '../../runs/runs/submit/prepare.ts';
-import { refusedSubmission } from '../../runs/runs/submit/refused.ts';
+import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
 import { serve, serveOnce } from '../../team/access/serve.ts';
 import type { WebhookDirectory } from '../webhooks/ingest/directory.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';

@@ -4,7 +4,7 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
-import { writeRuns } from '../../runs/runs/submit/write-runs.ts';
+import { writeRuns } from '../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../automations/automation-row.ts';
 import { countNow } from '../automations/failures.ts';
 import type { EventOfRun } from '../automations/request-for.ts';

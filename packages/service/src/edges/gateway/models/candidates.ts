@@ -1,6 +1,6 @@
 /** Finds the models that may take a request of a run. */
 
-import type { RunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
+import type { RunModels } from '../../../runs/runs/model-in-use.ts';
 import { outageOf } from '../../../team/models/choices.ts';
 import type { Models, ModelTarget } from '../../../team/models/models.ts';
 import { type ProviderName, speakSameProtocol } from '../../../team/models/providers.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startTestGateway, type TestGateway } from '../../../../test/gateway.ts';
 import { all, protocols, send } from '../../../../test/protocols.ts';
-import type { ModelSwitch } from '../../../runs/runs/model-in-use/switch-model.ts';
+import type { ModelSwitch } from '../../../runs/runs/model-in-use.ts';
 import { type ModelChoices, noChoices, type Outage } from '../../../team/models/choices.ts';
 import type { ProviderName } from '../../../team/models/providers.ts';
 import type { Admission, AdmitModelRequest, CheckedModelRequest } from './admission.ts';

@@ -5,7 +5,7 @@ import { type BodyBudget, makeBodyBudget } from '../../../platform/bodies/body-b
 import { closedSignal } from '../../../platform/bodies/closed-signal.ts';
 import { busyRetrySeconds, holdBody } from '../../../platform/bodies/request-bodies.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
-import { oneModel } from '../../../runs/runs/model-in-use/read-run-models.ts';
+import { oneModel } from '../../../runs/runs/model-in-use.ts';
 import { disabledMessage } from '../../../team/models/describe-offer.ts';
 import type { Models, ModelTarget } from '../../../team/models/models.ts';
 import { type ProviderName, providerKinds } from '../../../team/models/providers.ts';

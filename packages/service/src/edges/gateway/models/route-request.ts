@@ -1,8 +1,8 @@
 /** Sends a request of a run to its model, and in an outage to the next model that the run allows. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
-import type { RunModels } from '../../../runs/runs/model-in-use/read-run-models.ts';
-import type { ModelSwitch } from '../../../runs/runs/model-in-use/switch-model.ts';
+import type { ModelSwitch, RunModels } from '../../../runs/runs/model-in-use.ts';
 import { type Outage, outageOf } from '../../../team/models/choices.ts';
 import type { ModelTarget } from '../../../team/models/models.ts';
 import type { ProviderName } from '../../../team/models/providers.ts';

@@ -3,7 +3,7 @@ import { routes } from '@runyard/contract/routes';
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../../platform/serving/refusal.ts';
 import { oneUpload } from '../../../platform/uploads/lease.ts';
-import { findMemory, keepMemory } from '../../../runs/harness-support/memory/memory.ts';
+import { findMemory, keepMemory } from '../../../runs/harness-support/memory.ts';
 import { addRoute } from '../server/add-route.ts';
 import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from '../server/byte-body.ts';
 import type { ServiceDeps } from '../server/deps.ts';

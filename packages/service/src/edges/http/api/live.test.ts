@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { openTestService, startTestService } from '../../../../test/service.ts';
 import { followStream, stateNames, untilState } from '../../../../test/stream.ts';
-import { mergeOldEvents } from '../../../runs/conversations/merge-events.ts';
+import { mergeOldEvents } from '../../../runs/conversations/retention.ts';
 import { cancelRun } from '../../../runs/executions/cancel/cancel.ts';
 
 const service = await openTestService();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishRun } from '../../harness-support/finish/finish-run.ts';
-import { deleteRun } from '../../runs/delete/delete.ts';
+import { deleteRun } from '../../runs/delete.ts';
 import { acceptFollowup } from '../../runs/follow-ups/accept.ts';
 import type { Assignment } from '../queue/assign.ts';
 import { reconcile } from '../reconcile/reconcile.ts';

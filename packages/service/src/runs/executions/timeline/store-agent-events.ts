@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
-import { insertConversationEvents } from '../../conversations/insert-events.ts';
+import { insertConversationEvents } from '../../conversations/stored-events.ts';
 import { insertTranscriptChunk } from '../../conversations/transcript-chunks.ts';
 import { runChannel } from '../notices.ts';
 import { lastChange } from './timeline.ts';

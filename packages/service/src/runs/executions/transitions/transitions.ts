@@ -5,7 +5,7 @@
  */
 
 import type { ErrorCode } from '@runyard/contract/wire/errors';
-import { deleteTranscript } from '../../conversations/delete-transcript.ts';
+import { deleteTranscript } from '../../conversations/transcript-chunks.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { allowedSeconds, fromNow, workedSeconds } from '../time.ts';
 import { defineTransition } from './transition.ts';

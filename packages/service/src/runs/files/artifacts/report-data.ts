@@ -6,7 +6,7 @@ import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { plainMessage } from '@runyard/contract/wire/plain-message';
 import { z } from 'zod';
 import type { Fault } from '../../../platform/fault.ts';
-import { canonicalUrl } from './canonical-url.ts';
+import { canonicalUrl } from './external-reference.ts';
 
 const maxPlanLength = 2 * 1024 * 1024;
 /** Each answer with the run contains the metadata of its references. */

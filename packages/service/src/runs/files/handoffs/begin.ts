@@ -1,14 +1,42 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { UploadSnapshot } from '@runyard/contract/runs/handoff';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
-import { defineStatement } from '../../../platform/store/database/statement.ts';
+import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { readTeamRoom, type StorageRefusal, teamFull } from '../stored-bytes.ts';
-import { deleteReplacedHandoffs } from './delete-replaced.ts';
+
+const readKeys = defineStatement({
+  name: 'read_keys_of_replaced_handoffs',
+  text: `
+    SELECT f.blob_key AS key FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
+    WHERE s.execution_id = $1 AND s.id <> $2 AND ($3 OR NOT s.is_ready) AND f.blob_key IS NOT NULL`,
+  row: { key: text() },
+});
+
+const deleteRows = defineStatement({
+  name: 'delete_replaced_handoffs',
+  text: 'DELETE FROM snapshots WHERE execution_id = $1 AND id <> $2 AND ($3 OR NOT is_ready)',
+  row: {},
+});
+
+/**
+ * Deletes handoffs of the execution. The transaction holds the lock of its run's row. Returns the keys of the blobs that
+ * the caller deletes after the commit.
+ */
+export async function deleteReplacedHandoffs(
+  tx: Queryable,
+  executionId: string,
+  { except, which }: { readonly except: string; readonly which: 'all' | 'not_ready' },
+): Promise<string[]> {
+  const values = [executionId, except, which === 'all'];
+  const keys = await tx.query(readKeys, values);
+  await tx.query(deleteRows, values);
+  return keys.map(({ key }) => key);
+}
 
 /** A handoff without files is ready at once. */
 const insertRows = defineStatement({

@@ -15,7 +15,7 @@ import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
 import { holdSandbox } from '../../executions/lease/agent-lease.ts';
-import { deleteReplacedHandoffs } from './delete-replaced.ts';
+import { deleteReplacedHandoffs } from './begin.ts';
 
 /**
  * Outcome of an upload. `stored` 200, also for the same bytes again; `not_found` 404; `too_large` 413 and `too_short` 400:

@@ -12,7 +12,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { redactorOf } from '../../../team/redaction/agent-text.ts';
 import type { HeldTexts } from '../../../team/redaction/held-texts.ts';
-import { readLastStepId } from '../../conversations/last-step.ts';
+import { readLastStepId } from '../../conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { blockRun } from '../../executions/idle/debug-window.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
@@ -23,9 +23,8 @@ import { addSandboxOfAgent } from '../../executions/timeline/worker-reports.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { readTeamRoom } from '../../files/stored-bytes.ts';
-import { readFollowupAuthors } from '../../runs/follow-ups/answered-by.ts';
-import { takeFollowup } from '../../runs/follow-ups/take-followups.ts';
-import { fullConversationRows } from './limit-reports.ts';
+import { readFollowupAuthors, takeFollowup } from '../../runs/follow-ups/take-followups.ts';
+import { fullConversationRows } from './event-rows.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
 /**

@@ -13,8 +13,7 @@ import {
   type ReachedLimit,
   type RunCounters,
 } from './event-budget.ts';
-import { type EventRow, rowOf, stepOf, timeOf } from './event-rows.ts';
-import { fullTranscriptReport } from './limit-reports.ts';
+import { type EventRow, fullTranscriptReport, rowOf, stepOf, timeOf } from './event-rows.ts';
 
 /** Input of the plan: rows that the caller has locked, and the service's limits. */
 export interface PlanInput {

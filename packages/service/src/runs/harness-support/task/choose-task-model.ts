@@ -7,8 +7,7 @@ import { speakSameProtocol } from '../../../team/models/providers.ts';
 import { readModelChoices } from '../../../team/models/team-models.ts';
 import { hasCostLimit } from '../../../team/usage/budget/read-budgets.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { switchModel } from '../../runs/model-in-use/switch-model.ts';
-import { chooseModel } from '../../runs/submit/choose-model.ts';
+import { chooseModel, switchModel } from '../../runs/model-in-use.ts';
 import type { TaskRow } from './read-task-row.ts';
 
 /**

@@ -1,9 +1,11 @@
+import type { AgentTask, TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunMode } from '@runyard/contract/runs/run-request';
 import { terminalStates } from '@runyard/contract/runs/run-states';
 import { runnerOf } from '@runyard/contract/runs/runner';
 import type { RunState } from '@runyard/contract/runs/states';
+import type { Settings } from '@runyard/contract/settings/settings';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -18,12 +20,13 @@ import {
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
+import { readProfiles } from '../../../team/access/profiles.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pool-content.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
-import { type AttachmentRow, attachmentsOf } from '../../files/attachments/agent-view.ts';
+import { type AttachmentRow, attachmentsOf } from '../../files/attachments/read.ts';
 
 const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
 
@@ -112,4 +115,46 @@ export async function readTaskRow(
   if (row.phase === 'stopping') throw new AttemptOver('stopping');
   const contents = row.pool ? [...row.contents, row.pool] : row.contents;
   return { ...row, contents, environment_config: withRunner(row.config, row.environment_config) };
+}
+
+/**
+ * Reads the author of a run's commits: its executor, with an address that reaches nobody where the service knows none. `baseUrl`: origin of
+ * the service.
+ */
+export async function readAuthor(
+  db: Queryable,
+  teamId: string,
+  executor: RunActor,
+  baseUrl: string,
+): Promise<TaskAuthor> {
+  const { display_name: name = executor.uid, email } = (await readProfiles(db, teamId, [executor]))(executor);
+  return { name, email: email ?? `${executor.uid}@noreply.${new URL(baseUrl).hostname}` };
+}
+
+/** Returns the member of a task that sets how often the agent takes checkpoints. */
+export function checkpointsOf(
+  { config }: Pick<TaskRow, 'config'>,
+  { RUNYARD_CHECKPOINT_SECONDS: seconds }: Pick<Settings, 'RUNYARD_CHECKPOINT_SECONDS'>,
+): Pick<AgentTask, 'checkpoint_seconds'> {
+  return config.on_worker_loss === 'resume' && seconds > 0 ? { checkpoint_seconds: seconds } : {};
+}
+
+/**
+ * Returns the member of a task that describes the lost machine, if the execution resumes a turn. `record`: the conversation after
+ * `kept`.
+ */
+export function lossOf(
+  { resumes, loss_message: message }: Pick<TaskRow, 'resumes' | 'loss_message'>,
+  kept: { readonly keptAt?: string | undefined; readonly doneBlocks: number },
+  record: string | undefined,
+): Pick<AgentTask, 'loss'> {
+  if (resumes === null) return {};
+  return {
+    loss: {
+      message: message ?? '',
+      ...(kept.keptAt === undefined ? {} : { kept_at: kept.keptAt }),
+      ...(record === undefined ? {} : { record }),
+      done_blocks: kept.doneBlocks,
+    },
+  };
 }

@@ -16,23 +16,20 @@ import type { ReadDefinedSkill } from '../../../team/skills/defined.ts';
 import type { SkillLibrary } from '../../../team/skills/library.ts';
 import type { RunSkill } from '../../../team/skills/of-run.ts';
 import { readEarlierConversation } from '../../conversations/earlier-conversation.ts';
-import type { EnterRead } from '../../conversations/read-limits.ts';
+import type { EnterRead } from '../../conversations/read.ts';
 import type { ExecutionTiming } from '../../executions/deps.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { agentAttachment } from '../../files/attachments/agent-view.ts';
+import { agentAttachment } from '../../files/attachments/read.ts';
 import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';
 import { workspaceToRestore } from '../../files/workspaces/read.ts';
 import { type JoinedFollowup, joinFollowups, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
-import { readAuthor } from './author-of-task.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
-import { findRefused } from './find-refused.ts';
 import { grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
-import { nameKeptObjects } from './kept-objects.ts';
-import { checkpointsOf, lossOf } from './loss-of-task.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
-import { readTaskRow, type TaskRow } from './read-task-row.ts';
+import { checkpointsOf, lossOf, readAuthor, readTaskRow, type TaskRow } from './read-task-row.ts';
+import { findRefused, nameKeptObjects } from './repositories-of-task.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
 /**

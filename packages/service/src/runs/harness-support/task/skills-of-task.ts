@@ -6,9 +6,9 @@ import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { type RunSkill, type RunSkillDeps, resolveRunSkills } from '../../../team/skills/of-run.ts';
 import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { recordSkills } from '../../runs/submit/record-skills.ts';
-import { detailOf } from './find-refused.ts';
+import { recordSkills } from '../../runs/submit/run-skills.ts';
 import type { TaskRow } from './read-task-row.ts';
+import { detailOf } from './repositories-of-task.ts';
 
 /** `skill_unfit`: a skill is not there or malformed; `skill_unavailable`: the code host cannot be asked now. */
 export type TaskSkills =

@@ -12,7 +12,7 @@ import { decodeAttachments } from '../../files/attachments/decode.ts';
 import { holdPrepared } from '../../files/attachments/prepare.ts';
 import { discardAttachments, storeAttachments } from '../../files/attachments/store.ts';
 import { type StorageRefusal, takeRoomForRequest } from '../../files/stored-bytes.ts';
-import { isVisibleRun } from '../read/visible.ts';
+import { isVisibleRun } from '../read/read.ts';
 import { acceptFollowup, type FollowupOutcome } from './accept.ts';
 import { findLackingRight } from './lacking-right.ts';
 

@@ -3,7 +3,7 @@ import { emptyEnvironment } from '@runyard/contract/wire/choices';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
-import type { Conditions } from './conditions.ts';
+import type { Conditions } from './page-query.ts';
 
 /** A filter by facets, which a run matches with any one of these. A run has at most one of several. */
 export type Facet = readonly string[];

@@ -1,17 +1,58 @@
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
-import { startConditions } from './conditions.ts';
+import { fromRuns, type RunRow, runColumns } from '../read/run-row.ts';
 import { addColumnFilters, facetsOf, firstFacet, hasFacet, joinFacets } from './filters.ts';
 import { intersectQuery } from './intersect-lists.ts';
 import { orderBy, orderOf } from './order.ts';
-import { foundPage, type PageQuery, type PageRequest } from './page-query.ts';
+import { foundPage, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
 import { mergeParts, partsOf } from './parts.ts';
 import { probeList } from './probe-list.ts';
-import { type PageKey, type PageRow, readPage } from './read-page.ts';
-import { searchByWeekQuery } from './search-by-week.ts';
 import { indexBeforeSearch } from './search-index.ts';
-import { runIdIn, type SearchTemplate, type SearchTier, templateOf, wordsOf } from './search-words.ts';
+import {
+  runIdIn,
+  type SearchTemplate,
+  type SearchTier,
+  searchByWeekQuery,
+  templateOf,
+  wordsOf,
+} from './search-words.ts';
 import { type Strategy, strategiesFor } from './strategies.ts';
+
+/**
+ * Bytes of prompts and configurations in a page, unless its first run has more. A run has 2 MB at most, so 500 runs without
+ * this limit have up to a gigabyte, which exhausts the memory of the service.
+ */
+const maxPageBytes = 16 * 1024 * 1024;
+
+/** SQL: bytes of the run `r`. PostgreSQL knows the length of a long text without reading it. It reads a configuration only where its compressed form has more than 1,000 bytes. */
+const runBytes = `octet_length(r.prompt)
+  + CASE WHEN pg_column_size(r.config) > 1000 THEN octet_length(r.config::text) ELSE pg_column_size(r.config) END`;
+
+/** Identifies a run of a page, and its place. */
+interface PageKey {
+  id: string;
+  readonly sort_value: string | null;
+}
+/** A run of a page. */
+interface PageRow extends RunRow, PageKey {
+  /** Runs that the query found, with those that the size of the page leaves out. */
+  readonly found: number;
+}
+
+/** Reads the rows of the runs that the query finds, up to the size of a page. */
+async function readPage(db: Queryable, request: PageRequest, { text, values }: PageQuery): Promise<PageRow[]> {
+  const { collation, direction } = orderOf(request.query);
+  const order = `page.sort_value${collation} ${direction} NULLS LAST, page.id ${direction}`;
+  return await db.query<PageRow>(
+    `WITH page AS MATERIALIZED (${text}), sized AS MATERIALIZED (
+       SELECT page.id, page.sort_value, count(*) OVER () AS found,
+         sum(${runBytes}) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) AS bytes
+       FROM page JOIN runs r ON r.id = page.id)
+     SELECT ${runColumns}, page.sort_value, page.found::integer ${fromRuns}
+     JOIN sized page ON page.id = r.id AND page.bytes <= ${maxPageBytes} ORDER BY ${order}`,
+    values,
+  );
+}
 
 /** The rows of a page, and how the words of `q` were compared. */
 export interface FoundPage {

@@ -1,8 +1,7 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { type Conditions, startConditions } from './conditions.ts';
 import { addColumnFilters, changedAfter, facetsOf, filtersOf, hasFacet, hourBounds, joinFacets } from './filters.ts';
 import { afterPosition, orderOf } from './order.ts';
-import { onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
+import { type Conditions, onlyFilter, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
 import { addAlternatives, alternativesOf, partsOf } from './parts.ts';
 
 /** Returns true if at least two filters have lists in the same order, by last change. */

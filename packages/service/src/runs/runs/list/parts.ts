@@ -2,8 +2,8 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { RunState, RunTaskStatus } from '@runyard/contract/runs/states';
 import type { CursorPosition } from '../../../platform/store/paging/cursor.ts';
-import type { Conditions } from './conditions.ts';
 import { afterPosition, type ListOrder } from './order.ts';
+import type { Conditions } from './page-query.ts';
 
 /** Longest time from creation to last change in each class of `run_span`; the last class, which is not in this list, has no limit. */
 const spans = ['5 minutes', '1 hour', '12 hours', '7 days'];

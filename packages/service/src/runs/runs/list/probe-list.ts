@@ -1,9 +1,15 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { type Conditions, startConditions } from './conditions.ts';
 import { addColumnFilters, changedAfter, type Facet, facetsOf, hasFacet, hourBounds } from './filters.ts';
 import { orderBy, orderOf } from './order.ts';
-import { foundPage, onlyFilter, type PageQuery, type PageRequest } from './page-query.ts';
+import {
+  type Conditions,
+  foundPage,
+  onlyFilter,
+  type PageQuery,
+  type PageRequest,
+  startConditions,
+} from './page-query.ts';
 import { addAlternatives, alternativesOf, mergeParts, partsOf } from './parts.ts';
 import { matchOf, type SearchTemplate } from './search-words.ts';
 import type { Probe } from './strategies.ts';

@@ -25,7 +25,7 @@ export type Strategy =
   | { readonly kind: 'intersect_lists' }
   /** `sort-matches.ts`: reads all matches and sorts them. */
   | { readonly kind: 'sort_matches' }
-  /** `search-by-week.ts`: looks for words week by week. */
+  /** `search-words.ts`: looks for words week by week. */
   | { readonly kind: 'search_by_week' };
 
 /** Number of runs of each list that are probed first, and number that are probed if the lists cannot be intersected. */

@@ -1,10 +1,22 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, text, texts, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
 import { fromRuns, type RunRow, runColumns, runRow } from './run-row.ts';
+
+const readVisible = defineStatement({
+  name: 'is_visible_run',
+  text: 'SELECT FROM runs WHERE id = $1 AND team_id = $2',
+  row: {},
+});
+
+/** Returns true where the team has a run with this id, which may be any text. */
+export async function isVisibleRun(db: Queryable, teamId: string, runId: string): Promise<boolean> {
+  return isUuid(runId) && (await db.query(readVisible, [runId, teamId])).length === 1;
+}
 
 /** `joined`: messages of people that came before the run began. */
 const readOne = defineStatement({
@@ -52,4 +64,45 @@ export async function findRun(db: Queryable, teamId: string, runId: string): Pro
   if (!isUuid(runId)) return null;
   const [run] = await db.query(readReference, [runId, teamId]);
   return run ?? null;
+}
+
+/**
+ * Finds the targets of the links to sessions and conversations. A session is an execution, under an id that only readers use. It is
+ * live as long as its sandbox.
+ */
+
+const readSessionRedirect = defineStatement({
+  name: 'read_session_redirect',
+  text: `
+    SELECT CASE WHEN e.phase IN ${leavingPhases} AND EXISTS (SELECT FROM conversation_events c WHERE c.run_id = r.id)
+      THEN r.conversation_id END AS "conversationId"
+    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.session_id = $1`,
+  row: { conversationId: nullable(uuid) },
+});
+
+/** Returns the conversation of a session that has ended; `{}`: the session is live, or has no conversation. Null: no such session. */
+export async function findSessionRedirect(
+  db: Queryable,
+  sessionId: string,
+): Promise<{ readonly conversationId?: string } | null> {
+  const [row] = await db.query(readSessionRedirect, [sessionId]);
+  return row ? (row.conversationId === null ? {} : { conversationId: row.conversationId }) : null;
+}
+
+const readConversationRedirect = defineStatement({
+  name: 'read_conversation_redirect',
+  text: `
+    SELECT e.session_id AS "sessionId" FROM runs r
+    LEFT JOIN executions e ON e.id = r.current_execution_id AND e.phase IN ${livePhases}
+    WHERE r.conversation_id = $1 ORDER BY e.id DESC NULLS LAST LIMIT 1`,
+  row: { sessionId: nullable(uuid) },
+});
+
+/** Returns the latest live session of a conversation; `{}`: none is live. Null: no such conversation. */
+export async function findConversationRedirect(
+  db: Queryable,
+  conversationId: string,
+): Promise<{ readonly sessionId?: string } | null> {
+  const [row] = await db.query(readConversationRedirect, [conversationId]);
+  return row ? (row.sessionId === null ? {} : { sessionId: row.sessionId }) : null;
 }

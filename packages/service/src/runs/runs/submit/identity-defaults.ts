@@ -10,9 +10,8 @@ import type { Models } from '../../../team/models/models.ts';
 import { readModelChoices } from '../../../team/models/team-models.ts';
 import { parseSkillSpec } from '../../../team/skills/spec.ts';
 import { findMissingSecrets } from '../../../team/stored-secrets/missing-secrets.ts';
-import { workerHostOf } from './request.ts';
+import { checkMcpServers, workerHostOf } from './request-config.ts';
 import { checkHarness } from './request-harness.ts';
-import { checkMcpServers } from './request-mcp-servers.ts';
 
 /** An agent is a guest of no environment, so its environment must belong to the team. */
 const agent = { kind: 'service_account', uid: '' } as const;

@@ -1,4 +1,7 @@
 /** Finds the contents that the run of a request executes, with their authors. */
+
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import { parseDefinedSkill } from '@runyard/definitions/defined-skill';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
@@ -8,9 +11,14 @@ import {
   isSameActor,
   type RunContent,
   readContents,
+  readPresentRevisions,
   storedRevisionOf,
 } from '../../../team/access/contents/content.ts';
+import { uidOfPool } from '../../../team/access/worker-pools/pool-content.ts';
+import { storedId } from '../../../team/mcp/of-run.ts';
+import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { readSteeringAuthors } from '../tree/steering.ts';
+import { workerHostOf } from './request-config.ts';
 
 /** The parts of a request that lead to contents. */
 export interface ContentsOfRequest {
@@ -122,4 +130,42 @@ async function writersOf(
     executor,
   );
   return authors.map((author) => ({ kind: 'conversation', uid: conversationId, author, accepted: false }));
+}
+
+/** Returns the revisions of the definitions whose skills a configuration names, and from which the request was not made. */
+async function definitionsOf(
+  db: Queryable,
+  teamId: string,
+  config: AmbientAgentConfig,
+  madeFrom: readonly ContentRevision[],
+): Promise<readonly ContentRevision[]> {
+  const named = new Set(skillsOfRun(config).flatMap((spec) => parseDefinedSkill(spec)?.factoryUid ?? []));
+  for (const { kind, uid } of madeFrom) if (kind === 'definition') named.delete(uid);
+  return await readPresentRevisions(db, teamId, 'definition', [...named]);
+}
+
+/** Returns the revisions of the stored MCP servers with a command that a configuration names. */
+const serversOf = (db: Queryable, teamId: string, { mcp_servers = {} }: AmbientAgentConfig) =>
+  readPresentRevisions(db, teamId, 'mcp_server', [
+    ...new Set(Object.values(mcp_servers).flatMap((server) => storedId(server)?.toLowerCase() ?? [])),
+  ]);
+
+/** Returns the revision of the pool of self-hosted workers that a configuration names; empty if it names none, or no worker has connected under the name. */
+async function poolOf(db: Queryable, teamId: string, config: AmbientAgentConfig): Promise<readonly ContentRevision[]> {
+  const name = workerHostOf(config);
+  return name === undefined ? [] : await readPresentRevisions(db, teamId, 'worker_pool', [uidOfPool(teamId, name)]);
+}
+
+/** Returns the present revisions of the contents that a configuration names, without the definitions in `madeFrom`. */
+export async function contentsOfConfig(
+  db: Queryable,
+  teamId: string,
+  config: AmbientAgentConfig,
+  madeFrom: readonly ContentRevision[],
+): Promise<readonly ContentRevision[]> {
+  return [
+    ...(await definitionsOf(db, teamId, config, madeFrom)),
+    ...(await serversOf(db, teamId, config)),
+    ...(await poolOf(db, teamId, config)),
+  ];
 }

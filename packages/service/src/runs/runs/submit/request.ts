@@ -4,40 +4,74 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
-import { runnerOf } from '@runyard/contract/runs/runner';
 import type { RunSourceType } from '@runyard/contract/runs/states';
 import type { SecretReference } from '@runyard/contract/secrets/secrets';
-import { workerName } from '@runyard/contract/workers/worker-name';
-import { parseDefinedSkill } from '@runyard/definitions/defined-skill';
+import { firstPart } from '@runyard/contract/wire/shorten';
+import { createByteMask } from '@runyard/system/redaction/mask-bytes';
+import { createRedactor } from '@runyard/system/redaction/redactor';
 import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import { type ContentRevision, readPresentRevisions } from '../../../team/access/contents/content.ts';
+import type { ContentRevision } from '../../../team/access/contents/content.ts';
 import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-as.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
-import { uidOfPool } from '../../../team/access/worker-pools/pool-content.ts';
 import { imageProblem } from '../../../team/environments/image.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
-import { storedId } from '../../../team/mcp/of-run.ts';
 import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
 import type { Models } from '../../../team/models/models.ts';
 import { readRecentModelChoices } from '../../../team/models/team-models.ts';
-import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
 import { faultsOfReferences } from '../../../team/stored-secrets/find-usable.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
-import { contentsOfRequest } from './request-contents.ts';
+import { checkConfig, checkMcpServers, workerHostOf } from './request-config.ts';
+import { contentsOfConfig, contentsOfRequest } from './request-contents.ts';
 import { checkHarness } from './request-harness.ts';
-import { checkMcpServers } from './request-mcp-servers.ts';
 import { checkModels } from './request-models.ts';
 import { rightsOfRequest } from './request-rights.ts';
-import { checkSkills } from './request-skills.ts';
-import { titleOf } from './request-title.ts';
-import { withoutValues } from './without-values.ts';
+import { checkSkills } from './run-skills.ts';
+
+/** Characters (UTF-16 units) of a title that is taken from a prompt. */
+const maxTitleLength = 80;
+
+/**
+ * Returns the first line of the prompt that has text, without the signs of a Markdown heading or code block, cut at 80 characters but
+ * never inside a surrogate pair.
+ */
+export function titleOf(prompt: string): string {
+  // A prompt may be one line of a megabyte, so read only the beginning.
+  const line =
+    prompt
+      .trimStart()
+      .replace(/^(?:`{3,}|~{3,})[^\r\n`]{0,80}[\r\n]\s*/, '')
+      .replace(/^#{1,6}[ \t]+(?=\S)/, '')
+      .slice(0, maxTitleLength + 1)
+      .split(/[\r\n\u2028\u2029]/, 1)[0] ?? '';
+  return firstPart(line, maxTitleLength).trimEnd();
+}
+
+/**
+ * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste
+ * its value.
+ */
+export function withoutValues(
+  values: readonly string[],
+  run: NewRun,
+  files: readonly DecodedAttachment[],
+): { readonly run: NewRun; readonly files: readonly DecodedAttachment[] } {
+  if (values.length === 0) return { run, files };
+  const redactor = createRedactor(values);
+  const mask = createByteMask(values);
+  const { title, prompt, config, name, metadata } = run;
+  const stored = { title, prompt, config, ...(name === undefined ? {} : { name }), metadata };
+  return {
+    run: { ...run, ...(redactor.value(stored) as typeof stored) },
+    files: files.map((file) => ({ ...file, fileName: redactor.whole(file.fileName), bytes: mask.whole(file.bytes) })),
+  };
+}
 
 /** A checked request: the run to create, and its decoded files. */
 export interface DecodedRunRequest {
@@ -62,17 +96,6 @@ export type RequestOutcome =
   /** 503 `resource_unavailable`: the provider of the model has an outage, and the run allows no other model. */
   | { readonly kind: 'model_outage'; readonly detail: string; readonly retryAfterSeconds: number };
 
-/** Values of `worker_host` with which published clients ask for the hosted pool. */
-const hostedPool = ['', 'warp', 'runyard'];
-
-/** Returns the self-hosted worker that a configuration names; undefined: the hosted pool. */
-export const workerHostOf = ({ worker_host }: Pick<AmbientAgentConfig, 'worker_host'>): string | undefined =>
-  hostedPool.includes(worker_host ?? '') ? undefined : worker_host;
-
-/** Largest configuration of a run, UTF-16 units of JSON. */
-export const maxConfigLength = 1024 * 1024;
-const maxNameLength = 500;
-
 const readConversation = defineStatement({
   name: 'has_conversation_of_team',
   text: 'SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1',
@@ -89,32 +112,6 @@ async function checkConversation(
   if (id === undefined) return;
   const found = isUuid(id) ? await db.query(readConversation, [id, teamId]) : [];
   if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
-}
-
-function checkConfig(config: AmbientAgentConfig, keepsLacking: boolean | undefined, faults: Fault[]): void {
-  const tooLong = (path: string, max: number) => faults.push({ path, message: `must be at most ${max} characters` });
-  if ((config.name?.length ?? 0) > maxNameLength) tooLong('config.name', maxNameLength);
-  if (!workerName.test(workerHostOf(config) ?? 'hosted')) {
-    faults.push({
-      path: 'config.worker_host',
-      message: 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]',
-    });
-  }
-  // The schema has checked a request's own members. Other configurations may be older than this member.
-  const runner = runnerOf(config);
-  if (config.runner_config !== undefined && runner === undefined)
-    faults.push({ path: 'config.runner_config', message: 'must have docker_image, the name of a container image' });
-  if (runner?.os === 'macos' && !keepsLacking)
-    faults.push({
-      path: 'config.runner_config.os',
-      message: 'no worker of this service runs macos; choose a runner with linux',
-    });
-  else if (runner?.arch === 'aarch64' && workerHostOf(config) === undefined && !keepsLacking)
-    faults.push({
-      path: 'config.runner_config.arch',
-      message: 'aarch64 cannot be chosen in the hosted pool; name a worker of this kind with worker_host',
-    });
-  if (JSON.stringify(config).length > maxConfigLength) faults.push({ path: 'config', message: 'must be at most 1 MB' });
 }
 
 /** Only a rerun has none of these: the schema requires one of them in other requests. */
@@ -169,30 +166,6 @@ interface CheckDeps {
   readonly root?: Queryable;
   readonly models: Models;
   readonly vault: Vault;
-}
-
-/** Returns the revisions of the definitions whose skills a configuration names, and from which the request was not made. */
-async function definitionsOf(
-  db: Queryable,
-  teamId: string,
-  config: AmbientAgentConfig,
-  madeFrom: readonly ContentRevision[],
-): Promise<readonly ContentRevision[]> {
-  const named = new Set(skillsOfRun(config).flatMap((spec) => parseDefinedSkill(spec)?.factoryUid ?? []));
-  for (const { kind, uid } of madeFrom) if (kind === 'definition') named.delete(uid);
-  return await readPresentRevisions(db, teamId, 'definition', [...named]);
-}
-
-/** Returns the revisions of the stored MCP servers with a command that a configuration names. */
-const serversOf = (db: Queryable, teamId: string, { mcp_servers = {} }: AmbientAgentConfig) =>
-  readPresentRevisions(db, teamId, 'mcp_server', [
-    ...new Set(Object.values(mcp_servers).flatMap((server) => storedId(server)?.toLowerCase() ?? [])),
-  ]);
-
-/** Returns the revision of the pool of self-hosted workers that a configuration names; empty: none, or nobody has connected under its name. */
-async function poolOf(db: Queryable, teamId: string, config: AmbientAgentConfig): Promise<readonly ContentRevision[]> {
-  const name = workerHostOf(config);
-  return name === undefined ? [] : await readPresentRevisions(db, teamId, 'worker_pool', [uidOfPool(teamId, name)]);
 }
 
 /** Where a request comes from. */
@@ -257,9 +230,7 @@ export async function checkRunRequest(
       ...madeFrom,
       ...runAs.contents,
       ...environment.contents,
-      ...(await definitionsOf(db, teamId, config, madeFrom)),
-      ...(await serversOf(db, teamId, config)),
-      ...(await poolOf(db, teamId, config)),
+      ...(await contentsOfConfig(db, teamId, config, madeFrom)),
     ],
     rerunOf,
     parentRunId: lineage.parentRunId,

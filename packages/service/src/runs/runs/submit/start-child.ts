@@ -1,11 +1,257 @@
+/** Starts a run for the agent of another run, which becomes its parent. */
+
+import { isDeepStrictEqual } from 'node:util';
 import { maxRunsInTree } from '@runyard/contract/limits';
+import type { ApprovalPolicy } from '@runyard/contract/runs/approvals';
 import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
+import {
+  type AmbientAgentConfig,
+  budgetOf,
+  type ChildOverride,
+  type MCPServerConfig,
+  type RunBudget,
+} from '@runyard/contract/runs/config';
+import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import { isInSandbox } from '../../../team/access/contents/run-rights.ts';
+import { findNamedEnvironment } from '../../../team/environments/named.ts';
+import { storedId } from '../../../team/mcp/of-run.ts';
+import { secretsOfServers } from '../../../team/mcp/secret-references.ts';
+import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
+import { skillsOfRun } from '../../../team/skills/skills-of-run.ts';
+import { parseSkillSpec } from '../../../team/skills/spec.ts';
+import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { readChildRunsPermission } from '../tree/permission.ts';
-import { childRequest } from './child-request.ts';
+import { allowedSeconds, workedSeconds } from '../../executions/time.ts';
+import { readRepositories } from '../read/repositories.ts';
+import { narrowedChildRuns, overridesOf, readChildRunsPermission } from '../tree/permission.ts';
 import type { SubmitDeps } from './prepare.ts';
+import { workerHostOf } from './request-config.ts';
 import { type SubmitOutcome, submitRun } from './submit.ts';
+
+const readParent = defineStatement({
+  name: 'read_parent_of_request',
+  text: `SELECT config, model_id, executor_kind AS kind, executor_uid AS uid, ${allowedSeconds('runs.id')} - ${workedSeconds('runs.id')} AS seconds_left
+    FROM runs WHERE id = $1`,
+  row: {
+    config: json<AmbientAgentConfig>(),
+    model_id: text(),
+    kind: text<RunActor['kind']>(),
+    uid: text(),
+    /** Null: the parent has no max_duration_minutes. */
+    seconds_left: nullable(float),
+  },
+});
+
+interface ParentRow extends RunActor {
+  config: AmbientAgentConfig;
+  model_id: string;
+  seconds_left: number | null;
+}
+
+/** Returns a member that the child sets although its parent's configuration does not allow it; undefined: there is none. */
+function forbiddenOverride(
+  parent: AmbientAgentConfig,
+  child: ChildRunRequest,
+): ChildOverride | 'mode' | 'runner_config' | undefined {
+  const own = child.config ?? {};
+  const allowed = overridesOf(parent);
+  if (!allowed.includes('worker_host') && own.worker_host !== undefined && workerHostOf(own) !== workerHostOf(parent))
+    return 'worker_host';
+  if (
+    !allowed.includes('environment_id') &&
+    own.environment_id !== undefined &&
+    own.environment_id !== parent.environment_id
+  )
+    return 'environment_id';
+  // With an environment of its own a child has the image of its own already.
+  if (
+    !allowed.includes('environment_id') &&
+    own.runner_config !== undefined &&
+    !isDeepStrictEqual(own.runner_config, parent.runner_config)
+  )
+    return 'runner_config';
+  if (allowed.includes('child_runs') || own.child_runs?.enabled === false) return undefined;
+  if (own.child_runs !== undefined) return 'child_runs';
+  return child.mode === 'orchestrate' ? 'mode' : undefined;
+}
+
+/**
+ * Returns a skill that the child may not have. The service reads skills with the credentials of the team: an agent may name only those
+ * that it can read itself, in the repositories of its environment, and those that a person gave to its run.
+ */
+async function forbiddenSkill(
+  db: ExecutionDeps['db'],
+  { executionId }: RunSession,
+  parent: AmbientAgentConfig,
+  own: AmbientAgentConfig,
+): Promise<string | undefined> {
+  const [granted, wanted] = [skillsOfRun(parent), skillsOfRun(own)];
+  if (wanted.every((each) => granted.includes(each))) return undefined;
+  const repositories = await readRepositories(db, executionId);
+  const isReachable = (written: string) => {
+    const spec = parseSkillSpec(written, repositories);
+    return (
+      typeof spec !== 'string' &&
+      repositories.some(({ owner, repo }) => owner === spec.repository.owner && repo === spec.repository.repo)
+    );
+  };
+  return wanted.find((each) => !granted.includes(each) && !isReachable(each));
+}
+
+/** Returns the child's configuration, completed with its parent's environment, runner, worker, `on_worker_loss`, harness and model. */
+function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunRequest): AmbientAgentConfig {
+  const { environment_id, harness, on_worker_loss, runner_config, worker_host } = parent.config;
+  const model_id = own.harness?.model_id === undefined ? parent.model_id : undefined;
+  const given = Object.entries({
+    environment_id,
+    harness,
+    on_worker_loss,
+    runner_config,
+    worker_host,
+    model_id,
+  }).filter(([, value]) => value !== undefined);
+  const approvers = parent.config.approvals_from ?? [];
+  const policy = stricter(parent.config.approval_policy, own.approval_policy);
+  const startsRuns = own.child_runs?.enabled ?? mode === 'orchestrate';
+  // A person decides whose follow-ups a run takes, not an agent.
+  const { followups_from: _, ...ofChild } = own;
+  const { followups_from } = parent.config;
+  return {
+    ...Object.fromEntries(given),
+    ...ofChild,
+    ...(followups_from === undefined ? {} : { followups_from }),
+    ...narrowedBudget(parent, own),
+    ...(policy ? { approval_policy: policy } : {}),
+    ...(own.approvals_from ? { approvals_from: own.approvals_from.filter((uid) => approvers.includes(uid)) } : {}),
+    ...(startsRuns ? { child_runs: narrowedChildRuns(parent.config, own.child_runs) } : {}),
+  };
+}
+
+/** The longest time that a child of a parent whose time is over may have, in minutes. */
+const noTime = 0.001;
+
+/**
+ * Returns the limits of a child: never more than its parent's, and no more time than its parent has left. Both also count against the
+ * parent's budget. The limits stay valid if the parent is deleted.
+ */
+function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentConfig): RunBudget {
+  const parent = budgetOf(config);
+  const left = seconds_left === null ? undefined : Math.max(seconds_left / 60, noTime);
+  const smaller = (a: number | undefined, b: number | undefined) =>
+    a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+  const limits = {
+    max_cost_usd: smaller(parent.max_cost_usd, own.max_cost_usd),
+    max_turns: smaller(parent.max_turns, own.max_turns),
+    max_duration_minutes: smaller(left, own.max_duration_minutes),
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+const byStrictness: readonly ApprovalPolicy[] = ['auto-approve', 'ask', 'auto-deny'];
+
+/** Returns the stricter policy, so that a run cannot avoid its own policy with a child. */
+function stricter(a: ApprovalPolicy | undefined, b: ApprovalPolicy | undefined): ApprovalPolicy | undefined {
+  const rank = (policy: ApprovalPolicy | undefined) => (policy === undefined ? -1 : byStrictness.indexOf(policy));
+  return rank(a) > rank(b) ? a : b;
+}
+
+/**
+ * Returns the name of a secret that the child would get and no sandbox of its parent got; undefined: there is none. The parent's own
+ * environment is a grant that a person gave to both.
+ */
+async function findUngranted(
+  db: Queryable,
+  { runId, teamId, executor }: RunSession,
+  parent: AmbientAgentConfig,
+  child: AmbientAgentConfig,
+): Promise<string | undefined> {
+  const { environment_id } = child;
+  const other = environment_id !== undefined && environment_id !== parent.environment_id;
+  const environment = other ? await findNamedEnvironment(db, { teamId, creator: executor }, environment_id) : undefined;
+  const ofEnvironment = environment?.kind === 'own' && !environment.isGuest ? (environment.config.secrets ?? []) : [];
+  // Headers of other servers than the parent's were refused.
+  const ofPrograms = secretsOfServers(child.mcp_servers ?? {}).filter(isInSandbox);
+  const wanted = [...(child.secrets ?? []), ...ofEnvironment, ...ofPrograms].map(({ name }) => name);
+  if (wanted.length === 0) return undefined;
+  const granted = new Set(await readGrantedNames(db, runId));
+  return wanted.find((name) => !granted.has(name));
+}
+
+/** Outcome of a child's request. `gone` 400: the parent was deleted; `forbidden` 403. */
+type ChildRequestOutcome =
+  | { readonly kind: 'ok'; readonly request: RunAgentRequest; readonly creator: RunActor }
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  | { readonly kind: 'gone' };
+
+/** Returns the request for a child of the session's run, without the parent's secrets, and the actor that creates it. */
+async function childRequest(
+  deps: Pick<ExecutionDeps, 'db' | 'secrets' | 'vault'>,
+  session: RunSession,
+  asked: ChildRunRequest,
+): Promise<ChildRequestOutcome> {
+  const child = withoutSecrets(deps, session, asked);
+  const [parent] = await deps.db.query(readParent, [session.runId]);
+  if (!parent) return { kind: 'gone' };
+  const forbidden = forbiddenOverride(parent.config, child);
+  if (forbidden) {
+    const member = forbidden === 'mode' ? 'child_runs' : forbidden === 'runner_config' ? 'environment_id' : forbidden;
+    const path = forbidden === 'mode' ? 'mode' : `config.${forbidden}`;
+    const detail = `${path}: a run that this one starts may not have its own. Leave it out, or have a person create this run with "${member}" in config.child_runs.overrides.`;
+    return { kind: 'forbidden', detail };
+  }
+  const servers = childMcpServers(parent.config.mcp_servers ?? {}, child.config?.mcp_servers ?? {});
+  if ('forbidden' in servers) {
+    const detail = `config.mcp_servers.${servers.forbidden}: a run that this one starts reaches only MCP servers of this run: by the same url without headers, or by the same id. Use one of them, or a command.`;
+    return { kind: 'forbidden', detail };
+  }
+  const skill = await forbiddenSkill(deps.db, session, parent.config, child.config ?? {});
+  if (skill !== undefined) {
+    const detail = `config.skill_spec: a run that this one starts follows skills of this run, or of the repositories of its environment. ${skill} is none of them.`;
+    return { kind: 'forbidden', detail };
+  }
+  const config = inherited(parent, child);
+  const ungranted = await findUngranted(deps.db, session, parent.config, config);
+  if (ungranted !== undefined) {
+    const detail = `config.secrets: a run that this one starts may have only secrets that this one has, and ${ungranted} is not among them. Leave it out, or have a person create this run with it.`;
+    return { kind: 'forbidden', detail };
+  }
+  const request = {
+    ...child,
+    config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
+    parent_run_id: session.runId,
+  };
+  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid } };
+}
+
+type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
+
+/** `forbidden`: the name of a server that the child may not have. */
+type ChildServers = { readonly servers: Servers } | { readonly forbidden: string };
+
+/**
+ * Returns the MCP servers of a child run. An agent chooses the programs in the sandbox of its child. It reaches the network and stored
+ * secrets only through servers of its own run: by the same url, whose headers are those of the parent, or by the same id.
+ */
+function childMcpServers(parent: Servers, own: Servers): ChildServers {
+  const servers: Servers = {};
+  for (const [name, server] of Object.entries(own)) {
+    const granted = server.command === undefined ? grantedBy(parent, server) : server;
+    if (granted === undefined) return { forbidden: name };
+    servers[name] = granted;
+  }
+  return { servers };
+}
+
+function grantedBy(parent: Servers, { url, headers, ...server }: MCPServerConfig): MCPServerConfig | undefined {
+  if (url === undefined)
+    return Object.values(parent).find((each) => each.command === undefined && storedId(each) === storedId(server));
+  return headers === undefined ? Object.values(parent).find((each) => each.url === url) : undefined;
+}
 
 /** Outcome of the start of a child run: that of its submission, or `gone` (404): the run of the session was deleted. */
 export type StartChildOutcome = SubmitOutcome | { readonly kind: 'gone' };

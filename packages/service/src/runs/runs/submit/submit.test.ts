@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { prepareRun } from './prepare.ts';
-import { type SingleSubmission, submitRun } from './submit.ts';
-import { writeRuns } from './write-runs.ts';
+import { type SingleSubmission, submitRun, writeRuns } from './submit.ts';
 
 const service = await openTestService();
 const { db } = service.deps;

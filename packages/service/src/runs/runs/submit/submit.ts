@@ -1,7 +1,26 @@
+/** Submits and writes runs. Only the functions of this file turn a prepared run into an answer. */
+
+import { randomUUIDv7 } from 'node:crypto';
 import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
+import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
 import { findReplay, isClientAttempt, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
+import { batched } from '../../../platform/store/database/batched.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { creationEntryColumns, creationEntryOf, insertCreationEntries } from '../../../team/access/audit/creations.ts';
+import { toWithheldRight } from '../../../team/access/contents/items.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import type { ChildRefusal } from '../tree/admit-child.ts';
+import { queueChannel } from '../../executions/notices.ts';
+import {
+  creationSeq,
+  insertCreationEvents,
+  poolsOfNewRuns,
+  queueFirstExecutions,
+} from '../../executions/queue/first-execution.ts';
+import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
+import { enqueueDeliveries } from '../../subscriptions/enqueue.ts';
+import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
+import type { NewRun } from './new-run.ts';
 import {
   discardRun,
   type PreparedRun,
@@ -10,7 +29,182 @@ import {
   type RunSubmission,
   type SubmitDeps,
 } from './prepare.ts';
-import { writeInBatch, writeRun } from './write-runs.ts';
+
+/** Common table expressions that write the files of runs, whose parameters are the last two of `parametersOfRuns`. */
+const insertFiles = `attachment AS (${insertAttachmentsOf('$2', '$3')}
+    )`;
+
+/**
+ * Defines a statement for all runs of a batch: the runs, their first executions and events, deliveries to subscribers, the wake-up of
+ * the queue. `more`: further common table expressions. Each table that a statement names takes time, even if no row goes there.
+ */
+const defineInsert = (name: string, more: string) =>
+  defineStatement({
+    name,
+    text: `
+    WITH input AS (
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
+        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
+        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
+        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
+        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
+        ${creationEntryColumns})
+    ), run AS (
+      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
+        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
+        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
+      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
+        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
+        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
+        contents, rights, execution_id
+      FROM input
+    ), execution AS (${queueFirstExecutions('input')}
+    ), event AS (${insertCreationEvents('input')}
+    ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
+    ), ${more}
+    SELECT pg_notify('${queueChannel}', pool) FROM (${poolsOfNewRuns('input')}) pools`,
+    row: {},
+  });
+
+/**
+ * Defines a statement that writes runs with their files. `more`: common table expressions of a caller that writes rows of its own; its
+ * parameters are behind those of `parametersOfRuns`.
+ */
+export const defineInsertRuns = (name: string, more: string) => defineInsert(name, `${insertFiles}, ${more}`);
+
+/** A common table expression that writes the entries of the audit log. Only creates by key have them. */
+const insertEntries = `audit AS (${insertCreationEntries('input')}
+    )`;
+
+const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
+const insertSingle = defineInsert('insert_run_and_files', `${insertFiles}, ${insertEntries}`);
+const insertWithAnswers = defineInsert('insert_runs_and_answers', `${insertEntries}, ${recordFirstAnswers('input')}`);
+
+/** Returns the payload of the first timeline event; undefined: nothing is withheld from the run. */
+const creationPayload = ({ rights: { withheld } }: NewRun) =>
+  withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : undefined;
+
+const toRow = (run: NewRun) => ({
+  id: run.id,
+  execution_id: randomUUIDv7(),
+  team_id: run.teamId,
+  title: run.title,
+  prompt: run.prompt,
+  config: run.config,
+  name: run.name,
+  model_id: run.modelId,
+  harness: run.harness,
+  environment_id: run.environmentId,
+  environment_revision: run.environmentRevision,
+  skill_spec: run.skillSpec,
+  worker_host: run.workerHost,
+  source: run.source,
+  creator_kind: run.creator.kind,
+  creator_uid: run.creator.uid,
+  executor_kind: run.executor.kind,
+  executor_uid: run.executor.uid,
+  mode: run.mode,
+  parent_run_id: run.parentRunId,
+  ancestor_ids: run.ancestorIds,
+  schedule_id: run.schedule?.id,
+  schedule_name: run.schedule?.name,
+  schedule_cron: run.schedule?.cronSchedule,
+  metadata: run.metadata,
+  conversation_id: run.conversationId ?? randomUUIDv7(),
+  contents: run.contents,
+  rights: run.rights,
+  creation: creationPayload(run),
+  ...creationEntryOf(run.by),
+});
+
+/** Returns the answer to the request for a run that was written. */
+const responseOf = ({ run, atCapacity }: PreparedRun): RunAgentResponse => ({
+  run_id: run.id,
+  task_id: run.id,
+  state: 'QUEUED',
+  at_capacity: atCapacity,
+});
+
+/** Returns the parameters $1 to $3 of a statement of `defineInsertRuns`. Throws for a run that has a parent. */
+export function parametersOfRuns(prepared: readonly PreparedRun[]): unknown[] {
+  const runs = prepared.map(({ run }) => run);
+  if (runs.some(({ parentRunId }) => parentRunId !== undefined))
+    throw new Error('a run below another one is written by writeRun, which admits it');
+  return rowsOf(runs);
+}
+
+const rowsOf = (runs: readonly NewRun[]): unknown[] => [
+  JSON.stringify(runs.map(toRow)),
+  ...attachmentParameters(runs.map(({ id, attachments }) => ({ runId: id, attachments }))),
+];
+
+/**
+ * Writes runs without a parent, each with its first execution queued and the rows of its attachments, in one statement. Returns the
+ * answers in the order of the runs. They are true if the transaction commits.
+ */
+export async function writeRuns(tx: Queryable, prepared: readonly PreparedRun[]): Promise<RunAgentResponse[]> {
+  if (prepared.length > 0) await tx.query(insertWithFiles, parametersOfRuns(prepared));
+  return prepared.map(responseOf);
+}
+
+/** Outcome of one prepared run in the transaction. */
+export type WriteOutcome =
+  | { readonly kind: 'written'; readonly response: RunAgentResponse }
+  /** No run can be created below its parent. */
+  | { readonly kind: 'child_refused'; readonly reason: ChildRefusal };
+
+/** Writes one run. A run below another one is admitted first, under the locks of the runs above it. */
+export async function writeRun(tx: Queryable, prepared: PreparedRun): Promise<WriteOutcome> {
+  const { run } = prepared;
+  const { parentRunId, ancestorIds, childLimits } = run;
+  if (parentRunId !== undefined) {
+    const reason = await refuseChild(tx, { parentRunId, ancestorIds }, childLimits);
+    if (reason) return { kind: 'child_refused', reason };
+  }
+  await tx.query(insertSingle, rowsOf([run]));
+  return { kind: 'written', response: responseOf(prepared) };
+}
+
+/** A run to write, and the answer to record for a request of a published client. */
+interface RunOfBatch {
+  readonly run: NewRun;
+  readonly answerOf?: { readonly request: ClientAttempt; readonly response: RunAgentResponse };
+}
+
+function toRowOfBatch({ run, answerOf }: RunOfBatch) {
+  if (!answerOf) return toRow(run);
+  const { principal, requestHash } = answerOf.request;
+  return {
+    ...toRow(run),
+    answer_id: run.id,
+    answer_principal: principal,
+    answer_hash: requestHash.toString('hex'),
+    answer: answerOf.response,
+  };
+}
+
+/**
+ * Writes a run without files and parent in a batch with those that arrive while another batch is written. NOTIFY takes a lock over the
+ * whole database at commit, so many small transactions would wait for one another (see bench/creates.ts). Returns null if it wrote
+ * nothing, because the client had gone: its repeat may have created the run while this request waited.
+ */
+async function writeInBatch(
+  deps: ExecutionDeps,
+  prepared: PreparedRun,
+  request?: ClientAttempt,
+): Promise<RunAgentResponse | null> {
+  const { run } = prepared;
+  const response = responseOf(prepared);
+  await writeBatched(deps, { run, ...(request ? { answerOf: { request, response } } : {}) });
+  return !request || request.answer.id === run.id ? response : null;
+}
+
+const writeBatched = batched<ExecutionDeps, RunOfBatch>(100, async (deps, items) => {
+  const present = items.filter(({ answerOf }) => !answerOf?.request.isGone());
+  if (present.length === 0) return;
+  await deps.db.query(insertWithAnswers, [JSON.stringify(present.map(toRowOfBatch))]);
+  for (const { run, answerOf } of present) if (answerOf) answerOf.request.answer.id = run.id;
+});
 
 /** Outcome of the write of a single run. */
 type SingleOutcome =

@@ -3,7 +3,7 @@ import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
-import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/write-runs.ts';
+import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
 import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
 import { type FedAutomation, readFedBy } from '../../automations/fed.ts';
 import { laneOf } from '../../automations/lane.ts';

@@ -4,7 +4,7 @@ import { eachAlone } from '../../../platform/store/database/each-alone.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
-import { writeRuns } from '../../../runs/runs/submit/write-runs.ts';
+import { writeRuns } from '../../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../../automations/automation-row.ts';
 import { countNow } from '../../automations/failures.ts';
 import { claimDueSchedule, claimDueSchedules, type DueSchedule } from '../../schedules/claim.ts';

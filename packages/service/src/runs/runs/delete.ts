@@ -1,16 +1,24 @@
+/** Deletes runs, and the detail of old runs. */
+
 import { isTerminal, terminalStates } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Logger } from 'pino';
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
-import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
-import { isUuid } from '../../../platform/store/database/uuid.ts';
-import { type Author, recordChange } from '../../../team/access/audit/record.ts';
-import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
-import type { ExecutionDeps } from '../../executions/deps.ts';
-import { endWait } from '../../executions/idle/idle.ts';
-import { waitForRuns } from '../../executions/wait-for-runs.ts';
-import { runBlobs } from './run-blobs.ts';
+import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import { defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import { type Author, recordChange } from '../../team/access/audit/record.ts';
+import { skillBlobs } from '../../team/skills/of-run.ts';
+import { isRunTypeCancellable } from '../executions/cancel/cancel.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
+import { endWait } from '../executions/idle/idle.ts';
+import { executionBlobs } from '../executions/retention.ts';
+import { waitForRuns } from '../executions/wait-for-runs.ts';
+import { fileBlobs } from '../files/retention.ts';
+
+/** All columns that name blobs. Every blob belongs to a run. */
+export const runBlobs: readonly BlobColumn[] = [...fileBlobs, ...executionBlobs, skillBlobs];
 
 /** Outcome of a delete. */
 export type DeleteRunOutcome =
@@ -123,4 +131,24 @@ export async function deleteBlobs(
       log.warn({ err: error, blob_key: key }, 'a blob of a deleted run is left to the nightly sweep');
     });
   }
+}
+
+const deleteFollowups: Statement = {
+  name: 'delete_old_followups',
+  text: 'DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL',
+};
+
+/** The counters begin at 0, so that a run which is continued has its whole room again. */
+const markDeleted: Statement = {
+  name: 'mark_runs_without_detail',
+  text: `
+    UPDATE runs SET detail_deleted_at = clock_timestamp(), event_bytes = 0, transcript_bytes = 0, dropped_events = 0, dropped_lines = 0
+    WHERE id = ANY($1::uuid[])`,
+};
+
+/** Deletes the taken follow-ups of these runs and marks the runs. Must come after all other domains. */
+export async function deleteRunDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {
+  await tx.query(deleteFollowups, [runIds]);
+  await tx.query(markDeleted, [runIds]);
+  return { blobKeys: [], isDone: true };
 }

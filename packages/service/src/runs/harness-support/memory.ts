@@ -1,16 +1,16 @@
 /** Stores and finds a harness's own memory of the conversation, with which a later execution can continue it. */
 import { randomUUIDv7 } from 'node:crypto';
 import { maxMemoryBytes } from '@runyard/contract/limits';
-import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
-import type { Database } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
-import { isUuid } from '../../../platform/store/database/uuid.ts';
-import { byteMaskOf } from '../../../team/redaction/agent-text.ts';
-import type { ExecutionDeps } from '../../executions/deps.ts';
-import { type Attempt, ofAttempt } from '../../executions/run-tokens/attempt.ts';
-import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { recordMemory } from '../../executions/saved-state.ts';
-import { readTeamRoom, type StorageRefusal, teamFull } from '../../files/stored-bytes.ts';
+import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
+import { byteMaskOf } from '../../team/redaction/agent-text.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
+import { type Attempt, ofAttempt } from '../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../executions/run-tokens/sessions.ts';
+import { recordMemory } from '../executions/saved-state.ts';
+import { readTeamRoom, type StorageRefusal, teamFull } from '../files/stored-bytes.ts';
 
 /** When a memory was saved. */
 interface MemoryMoment {

@@ -1,14 +1,56 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
+import type { Repository } from '@runyard/contract/environments/environments';
+import { type ErrorDetail, errorSlug } from '@runyard/contract/wire/errors';
 import type { Signer } from '../../../platform/secrets/signer.ts';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
+import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import type { TaskRow } from './read-task-row.ts';
 
-/*
- * Names the objects that a run may take from a worker's cache, and leaves there. The worker and the agent cannot create a name: the
- * service signs it over everything that the object depends on, and over the team that may have it. So another team never has the same
- * name, and a run gets the name of a mirror only after the code host has let it read the repository with its own credential.
- */
+/** Code hosts whose names are fixed. */
+const providers: Readonly<Record<string, string>> = { 'github.com': 'github', 'gitlab.com': 'gitlab' };
+
+interface Refused {
+  readonly kind: 'no_access';
+  readonly message: string;
+  readonly detail: ErrorDetail;
+}
+
+/** Returns the refusals among the answers of the code host about a run's repositories. Null: it refuses none. */
+export function findRefused(
+  { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
+  answers: readonly RepositoryAnswer[],
+): Refused | null {
+  const found = answers.filter((answer) => answer.kind === 'refused');
+  const [first] = found;
+  if (first === undefined) return null;
+  const host = codeHosts.hostOf(first.repository);
+  const advice = `Store a credential for ${host} with bin/runyard code-hosts add, or correct github_repos of the environment, and start the run again.`;
+  const message = [...found.map(({ reason }) => reason), advice].join('\n');
+  return {
+    kind: 'no_access',
+    message,
+    detail: detailOf(
+      { codeHosts, baseUrl },
+      first.repository,
+      found.map(({ repository }) => repository),
+    ),
+  };
+}
+
+/** Returns the members of `external_authentication_required` for repositories on the same host as `first`. */
+export function detailOf(
+  { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
+  first: Repository,
+  repositories: readonly Repository[],
+): ErrorDetail {
+  const host = codeHosts.hostOf(first);
+  return {
+    provider: providers[host] ?? host,
+    auth_url: `${baseUrl()}/errors/${errorSlug('external_authentication_required')}`,
+    inaccessible_repos: repositories.map(({ owner, repo }) => `${owner}/${repo}`),
+  };
+}
 
 /** Increase it when agents prepare workspaces or pack them in another way. */
 const version = 1;
@@ -23,8 +65,13 @@ export interface NamedObjects {
 }
 
 /**
- * Names the mirrors of repositories, per team and credential, and the prepared workspace, per team, environment, image and executor. There is
- * no prepared workspace if a repository did not answer, or if the run has secrets: its setup could write them into a file.
+ * Names the objects that a run may take from a worker's cache and leave there: the mirrors of repositories, per team and credential, and the
+ * prepared workspace, per team, environment, image and executor. There is no prepared workspace if a repository did not answer, or if the
+ * run has secrets: its setup could write them into a file.
+ *
+ * Worker and agent cannot create a name: the service signs it over everything that the object depends on, and over the team that may have
+ * the object. So another team never has the same name, and a run gets the name of a mirror only after the code host has let it read the
+ * repository with its own credential.
  */
 export function nameKeptObjects(
   signing: Pick<Signer, 'sign'>,

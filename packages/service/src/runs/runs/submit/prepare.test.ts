@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
-import { readTeamState } from './capacity.ts';
+import { readTeamState } from './prepare.ts';
 
 let t: TestExecutions;
 beforeEach(async () => {

@@ -1,21 +1,14 @@
 import type { AgentInbox, InboxItem } from '@runyard/contract/agent/agent-protocol';
 import type { Decision } from '@runyard/contract/runs/approvals';
 import type { RunMode } from '@runyard/contract/runs/run-request';
-import {
-  defineStatement,
-  integer,
-  json,
-  nullable,
-  type RowOf,
-  text,
-} from '../../../platform/store/database/statement.ts';
-import type { ExecutionDeps } from '../../executions/deps.ts';
-import { renewLeaseByAgent } from '../../executions/lease/agent-lease.ts';
-import { isAttempt } from '../../executions/run-tokens/attempt.ts';
-import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
-import { waitForRuns } from '../../executions/wait-for-runs.ts';
-import { type AttachmentRow, agentAttachment, attachmentsOf } from '../../files/attachments/agent-view.ts';
+import { defineStatement, integer, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
+import type { ExecutionDeps } from '../executions/deps.ts';
+import { renewLeaseByAgent } from '../executions/lease/agent-lease.ts';
+import { isAttempt } from '../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../executions/run-tokens/sessions.ts';
+import type { Phase } from '../executions/transitions/transition.ts';
+import { waitForRuns } from '../executions/wait-for-runs.ts';
+import { type AttachmentRow, agentAttachment, attachmentsOf } from '../files/attachments/read.ts';
 
 /** A follow-up that no execution has taken. */
 interface WaitingFollowup {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { titleOf } from './request-title.ts';
+import { titleOf } from './request.ts';
 
 test.each([
   ['\n\nSay hello.\nThen stop.', 'Say hello.'],

@@ -1,9 +1,26 @@
+/** Translates between requests of the API and submissions of runs. */
+
 import { maxLiveInTree, maxRunsInTree } from '@runyard/contract/limits';
+import { claimableSources, type RunSourceType } from '@runyard/contract/runs/states';
 import { idempotencyConflict } from '../../../platform/idempotency/answer-once.ts';
 import { invalid, notFound, type Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
+import type { Principal } from '../../../team/access/keys/principal.ts';
 import { refusedByPolicy } from '../../../team/content-policy/refused.ts';
 import type { ChildRefusal } from '../tree/admit-child.ts';
 import type { SubmitRefusal } from './submit.ts';
+
+/**
+ * Returns the source of a run that a request creates: the one that it names, if the owner of its key may name that. Otherwise the
+ * User-Agent identifies the `runyard` command, and all other clients are the API.
+ */
+export function sourceOf(
+  { userAgent, apiSource }: Pick<RequestOrigin, 'userAgent' | 'apiSource'>,
+  { creator }: { readonly creator: Pick<Principal['creator'], 'kind'> },
+): RunSourceType {
+  const claimed = claimableSources[creator.kind].find((source) => source === apiSource?.toUpperCase());
+  return claimed ?? (userAgent?.startsWith('runyard-cli') ? 'CLI' : 'API');
+}
 
 /** Returns the refusal of a submission that created no run. */
 export function refusedSubmission(outcome: SubmitRefusal): Refusal {

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { RepositoryAnswer } from '../../../team/code-hosts/ask-repositories.ts';
-import { nameKeptObjects } from './kept-objects.ts';
 import type { TaskRow } from './read-task-row.ts';
+import { nameKeptObjects } from './repositories-of-task.ts';
 
 const signing = {
   sign: (purpose: string, text: string) => createHmac('sha256', 'key').update(purpose).update(text).digest('base64url'),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { registeredRetention } from '../../../../test/retention.ts';
-import { runBlobs } from './run-blobs.ts';
+import { registeredRetention } from '../../../test/retention.ts';
+import { runBlobs } from './delete.ts';
 
 test('has the blobs of all domains', () => {
   expect(new Set(runBlobs)).toEqual(new Set(registeredRetention.blobs));

@@ -1,0 +1,138 @@
+import type { ProviderTool } from '@runyard/contract/environments/provider-tools';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
+import { mayUse } from '../../team/environments/may-use.ts';
+import { type ModelChoices, noChoices } from '../../team/models/choices.ts';
+import { readModelChoices } from '../../team/models/team-models.ts';
+import { appendTimelineEvent } from '../executions/timeline/timeline.ts';
+
+/** The models that a run may use besides the one that it uses now, and what its team has chosen. */
+export interface RunModels {
+  /** The model that it was created with, then the fallbacks. */
+  readonly otherIds: readonly string[];
+  readonly choices: ModelChoices;
+  /** Tools of the provider that the environment allows outside of the sandbox. */
+  readonly providerTools: readonly ProviderTool[];
+}
+
+/** Models of a run that may use one model only. */
+export const oneModel: RunModels = { otherIds: [], choices: noChoices, providerTools: [] };
+
+const readModels = defineStatement({
+  name: 'read_models_of_run',
+  text: `
+    SELECT r.wanted_model_id, r.config->'model_fallbacks' AS fallbacks,
+      CASE WHEN jsonb_typeof(env.config->'provider_tools') = 'array' THEN env.config->'provider_tools' END AS provider_tools
+    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    WHERE r.id = $1`,
+  row: {
+    wanted_model_id: nullable(text()),
+    fallbacks: nullable(json<readonly string[]>()),
+    provider_tools: nullable(json<readonly ProviderTool[]>()),
+  },
+});
+
+/** Reads the models of a run, and what they may do. */
+export async function readRunModels(
+  db: Queryable,
+  { runId, teamId }: { readonly runId: string; readonly teamId: string },
+): Promise<RunModels> {
+  const [[run], choices] = await Promise.all([db.query(readModels, [runId]), readModelChoices(db, teamId)]);
+  const wanted = run?.wanted_model_id ?? null;
+  const fallbackIds = run?.fallbacks ?? choices.fallbackIds;
+  const otherIds = [...(wanted === null ? [] : [wanted]), ...fallbackIds];
+  return { otherIds, choices, providerTools: run?.provider_tools ?? [] };
+}
+
+/**
+ * Of two requests at once that leave the same model, only one changes the run. The requested model is stored, and cleared when the run
+ * uses it again.
+ */
+const switchStatement = defineStatement({
+  name: 'switch_model_of_run',
+  text: `
+    UPDATE runs SET model_id = $3, wanted_model_id = nullif(CASE WHEN $4 THEN $3 ELSE coalesce(wanted_model_id, model_id) END, $3),
+      model_switches = model_switches + 1
+    WHERE id = $1 AND model_id = $2 AND model_id <> $3 RETURNING model_switches`,
+  row: { model_switches: integer },
+});
+
+/** Largest number of changes that a run's timeline names, so that a provider with short outages does not fill it. */
+const maxEvents = 20;
+
+export interface ModelSwitch {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly from: string;
+  readonly to: string;
+  /** Part of a sentence for people, without text of a provider. */
+  readonly reason: string;
+  /** True: `to` is the model that the run was created with. */
+  readonly isBack?: true;
+}
+
+/** Records that the run uses another model from now on, in the run and in its timeline. Does nothing if the run does not use `from`. */
+export async function switchModel(
+  db: Database,
+  { runId, executionId, from, to, reason, isBack }: ModelSwitch,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const [switched] = await tx.query(switchStatement, [runId, from, to, isBack === true]);
+    if (!switched || switched.model_switches > maxEvents) return;
+    const payload = { from_model_id: from, to_model_id: to, reason };
+    await appendTimelineEvent(tx, { runId, executionId, type: 'model_switched', payload, changesRun: true });
+  });
+}
+
+/** Largest number of names that the timeline of a run has. */
+const maxNames = 50;
+
+/** Of two requests at once, only one notes each name. Returns the names that are new. */
+const noteStatement = defineStatement({
+  name: 'note_removed_members_of_run',
+  text: `
+    WITH run AS (SELECT id, removed_members FROM runs WHERE id = $1 FOR UPDATE
+    ), fresh AS (
+      SELECT array(SELECT DISTINCT name FROM unnest($2::text[]) AS name WHERE NOT name = ANY (removed_members) ORDER BY name) AS names
+      FROM run WHERE cardinality(removed_members) < ${maxNames}
+    )
+    UPDATE runs SET removed_members = removed_members || fresh.names FROM fresh WHERE runs.id = $1 AND cardinality(fresh.names) > 0
+    RETURNING to_jsonb(fresh.names) AS names`,
+  row: { names: json<string[]>() },
+});
+
+export interface RemovedMembers {
+  readonly runId: string;
+  readonly executionId: string;
+  readonly modelId: string;
+  /** Names of members and tools, as the sandbox wrote them. */
+  readonly names: readonly string[];
+}
+
+/** Returns a name for the timeline: only a plain one, because another could contain any text. */
+const shown = (name: string): string => (/^[A-Za-z0-9_.:-]{1,80}$/.test(name) ? name : '(a name of other characters)');
+
+/** Writes to the timeline of a run, once for each name, which parts of its requests to models the gateway removes. */
+export async function noteRemovedMembers(
+  db: Database,
+  { runId, executionId, modelId, names }: RemovedMembers,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const [noted] = await tx.query(noteStatement, [runId, [...new Set(names.map(shown))].slice(0, maxNames)]);
+    if (!noted) return;
+    const payload = { model_id: modelId, removed: noted.names };
+    await appendTimelineEvent(tx, { runId, executionId, type: 'model_request_changed', payload });
+  });
+}
+
+const chooseModelStatement = defineStatement({
+  name: 'choose_model_of_run',
+  // A run keeps the model with which it began, so only the first answer counts.
+  text: 'UPDATE runs SET model_id = $3 WHERE id = $1 AND model_id = $2',
+  row: {},
+});
+
+/** Replaces the placeholder `from` of a run by the model that its endpoint has. */
+export async function chooseModel(db: Queryable, runId: string, from: string, modelId: string): Promise<void> {
+  await db.query(chooseModelStatement, [runId, from, modelId]);
+}

@@ -1,0 +1,163 @@
+/** Reads, awaits and cancels the children of a run for its agent. */
+
+import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import type { ChildRun } from '@runyard/contract/runs/child-runs';
+import { isSettled } from '@runyard/contract/runs/run-states';
+import type { RunState } from '@runyard/contract/runs/states';
+import { firstPart } from '@runyard/contract/wire/shorten';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, nullable, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
+import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { cancelRun } from '../../executions/cancel/cancel.ts';
+import type { ExecutionDeps } from '../../executions/deps.ts';
+import { markAwaiting, unmarkAwaiting } from '../../executions/queue/awaiting.ts';
+import type { Attempt } from '../../executions/run-tokens/attempt.ts';
+import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import { waitForRuns } from '../../executions/wait-for-runs.ts';
+import { readArtifactItems } from '../../files/artifacts/read.ts';
+
+/** Characters of a child's summary or status message that its parent gets. */
+const maxSummaryLength = 16 * 1024;
+
+const readRows = defineStatement({
+  name: 'read_child_runs',
+  text: `
+    SELECT c.id, c.title, c.state, c.created_at, c.status_message,
+      CASE WHEN c.state IN ('SUCCEEDED', 'INPROGRESS', 'QUEUED') THEN
+        (SELECT v.payload->>'summary' FROM run_events v WHERE v.run_id = c.id AND v.event_type = 'oz_run_done' ORDER BY v.seq DESC LIMIT 1)
+      END AS summary
+    FROM runs c WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
+    ORDER BY c.created_at, c.id LIMIT 500`,
+  row: {
+    id: uuid,
+    title: text(),
+    state: text<RunState>(),
+    created_at: timestamp,
+    status_message: nullable(text()),
+    summary: nullable(text()),
+  },
+});
+
+const readStates = defineStatement({
+  name: 'read_states_of_child_runs',
+  text: 'SELECT id, state FROM runs WHERE parent_run_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2::uuid[])) ORDER BY created_at, id LIMIT 500',
+  row: { id: uuid, state: text<RunState>() },
+});
+
+/** Reads the states of the children of the run: of those in `runIds`, else of all. Null: one of the ids is no child. */
+async function readChildStates(
+  db: Queryable,
+  parentRunId: string,
+  runIds: readonly string[] | undefined,
+): Promise<{ readonly id: string; readonly state: RunState }[] | null> {
+  if (runIds?.some((id) => !isUuid(id))) return null;
+  const rows = await db.query(readStates, [parentRunId, runIds ?? null]);
+  return runIds && rows.length !== new Set(runIds.map((id) => id.toLowerCase())).size ? null : rows;
+}
+
+/** Reads the children of the run, oldest first: those in `runIds`, else all. */
+export async function readChildren(
+  db: Queryable,
+  parentRunId: string,
+  runIds: readonly string[] | undefined,
+): Promise<ChildRun[]> {
+  const rows = await db.query(readRows, [parentRunId, runIds ?? null]);
+  const artifacts = await readArtifactItems(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => ({
+    run_id: row.id,
+    title: row.title,
+    state: row.state,
+    created_at: row.created_at,
+    ...(row.status_message ? { message: firstPart(row.status_message, maxSummaryLength) } : {}),
+    ...(row.summary ? { summary: firstPart(row.summary, maxSummaryLength) } : {}),
+    artifacts: (artifacts.get(row.id) ?? []).map(artifactSummary),
+  }));
+}
+
+/** Returns the artifact with the members that an agent needs to name it. */
+function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
+  const members = data as Record<string, unknown>;
+  const text = (name: string) => (typeof members[name] === 'string' ? firstPart(members[name], 500) : undefined);
+  const [uid, title, url] = [text('artifact_uid'), text('title') ?? text('filename'), text('url')];
+  return {
+    artifact_type,
+    ...(uid ? { artifact_uid: uid } : {}),
+    ...(title ? { title } : {}),
+    ...(url ? { url } : {}),
+  };
+}
+
+/** Time between two calls of an agent that waits longer than one call. After it the execution holds a slot again. */
+const betweenCallsMs = 10_000;
+
+interface Wait {
+  /** Absent: all children. */
+  readonly runIds?: readonly string[] | undefined;
+  readonly until: 'all' | 'any';
+  readonly waitMs: number;
+  /** Aborted when the caller's connection closes. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Waits until child runs of the session's run have ended or are BLOCKED (`settled`), for `waitMs` at most (`waiting`).
+ * Meanwhile the session's execution holds no slot, if a slot helps one of them. `not_found`: one of the ids is no child of the run.
+ */
+export async function awaitChildren(
+  deps: ExecutionDeps,
+  session: Attempt,
+  wait: Wait,
+): Promise<'settled' | 'waiting' | 'not_found'> {
+  const deadline = performance.now() + wait.waitMs;
+  let childIds: readonly string[] = [];
+  let unsettledIds: readonly string[] = [];
+  let isMarked = false;
+  const waiting = {
+    runIds: () => childIds,
+    waitMs: wait.waitMs,
+    signal: wait.signal,
+    beforePause: async () => {
+      isMarked ||= await markAwaiting(deps.db, session, wait.waitMs + betweenCallsMs, unsettledIds);
+    },
+  };
+  try {
+    const outcome = await waitForRuns(deps.notices, waiting, async () => {
+      const children = await readChildStates(deps.db, session.runId, wait.runIds);
+      if (!children) return 'not_found';
+      childIds = children.map(({ id }) => id);
+      unsettledIds = children.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
+      const settled = children.length - unsettledIds.length;
+      return settled === children.length || (wait.until === 'any' && settled > 0) ? 'settled' : undefined;
+    });
+    return outcome ?? 'waiting';
+  } finally {
+    // After the full wait the agent usually calls again, so the mark stays for the time between two calls.
+    if (isMarked && (wait.signal.aborted || performance.now() < deadline)) await unmarkAwaiting(deps.db, session);
+  }
+}
+
+/** PENDING lasts 30 s at most; an agent is answered before that. */
+const pendingPatienceMs = 20_000;
+
+/**
+ * Cancels a child of the session's run, with all runs below it, and waits while it is PENDING. `not_found`: the run has started no such
+ * run. `pending`: it still is.
+ */
+export async function cancelChild(
+  deps: ExecutionDeps,
+  session: RunSession,
+  childRunId: string,
+  signal: AbortSignal,
+): Promise<'done' | 'not_found' | 'pending'> {
+  const children = { runIds: [childRunId], until: 'all', waitMs: 0, signal } as const;
+  if ((await awaitChildren(deps, session, children)) === 'not_found') return 'not_found';
+  const wait = { runIds: () => [childRunId.toLowerCase()], waitMs: pendingPatienceMs, signal };
+  const outcome = await waitForRuns(deps.notices, wait, async () => {
+    const cancelled = await cancelRun(deps, childRunId, session);
+    return cancelled === 'pending' ? undefined : cancelled;
+  });
+  return outcome === undefined ? 'pending' : 'done';
+}
