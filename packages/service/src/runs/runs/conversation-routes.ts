@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import { routes } from '@runyard/contract/routes';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { Route } from '@runyard/contract/wire/route';
@@ -84,7 +85,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
       const { params, principal } = call;
       const run = await findRun(db, principal.teamId, params.runId);
       if (!run) return notFound('run');
-      if (run.harness === 'command') return rawOutputOnly();
+      if (findHarness(run.harness)?.hasOnlyRawOutput) return rawOutputOnly();
       const conversation = await answer(call, run.conversationId, [run]);
       return conversation ?? refuseUnread(principal, [run], 'The run has no conversation yet.');
     }),
@@ -93,7 +94,7 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
       const { params, principal } = call;
       const runs = await conversationRuns(principal.teamId, params.conversationId);
       if (runs.length === 0) return notFound('conversation');
-      if (runs.every(({ harness }) => harness === 'command')) return rawOutputOnly();
+      if (runs.every(({ harness }) => findHarness(harness)?.hasOnlyRawOutput)) return rawOutputOnly();
       const conversation = await answer(call, params.conversationId, runs);
       return conversation ?? refuseUnread(principal, runs, 'Nothing was said in the conversation yet.');
     }),

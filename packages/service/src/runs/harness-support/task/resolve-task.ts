@@ -1,5 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
+import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import { isFindable } from '@runyard/contract/secrets/secrets';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
@@ -97,7 +98,7 @@ export async function resolveTask(
   if (!row) return { kind: 'not_found' };
   const resolution = await chooseTaskModel(deps, session, row);
   // A program that the run itself names may have a model of its own.
-  const hasOwnModel = row.harness === 'acp' || row.harness === 'command';
+  const hasOwnModel = findHarness(row.harness)?.neededCommand !== undefined;
   const isNeeded = resolution.ok || resolution.reason !== 'unreachable' || !hasOwnModel;
   if (!resolution.ok && isNeeded) {
     return { kind: kindOf[resolution.reason], message: resolution.message };

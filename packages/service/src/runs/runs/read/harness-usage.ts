@@ -1,4 +1,5 @@
 /** The tokens of a run in the counters that its harness would show itself. */
+import { findHarness } from '@runyard/contract/agent/harness-presets/presets';
 import type { HarnessUsage } from '@runyard/contract/runs/harness-usage';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
@@ -11,12 +12,12 @@ const readNumber = defineStatement({
   row: { number: integer },
 });
 
-/** Returns the usage of a run with the harness claude or codex; others have no counters of their own. */
+/** Returns the usage of a run whose harness has counters of tokens of its own; it is not available for runs with another harness. */
 export async function harnessUsageOf(db: Database, run: RunReference): Promise<HarnessUsage> {
   const answer = { run_id: run.id, conversation_id: run.conversationId };
-  const isKnown = run.harness === 'claude' || run.harness === 'codex';
-  const tokens = isKnown ? await tokensOfRun(db, run.id) : null;
-  if (!tokens) return { available: false, ...answer };
+  const counters = findHarness(run.harness)?.usageCounters;
+  const tokens = counters === undefined ? null : await tokensOfRun(db, run.id);
+  if (counters === undefined || !tokens) return { available: false, ...answer };
   const [execution] = await db.query(readNumber, [tokens.executionId]);
   const envelope = {
     metricsVersion: 1 as const,
@@ -29,9 +30,9 @@ export async function harnessUsageOf(db: Database, run: RunReference): Promise<H
     toolStatus: 'unavailable' as const,
   };
   const usage =
-    run.harness === 'claude'
-      ? { ...envelope, harness: 'CLAUDE_CODE' as const, snapshot: { coverage, payload: payloadOf(tokens, toClaude) } }
-      : { ...envelope, harness: 'CODEX' as const, snapshot: { coverage, payload: payloadOf(tokens, toCodex) } };
+    counters === 'CLAUDE_CODE'
+      ? { ...envelope, harness: counters, snapshot: { coverage, payload: payloadOf(tokens, toClaude) } }
+      : { ...envelope, harness: counters, snapshot: { coverage, payload: payloadOf(tokens, toCodex) } };
   return { available: true, ...answer, age_seconds: tokens.ageSeconds, usage };
 }
 

@@ -1,28 +1,26 @@
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
 import { builtinHarness, isBuiltin } from '@runyard/contract/agent/harness-presets/builtin';
 import type { HarnessPreset } from '@runyard/contract/agent/harness-presets/preset';
-import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
-import { findPreset, variablesOfPreset } from '@runyard/contract/agent/harness-presets/presets';
+import {
+  findHarness,
+  findPreset,
+  harnessTypes,
+  variablesOfPreset,
+} from '@runyard/contract/agent/harness-presets/presets';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { Fault } from '../../../platform/fault.ts';
 
-/** The harness of a run: `oz`, `acp`, `command`, or the kind of a preset. */
+/** The harness of a run, one of `harnessTypes`, and its preset if it has one. */
 export type HarnessCheck =
   | { readonly ok: true; readonly harness: string; readonly preset?: HarnessPreset }
   | { readonly ok: false; readonly fault: Fault };
-
-/** Harnesses whose program the configuration names. */
-const withCommand: Readonly<Record<string, string>> = {
-  acp: 'the ACP agent to start, for example ["my-agent", "--acp"]',
-  command: 'the program to start, for example ["my-program"]; it reads the prompt from standard input',
-};
 
 const fault = (path: string, message: string): HarnessCheck => ({
   ok: false,
   fault: { path: `config.${path}`, message },
 });
 
-/** Returns the harness of a run, `oz` (the built-in one) unless the configuration names another; or why it cannot be used so. */
+/** Returns the harness of a run, the built-in one unless the configuration names another; or the fault of a configuration that the harness cannot follow. */
 export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
   const { type = builtinHarness, command } = config.harness ?? {};
   if (isBuiltin(type)) {
@@ -30,34 +28,22 @@ export function checkHarness(config: AmbientAgentConfig): HarnessCheck {
       ? { ok: true, harness: builtinHarness }
       : fault('harness.command', 'belongs to the harnesses acp and command, and to presets');
   }
-  const needed = Object.hasOwn(withCommand, type) ? withCommand[type] : undefined;
-  if (needed !== undefined) {
-    if (command === undefined) return fault('harness.command', `is required: ${needed}`);
-    return type === 'command' ? checkCommandPolicy(config) : { ok: true, harness: type };
-  }
-  const preset = findPreset(type);
-  if (preset === undefined) {
-    const known = [builtinHarness, ...presetTypes, ...Object.keys(withCommand)].join(', ');
+  const harness = findHarness(type);
+  if (harness === undefined) {
+    const known = harnessTypes.join(', ');
     return fault('harness.type', `unknown harness ${JSON.stringify(type.slice(0, 100))}; known are ${known}`);
   }
-  return checkPreset(config, preset);
+  if (harness.neededCommand !== undefined && command === undefined)
+    return fault('harness.command', `is required: ${harness.neededCommand}`);
+  const policy = config.approval_policy ?? 'auto-approve';
+  const approval = harness.approvals[policy];
+  if (typeof approval === 'string') return fault('approval_policy', `${policy} cannot be kept: ${approval}`);
+  const preset = findPreset(type);
+  return preset === undefined ? { ok: true, harness: type } : checkVariables(config, preset);
 }
 
-/** A program behind `command` cannot ask a person. */
-function checkCommandPolicy({ approval_policy: policy = 'auto-approve' }: AmbientAgentConfig): HarnessCheck {
-  return policy === 'auto-approve'
-    ? { ok: true, harness: 'command' }
-    : fault(
-        'approval_policy',
-        `${policy} cannot be kept: the harness command cannot ask. Use auto-approve, or another harness`,
-      );
-}
-
-function checkPreset(config: AmbientAgentConfig, preset: HarnessPreset): HarnessCheck {
-  const approval = preset.approvals[config.approval_policy ?? 'auto-approve'];
-  if (typeof approval === 'string') {
-    return fault('approval_policy', `${config.approval_policy} cannot be kept: ${approval}`);
-  }
+/** Refuses variables that the preset sets itself. */
+function checkVariables(config: AmbientAgentConfig, preset: HarnessPreset): HarnessCheck {
   const own = variablesOfPreset(preset);
   const taken = Object.keys(config.harness?.env ?? {}).find((name) => own.has(name));
   return taken === undefined

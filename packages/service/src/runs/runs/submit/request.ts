@@ -1,6 +1,7 @@
 /** Checks a request body and turns it into a run that may be created. */
 
 import { randomUUIDv7 } from 'node:crypto';
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
 import type { Repository } from '@runyard/contract/environments/environments';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
@@ -214,7 +215,7 @@ export async function checkRunRequest(
   const checkedModels = checkModels(
     models,
     await readRecentModelChoices(deps.root ?? db, teamId, db),
-    { config, harness: harness.ok ? harness : { harness: 'oz' }, mayWait, keepsLacking },
+    { config, harness: harness.ok ? harness : { harness: builtinHarness }, mayWait, keepsLacking },
     faults,
   );
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);
