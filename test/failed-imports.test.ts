@@ -4,7 +4,11 @@ import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { migrateDatabase, migrationsFolder } from '../packages/service/src/platform/store/migrations/migrate.ts';
+import {
+  lastCommitBeforeBaseline,
+  migrateDatabase,
+  migrationsFolder,
+} from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { exportDatabase } from '../packages/service/src/platform/store/transfer/export.ts';
 import { importDatabase } from '../packages/service/src/platform/store/transfer/import.ts';
 import { contents, fill, isEmpty, type Place, usePlaces } from './support/transfer-places.ts';
@@ -108,17 +112,70 @@ describe('refuses an import and leaves nothing', () => {
 });
 
 /** Returns an export of a version that has one more migration. */
-async function withMigration(): Promise<Buffer> {
+const withMigration = () =>
+  withMigrations((migrations) => [...migrations, { version: 9999, name: '9999_future', checksum: 'x' }]);
+
+interface ExportedMigration {
+  readonly version: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** Returns the export with other migrations, and without `heads`: older versions did not write it. */
+async function withMigrations(change: (migrations: ExportedMigration[]) => ExportedMigration[]): Promise<Buffer> {
   const bytes = await readFile(file());
   const end = bytes.indexOf(10);
   const head = JSON.parse(bytes.subarray(0, end).toString());
-  head.migrations.push({ version: 9999, name: '9999_future', checksum: 'x' });
-  return Buffer.concat([Buffer.from(JSON.stringify(head)), bytes.subarray(end)]);
+  head.migrations = change(head.migrations);
+  const rest = Buffer.from(
+    bytes
+      .subarray(end)
+      .toString('latin1')
+      .replace(/,"heads":"[0-9a-f]{64}"/, ''),
+    'latin1',
+  );
+  return Buffer.concat([Buffer.from(JSON.stringify(head)), rest]);
+}
+
+/** Returns the first migrations that the baseline replaced. */
+async function replacedMigrations(count: number): Promise<ExportedMigration[]> {
+  const text = await readFile(path.join(migrationsFolder, 'replaced-migrations.txt'), 'utf8');
+  return text
+    .trim()
+    .split('\n')
+    .slice(0, count)
+    .map((line) => {
+      const [name = '', checksum = ''] = line.split(' ');
+      return { version: Number(name.slice(0, 4)), name, checksum };
+    });
 }
 
 describe('from an older version', () => {
   const add = async (folderOfMigrations: string, sql: string) =>
     await writeFile(path.join(folderOfMigrations, '9999_more.sql'), sql);
+
+  test('imports an export of the last version before the baseline', async () => {
+    const source = await place();
+    await fill(source);
+    await exportDatabase({ ...source, to: file() });
+    const replaced = await replacedMigrations(66);
+    await writeFile(file(), await withMigrations(() => replaced));
+    const target = await place();
+    await importDatabase({ ...target, from: file() });
+    expect(await contents(target)).toEqual(await contents(source));
+  });
+
+  test('refuses an export of an earlier version with the version that can import it', async () => {
+    const source = await place();
+    await exportDatabase({ ...source, to: file() });
+    const replaced = await replacedMigrations(65);
+    await writeFile(file(), await withMigrations(() => replaced));
+    const target = await place({ migrated: false });
+    await expect(importDatabase({ ...target, from: file() })).rejects.toThrow(
+      `The export is too old for this Runyard: it was made at migration 0112_more_run_filters. Import it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+    );
+    expect(await target.db.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
+  });
 
   test('continues after an import that ended while it made the tables', async () => {
     const source = await place();

@@ -37,7 +37,7 @@ describe('GET /agent/runs/{id}', () => {
       body: { artifact_type: 'PULL_REQUEST', data: { url: 'https://example.com/pr/1', branch: 'fix' } },
     });
     await service.deps.db.query(
-      `INSERT INTO model_requests VALUES ($1, $2, $3, 'm', 'p', 200, 10, 5, 0, 0, 0.001, 0.002, 0, 0, 12)`,
+      `INSERT INTO model_requests VALUES ($1, $2, $3, 'm', 'p', 200, 10, 5, 0, 0, 0.001, 0.002, 0, 0, NULL, 12)`,
       [randomUUIDv7(), execution.runId, execution.executionId],
     );
     const answer = await service.request('GET', `/agent/runs/${execution.runId}`);

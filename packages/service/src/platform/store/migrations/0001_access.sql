@@ -1,7 +1,16 @@
--- Access: teams, the people in them, and their API keys.
+-- Access: teams, the people in them, their keys and links, and the audit log.
 --
 -- Conventions of all migrations: the service makes ids as UUIDv7, so they sort by time of creation. Text that is sorted is
 -- sorted with COLLATE "C": by bytes, the same on every server.
+
+-- Returns a new UUIDv7 for a row that a statement makes. The ids sort by time to less than a microsecond (RFC 9562, section 6.2,
+-- method 3), because deliveries and fires that wait start in the order of their ids. The first 60 bits are the time in 4096ths of a
+-- millisecond, with the version between them.
+CREATE FUNCTION new_uuid_v7() RETURNS uuid LANGUAGE sql VOLATILE AS $$
+  SELECT (
+    overlay(lpad(to_hex(floor(extract(epoch FROM clock_timestamp()) * 4096000)::bigint), 15, '0') PLACING '7' FROM 13 FOR 0)
+    || right(replace(gen_random_uuid()::text, '-', ''), 16))::uuid
+$$;
 
 CREATE TABLE teams (
   id uuid PRIMARY KEY,
@@ -36,9 +45,28 @@ CREATE TABLE users (
 CREATE TABLE team_members (
   team_id uuid NOT NULL REFERENCES teams ON DELETE CASCADE,
   user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,
-  role text NOT NULL CHECK (role IN ('admin', 'member')),
+  role text NOT NULL CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+  joined_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (team_id, user_id)
 );
+CREATE INDEX team_members_user ON team_members (user_id);
+
+-- Invitations that wait. An invitation is deleted when it is used.
+CREATE TABLE team_invitations (
+  id uuid PRIMARY KEY,
+  team_id uuid NOT NULL REFERENCES teams ON DELETE CASCADE,
+  -- SHA-256 of the invitation's key, which is 32 random bytes.
+  hash bytea NOT NULL UNIQUE,
+  role text NOT NULL CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+  note text,
+  -- The invitation ends when this person leaves the team or gets a lower role.
+  invited_by uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX team_invitations_team ON team_invitations (team_id, created_at, id);
+CREATE INDEX team_invitations_invited_by ON team_invitations (invited_by, team_id);
+CREATE INDEX team_invitations_expires_at ON team_invitations (expires_at);
 
 CREATE TABLE api_keys (
   id uuid PRIMARY KEY,
@@ -51,6 +79,10 @@ CREATE TABLE api_keys (
   user_id uuid REFERENCES users ON DELETE CASCADE,
   -- The service account that an agent key acts for.
   agent_uid text,
+  -- UID of the person who made an agent key; NULL: not known.
+  created_by_uid text,
+  -- Only of the key of a browser session: the key whose owner signed in the browser. The session ends with that key.
+  minted_by uuid REFERENCES api_keys ON DELETE CASCADE,
   -- The key belongs to the operator of the service: workers that use it serve the hosted pool of every team.
   is_operator boolean NOT NULL DEFAULT false,
   -- Beginning and end of the raw key: lists show them, so that people recognise the key.
@@ -59,5 +91,60 @@ CREATE TABLE api_keys (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
   last_used_at timestamptz,
-  CHECK ((kind = 'personal') = (user_id IS NOT NULL))
+  CHECK ((kind = 'personal') = (user_id IS NOT NULL)),
+  CHECK (minted_by IS NULL OR (kind = 'personal' AND NOT is_operator AND expires_at IS NOT NULL))
 );
+CREATE INDEX api_keys_minted_by ON api_keys (minted_by, created_at) WHERE minted_by IS NOT NULL;
+-- The keys of an agent identity end with it.
+CREATE INDEX api_keys_agent ON api_keys (team_id, agent_uid) WHERE agent_uid IS NOT NULL;
+-- The keys of a team, and of a person in it.
+CREATE INDEX api_keys_team ON api_keys (team_id, user_id);
+
+-- One-time codes of links that sign in a browser. A code is deleted when it is used.
+CREATE TABLE sign_in_codes (
+  -- SHA-256 of the code, which is 32 random bytes.
+  hash bytea PRIMARY KEY,
+  -- The key that asked for the code. The session acts for its user.
+  key_id uuid NOT NULL REFERENCES api_keys ON DELETE CASCADE,
+  -- The team that the session acts in; NULL: the team of the key.
+  team_id uuid REFERENCES teams ON DELETE CASCADE,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX sign_in_codes_key_id ON sign_in_codes (key_id, expires_at);
+
+-- Changes of a team's resources. An entry is written in the transaction of its change, and never changed.
+CREATE TABLE audit_entries (
+  id uuid PRIMARY KEY,
+  -- Order of the list.
+  position bigint GENERATED ALWAYS AS IDENTITY,
+  team_id uuid NOT NULL REFERENCES teams ON DELETE CASCADE,
+  occurred_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  actor_kind text NOT NULL CHECK (actor_kind IN ('user', 'service_account')),
+  actor_uid text NOT NULL,
+  action text NOT NULL,
+  subject_type text NOT NULL,
+  subject_uid text NOT NULL,
+  subject_name text,
+  -- The members that changed. `before` is NULL for a new subject, `after` for a deleted one.
+  before jsonb,
+  after jsonb,
+  address text,
+  user_agent text,
+  request_id text,
+  key_id uuid
+);
+CREATE INDEX audit_entries_team ON audit_entries (team_id, position DESC);
+-- For retention.
+CREATE INDEX audit_entries_occurred_at ON audit_entries (occurred_at);
+
+-- Counts the entries of a day (UTC) for two limits: of a team, and of each author, so that one author cannot use up the limit of the
+-- team.
+CREATE TABLE audit_days (
+  team_id uuid NOT NULL REFERENCES teams ON DELETE CASCADE,
+  day date NOT NULL,
+  -- '': all entries of the team; otherwise kind and UID of one author.
+  author text NOT NULL DEFAULT '',
+  entries integer NOT NULL,
+  PRIMARY KEY (team_id, day, author)
+);
+CREATE INDEX audit_days_day ON audit_days (day);

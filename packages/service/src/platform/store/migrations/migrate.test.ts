@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createEmptyDatabase } from '../../../../test/database.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
-import { migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
+import { lastCommitBeforeBaseline, migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
 
 let folder: string;
 let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;
@@ -142,4 +142,59 @@ test('needs only the right to create tables in the schema', async () => {
     await admin.query(`DROP ROLE ${role}`);
     await admin.end();
   }
+});
+
+describe('a database from before the baseline', () => {
+  let older: TestDatabase;
+  beforeEach(async () => {
+    older = await createTestDatabase();
+  });
+  afterEach(() => older.drop());
+
+  /** Gives the migrated database the records of the first `count` migrations that the baseline replaced. */
+  async function makeOlder(count: number): Promise<void> {
+    const text = await readFile(path.join(import.meta.dirname, 'replaced-migrations.txt'), 'utf8');
+    const replaced = text.trim().split('\n').slice(0, count);
+    await older.db.query('DELETE FROM schema_migrations');
+    for (const line of replaced) {
+      const [name = '', checksum] = line.split(' ');
+      await older.db.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+        Number(name.slice(0, 4)),
+        name,
+        checksum,
+      ]);
+    }
+  }
+  const readNames = async () =>
+    (await older.db.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY version')).map(
+      ({ name }) => name,
+    );
+
+  test('gets the records of the baseline and then later migrations if it has all replaced migrations', async () => {
+    await makeOlder(66);
+    const baseline = (await readMigrations()).filter(({ version }) => version <= 23).map(({ name }) => name);
+    for (const name of baseline)
+      await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
+    expect(await migrateDatabase(older.db, { folder })).toEqual([]);
+    expect(await readNames()).toEqual(baseline);
+    await write('0024_more.sql', 'CREATE TABLE more (a int);');
+    expect(await migrateDatabase(older.db, { folder })).toEqual(['0024_more']);
+  });
+
+  test('keeps its records if the migration after its adoption fails', async () => {
+    await makeOlder(66);
+    for (const { name } of await readMigrations())
+      await copyFile(path.join(migrationsFolder, `${name}.sql`), path.join(folder, `${name}.sql`));
+    await write('9999_bad.sql', 'SELECT 1/0;');
+    await expect(migrateDatabase(older.db, { folder })).rejects.toThrow(/9999_bad failed/);
+    expect(await readNames()).toHaveLength(66);
+  });
+
+  test('is refused with the version to start before if it lacks some of the replaced migrations', async () => {
+    await makeOlder(65);
+    await expect(migrateDatabase(older.db)).rejects.toThrow(
+      `The database is too old for this Runyard: its last migration is 0112_more_run_filters. Start the Runyard of commit ${lastCommitBeforeBaseline} on it once, then start this one.`,
+    );
+    expect(await readNames()).toHaveLength(65);
+  });
 });

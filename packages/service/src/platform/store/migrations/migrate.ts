@@ -23,6 +23,33 @@ const lockKey = '7236430154412310';
 
 export const migrationsFolder = import.meta.dirname;
 
+/** The last migration of the baseline: the files that make the schema at once. Later files change it. */
+const lastOfBaseline = 23;
+
+/**
+ * The 66 migrations, 0001_access to 0114_identity_configuration, that the baseline replaced. Together they made the same schema, so a
+ * database that has them all is adopted: its records become those of the baseline.
+ */
+const replaced = {
+  /** SHA-256 over a line `VERSION CHECKSUM` for each of them. */
+  digest: '42ad0d15e7c21349819da0035d57d27e756949d85e7c09347aee6491f4f5b4ee',
+  /** Checksum of the first one: each database of that time has it. */
+  firstChecksum: '4c62c72db3cf21362cb9e10f46fa16f9f60fb86ea17de1cfb8c22d91e4c9800e',
+};
+
+/** A version of Runyard that brings every older database to the state that can be adopted. */
+export const lastCommitBeforeBaseline = 'b9d5a8d5';
+
+/** Returns whether these are `all` migrations that the baseline replaced, only `some` of them, or `none`. */
+export function findReplaced(applied: readonly AppliedMigration[]): 'all' | 'some' | 'none' {
+  if (applied[0]?.checksum !== replaced.firstChecksum) return 'none';
+  const lines = applied.map(({ version, checksum }) => `${version} ${checksum}\n`);
+  return createHash('sha256').update(lines.join('')).digest('hex') === replaced.digest ? 'all' : 'some';
+}
+
+export const baselineOf = (migrations: readonly Migration[]): Migration[] =>
+  migrations.filter(({ version }) => version <= lastOfBaseline);
+
 /** Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_name.sql` or two files have the same number. */
 export async function readMigrations(folder = migrationsFolder): Promise<Migration[]> {
   const migrations: Migration[] = [];
@@ -49,15 +76,15 @@ export interface MigrateOptions {
 
 /**
  * Applies the migrations that the database does not have yet, and returns their names. Throws and changes nothing if a
- * migration was changed after it was applied, or if the database is newer than the code.
+ * migration was changed after it was applied, or if the database is newer than the code or older than the baseline.
  */
 export async function migrateDatabase(db: Database, options: MigrateOptions = {}): Promise<string[]> {
   const { folder = migrationsFolder, upTo = Number.POSITIVE_INFINITY } = options;
-  const migrations = (await readMigrations(folder)).filter(({ version }) => version <= upTo);
+  const migrations = await readMigrations(folder);
   return await db.onOwnConnection(async (client) => {
     const applied: string[] = [];
     for (;;) {
-      const name = await applyNext(client, migrations);
+      const name = await applyNext(client, migrations, upTo);
       if (name === undefined) return applied;
       applied.push(name);
     }
@@ -65,30 +92,63 @@ export async function migrateDatabase(db: Database, options: MigrateOptions = {}
 }
 
 /** Applies one migration and returns its name; undefined: all are applied. */
-async function applyNext(client: pg.Client, migrations: readonly Migration[]): Promise<string | undefined> {
+async function applyNext(
+  client: pg.Client,
+  migrations: readonly Migration[],
+  upTo: number,
+): Promise<string | undefined> {
   await client.query('BEGIN');
   try {
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey})`);
     await client.query(`CREATE TABLE IF NOT EXISTS schema_migrations (
       version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
-    const next = nextToApply(await readApplied(client), migrations);
+    const applied = await adoptReplaced(client, await readApplied(client), migrations);
+    const next = nextToApply(
+      applied,
+      migrations.filter(({ version }) => version <= upTo),
+    );
     if (next !== undefined) {
       await client.query(next.sql).catch((error) => {
         throw new Error(`Migration ${next.name} failed: ${error instanceof Error ? error.message : error}`, {
           cause: error,
         });
       });
-      await client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
-        next.version,
-        next.name,
-        next.checksum,
-      ]);
+      await record(client, next);
     }
     await client.query('COMMIT');
     return next?.name;
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
     throw error;
+  }
+}
+
+const record = (client: pg.Client, { version, name, checksum }: Migration) =>
+  client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+    version,
+    name,
+    checksum,
+  ]);
+
+/** Replaces the records of a database that has all migrations from before the baseline. Throws if it has only some of them. */
+async function adoptReplaced(
+  client: pg.Client,
+  applied: readonly AppliedMigration[],
+  migrations: readonly Migration[],
+): Promise<readonly AppliedMigration[]> {
+  switch (findReplaced(applied)) {
+    case 'none':
+      return applied;
+    case 'some':
+      throw new Error(
+        `The database is too old for this Runyard: its last migration is ${applied.at(-1)?.name}. Start the Runyard of commit ${lastCommitBeforeBaseline} on it once, then start this one.`,
+      );
+    case 'all': {
+      const baseline = baselineOf(migrations);
+      await client.query('DELETE FROM schema_migrations');
+      for (const migration of baseline) await record(client, migration);
+      return baseline;
+    }
   }
 }
 

@@ -7,6 +7,10 @@ import type { BlobStore } from '../blobs/blobs.ts';
 import type { Database } from '../database/database.ts';
 import {
   type AppliedMigration,
+  baselineOf,
+  findReplaced,
+  lastCommitBeforeBaseline,
+  type Migration,
   migrateDatabase,
   migrationsFolder,
   readAppliedIfAny,
@@ -39,7 +43,8 @@ export async function importDatabase({
   const source = typeof from === 'string' ? createReadStream(from) : from;
   const reader = readExport(source);
   try {
-    await prepareTables(db, await readHeader(reader), migrations);
+    const known = await readMigrations(migrations);
+    await prepareTables(db, withBaseline(await readHeader(reader), known), { known, folder: migrations });
     const result = await db.onOwnConnection((client) => fill(client, reader, blobs));
     await migrateDatabase(db, { folder: migrations }).catch((error: Error) => {
       throw new Error(
@@ -62,12 +67,30 @@ async function readHeader(reader: ExportReader): Promise<readonly AppliedMigrati
   return head.migrations;
 }
 
+/** Returns the migrations of an export; the baseline instead of all migrations that it replaced, because the tables are the same. */
+function withBaseline(exported: readonly AppliedMigration[], known: readonly Migration[]): readonly AppliedMigration[] {
+  switch (findReplaced(exported)) {
+    case 'none':
+      return exported;
+    case 'some':
+      throw new Error(
+        `The export is too old for this Runyard: it was made at migration ${exported.at(-1)?.name}. Import it with the Runyard of commit ${lastCommitBeforeBaseline}, then start this Runyard on the same database.`,
+      );
+    case 'all':
+      return baselineOf(known);
+  }
+}
+
 /** Brings a database without rows to the migrations of an export. Throws, and changes nothing, if that is impossible. */
-async function prepareTables(db: Database, wanted: readonly AppliedMigration[], folder: string): Promise<void> {
+async function prepareTables(
+  db: Database,
+  wanted: readonly AppliedMigration[],
+  { known, folder }: { readonly known: readonly Migration[]; readonly folder: string },
+): Promise<void> {
   const last = wanted.at(-1);
   if (last === undefined) throw new Error('The export names no migration');
   const made = `The export was made at migration ${last.name}`;
-  if (!isBeginning(wanted, await readMigrations(folder)))
+  if (!isBeginning(wanted, known))
     throw new Error(
       `${made}, which this Runyard does not have. Import it with the Runyard that wrote it or a newer one.`,
     );
