@@ -180,7 +180,7 @@ def _() -> None:
     author = "git config user.email a@b.example && git config user.name A"
     setup = f"git init -q . && {author} && git commit -q --allow-empty -m A && echo new > new.txt && git add new.txt"
     run_id = agent.run(prompt=sh(setup), config={"idle_timeout_minutes": 5}).run_id
-    run = run_until(run_id)
+    run_until(run_id)
 
     def attachments() -> RunListHandoffAttachmentsResponse | None:
         listed = agent.runs.list_handoff_attachments(run_id)
@@ -189,9 +189,13 @@ def _() -> None:
 
     patch = until("the snapshot", attachments).attachments[0]
     assert "new.txt" in httpx.get(patch.download_url).text
-    assert run.is_sandbox_running and run.session_id and run.conversation_id
-    assert agent.conversations.check_redirect(run.conversation_id).session_id == run.session_id
-    assert agent.sessions.check_redirect(run.session_id).conversation_id is None
+    # A worker with little room ends the sandbox of a run that only waits for a follow-up, so this one works.
+    working_id = agent.run(prompt=sh("sleep 300")).run_id
+    working = run_until(working_id, "INPROGRESS")
+    assert working.is_sandbox_running and working.session_id and working.conversation_id
+    assert agent.conversations.check_redirect(working.conversation_id).session_id == working.session_id
+    assert agent.sessions.check_redirect(working.session_id).conversation_id is None
+    agent.runs.cancel(working_id)
     gone_id = agent.run(prompt=sh("true"), config={"idle_timeout_minutes": 0}).run_id
     until("the end of its sandbox", lambda: run_until(gone_id).is_sandbox_running is False)
     gone = agent.runs.retrieve(gone_id)

@@ -195,6 +195,10 @@ export const maxMemoryBytes = 32 * 1024 * 1024;
 export const maxDefinitionFiles = 1_000;
 /** Bytes of all files of a factory definition. */
 export const maxDefinitionBytes = 8 * 1024 * 1024;
+/** Bytes of a request without a key that checks the files of a definition. */
+export const maxKeylessDefinitionBytes = 256 * 1024;
+/** Requests of this kind in a minute: of one address, and of all. */
+export const keylessChecksPerMinute = { address: 20, total: 120 };
 /** Bytes of one file of a factory definition. */
 export const maxDefinitionFileBytes = 1024 * 1024;
 /** Bytes of the YAML of one file of a factory definition. */

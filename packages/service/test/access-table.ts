@@ -80,6 +80,7 @@ export function accessOf({ allow, params, path }: Route, credential: Credential)
   }
   if (credential === 'session') return allow.session ? 'yes' : 403;
   if (credential === 'agentKey') return allow.agent === true ? 'yes' : 403;
+  if (credential === 'nothing' && allow.keylessBytes) return 'yes';
   return 401;
 }
 
@@ -101,7 +102,8 @@ const columns: readonly { readonly heading: string; readonly of: readonly [Crede
   { heading: 'run token: at work', of: ['runToken'] },
   { heading: 'stopping', of: ['stoppingRunToken'] },
   { heading: 'ended', of: ['endedRunToken'] },
-  { heading: 'deleted, expired, unknown or no key', of: ['deletedKey', 'expiredKey', 'unknownKey', 'nothing'] },
+  { heading: 'deleted, expired or unknown key', of: ['deletedKey', 'expiredKey', 'unknownKey'] },
+  { heading: 'no key', of: ['nothing'] },
   { heading: 'signed URL', of: ['signedUrl'] },
 ];
 

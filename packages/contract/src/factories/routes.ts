@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maxDefinitionBytes } from '../limits.ts';
+import { maxDefinitionBytes, maxKeylessDefinitionBytes } from '../limits.ts';
 import { sourceHeader } from '../runs/states.ts';
 import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse } from '../wire/bodies.ts';
@@ -147,7 +147,7 @@ export const factoryRoutes = {
     summary: 'Check the files of a definition',
     description:
       'Without what depends on the team, such as environments and secrets: a dry run of an apply checks that too. Changes nothing.',
-    allow: teamReads,
+    allow: { ...teamReads, keylessBytes: maxKeylessDefinitionBytes },
     body: ValidateFactoryFilesRequest,
     bodyLimitBytes: 2 * maxDefinitionBytes,
     answer: { status: 200, description: 'The faults', schema: ValidateFactoryFilesResponse },

@@ -8,6 +8,7 @@ import {
 } from '../automations/payload-filter/plan.ts';
 import { sourcePolling } from '../factories/factory-sources.ts';
 import {
+  keylessChecksPerMinute,
   maxComparisons,
   maxDefinitionBytes,
   maxDefinitionFileBytes,
@@ -21,6 +22,7 @@ import {
   maxFactoryRepositories,
   maxFactoryRunners,
   maxFactoryWebhooks,
+  maxKeylessDefinitionBytes,
   maxListedTaskOutputs,
   maxTaskOutputs,
   maxTriggers,
@@ -47,6 +49,11 @@ export const factoryLimits: readonly Limit[] = [
     of: 'YAML in the definition files of a factory',
     most: `${size(maxDefinitionYamlBytes)} in a file, ${size(maxDefinitionYamlTotalBytes)} and ${maxDefinitionYamlValues} values together`,
     above: definitionFault,
+  },
+  {
+    of: 'check of definition files without a key',
+    most: `${size(maxKeylessDefinitionBytes)}; in a minute ${keylessChecksPerMinute.address} of an address, and ${keylessChecksPerMinute.total} of all`,
+    above: `${tooLarge}; 429 for the number`,
   },
   {
     of: 'what a factory defines',

@@ -15,7 +15,11 @@ function accessProblems(allow: Allow): Record<number, string> {
   }
   if ('anyone' in allow) return {};
   return {
-    401: allow.publicThings ? 'Not public, and no valid key was sent' : unauthenticated,
+    401: allow.publicThings
+      ? 'Not public, and no valid key was sent'
+      : allow.keylessBytes
+        ? 'The key that was sent is not valid'
+        : unauthenticated,
     403: 'The team of X-Team-Uid is not yours, or the kind of your key or your role may not call this',
     429: overRate,
   };

@@ -105,7 +105,7 @@ function parameters(route: Route, example: Example, components: Components): Jso
 function security(allow: Allow): Json[] {
   if ('run' in allow) return [{ runToken: [] }];
   if ('anyone' in allow) return [];
-  return allow.publicThings ? [{}, { apiKey: [] }] : [{ apiKey: [] }];
+  return allow.publicThings || allow.keylessBytes ? [{}, { apiKey: [] }] : [{ apiKey: [] }];
 }
 
 /** Headers of answers about the names of members and parameters. */

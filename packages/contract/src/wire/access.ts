@@ -35,6 +35,8 @@ export interface AllowKeys {
   readonly byBody?: { readonly member: string; readonly roles: Readonly<Record<string, Role>> };
   /** True: a request without a key is accepted for public things. */
   readonly publicThings?: true;
+  /** A request without a key is accepted too, with a body of at most so many bytes. Each address and all addresses together may send few. */
+  readonly keylessBytes?: number;
 }
 
 /** Accepts run tokens: of an execution in progress, or until its end, including the time while it is stopping. */
@@ -91,6 +93,7 @@ export function describeAllow(allow: Allow): string {
     ...(allow.session ? ['browser sessions'] : []),
     ...(allow.worker ? ['worker keys'] : []),
     ...(allow.publicThings ? ['everyone for public things'] : []),
+    ...(allow.keylessBytes ? [`everyone with at most ${allow.keylessBytes / 1024} KB`] : []),
     ...higher,
   ].join(', ');
 }

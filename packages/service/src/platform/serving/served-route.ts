@@ -23,8 +23,12 @@ export interface Call<R extends Route, P, S> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that accept keys; null if the route returns public things and no key was sent. */
-  readonly principal: R['allow'] extends AllowKeys ? (R['allow'] extends { publicThings: true } ? P | null : P) : null;
+  /** Owner of the key, on routes that accept keys; null if the route accepts requests without a key and none was sent. */
+  readonly principal: R['allow'] extends AllowKeys
+    ? R['allow'] extends { publicThings: true } | { keylessBytes: number }
+      ? P | null
+      : P
+    : null;
   /** Execution of the run token, on routes that accept run tokens. */
   readonly session: R['allow'] extends AllowRun ? S : null;
   readonly from: RequestOrigin;

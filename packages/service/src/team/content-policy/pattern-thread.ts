@@ -1,8 +1,6 @@
-/** The thread that searches for patterns, one check after the other, each within a limit of processor time. */
-import { Worker } from 'node:worker_threads';
+/** The thread that searches for patterns. */
+import { openBoundedThread } from '../../platform/threads/bounded-thread.ts';
 import type { PolicyRule, TextKind } from './policy-file.ts';
-import { untilUsedUp } from './processor-limit.ts';
-import { makeTurns } from './turns.ts';
 
 export interface PolicyText {
   readonly kind: TextKind;
@@ -35,81 +33,31 @@ export interface PatternThread {
   close(): Promise<void>;
 }
 
-/** Checks that may wait for the thread. */
-const waitingLimits = { waiting: 500, waitingPerTeam: 50 };
-const maxHeapMb = 256;
-
-/**
- * Starts the thread at the first search. `limitMs` is the processor time for one check, without the start of the thread: how busy the
- * machine is decides about no text.
- */
+/** Makes the thread. `limitMs`: processor time for one check. */
 export function openPatternThread(rules: PatternThreadData['rules'], limitMs: number): PatternThread {
-  let current: Worker | undefined;
-  const turns = makeTurns(waitingLimits);
-  const searches = new Set<Promise<unknown>>();
-
-  const started = async (): Promise<Worker> => {
-    if (current) return current;
-    const data: PatternThreadData = { rules: rules.map(({ pattern, applies_to }) => ({ pattern, applies_to })) };
-    const worker = new Worker(new URL('./pattern-worker.ts', import.meta.url), {
-      workerData: data,
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-      // The thread does not need the keys of the service.
-      env: {},
-    });
-    worker.unref();
-    await new Promise<void>((resolve, reject) => {
-      worker.once('message', () => resolve());
-      worker.once('error', reject);
-    });
-    worker.on('error', () => {});
-    current = worker;
-    return worker;
-  };
-
-  const searchNow = async (texts: readonly PolicyText[]): Promise<PatternResult> => {
-    const worker = await started();
-    let rule = 0;
-    const result = await new Promise<PatternResult>((resolve) => {
-      const stopped = new AbortController();
-      const end = (outcome: PatternResult): void => {
-        stopped.abort();
-        resolve(outcome);
-      };
-      void untilUsedUp(worker, limitMs, stopped.signal).then((kind) => kind !== 'stopped' && end({ kind, rule }));
-      worker.removeAllListeners('message');
-      worker.removeAllListeners('exit');
-      worker.on('message', (message: FromPatternThread) => {
-        if (message.kind === 'searching') rule = message.rule;
-        else if (message.kind === 'found') end({ kind: 'found', rule: message.rule });
-        else if (message.kind === 'none') end({ kind: 'none' });
-      });
-      // The search used up the memory of the thread.
-      worker.once('exit', () => end({ kind: 'too_slow', rule }));
-      worker.postMessage({ texts } satisfies ToPatternThread);
-    });
-    if (result.kind === 'too_slow' || result.kind === 'busy') {
-      current = undefined;
-      await worker.terminate();
-    }
-    return result;
-  };
-
+  const data: PatternThreadData = { rules: rules.map(({ pattern, applies_to }) => ({ pattern, applies_to })) };
+  const thread = openBoundedThread<ToPatternThread, FromPatternThread>({
+    module: new URL('./pattern-worker.ts', import.meta.url),
+    data,
+    limitMs,
+    waiting: { waiting: 500, waitingPerTeam: 50 },
+    isLast: ({ kind }) => kind !== 'searching',
+  });
   return {
     search: async (teamId, texts) => {
-      const search = turns(teamId, () => searchNow(texts));
-      searches.add(search);
-      try {
-        const result = await search;
-        return result === 'busy' ? { kind: 'busy' } : result;
-      } finally {
-        searches.delete(search);
+      let rule = 0;
+      const outcome = await thread.run(teamId, { texts }, (message) => {
+        if (message.kind === 'searching') rule = message.rule;
+      });
+      switch (outcome.kind) {
+        case 'done':
+          return outcome.message.kind === 'found' ? { kind: 'found', rule: outcome.message.rule } : { kind: 'none' };
+        case 'too_slow':
+          return { kind: 'too_slow', rule };
+        case 'busy':
+          return { kind: 'busy' };
       }
     },
-    close: async () => {
-      await Promise.allSettled(searches);
-      await current?.terminate();
-      current = undefined;
-    },
+    close: thread.close,
   };
 }

@@ -1,7 +1,5 @@
 /** Changes the automations of a factory to match their definition. */
-import { CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { pathOf } from '@runyard/contract/factories/files/layout';
-import { plainMessage } from '@runyard/contract/wire/plain-message';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { Author } from '../../team/access/audit/record.ts';
@@ -23,20 +21,6 @@ export interface AutomationsToApply {
   readonly definition: FactoryDefinition;
   readonly state: FactoryState;
   readonly uids: Readonly<Record<string, string>>;
-}
-
-/** Adds a fault for each automation whose members the API would refuse. */
-export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
-  for (const automation of definition.automations) {
-    const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation), {
-      error: plainMessage,
-    });
-    for (const { path, message } of checked.error?.issues ?? []) {
-      const [member, ...rest] = path.map((part) => (typeof part === 'symbol' ? '' : part));
-      const at = member === 'concurrency_key' ? ['concurrencyKey'] : [member ?? '', ...rest];
-      faults.add(pathOf.automation(automation.name), at, message);
-    }
-  }
 }
 
 /** Creates, changes and deletes automations, and returns the UIDs by name. The caller rolls back if there are faults. */

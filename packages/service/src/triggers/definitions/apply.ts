@@ -19,12 +19,13 @@ import { toItems } from '../automations/items.ts';
 import { replaceFactoryAgents } from '../factories/agents.ts';
 import { defineFactory, lockFactory, readFactory, reviseDefinition } from '../factories/factories.ts';
 import { lockPartsOfFactory } from '../factories/lock-parts.ts';
-import { applyAutomations, checkAutomations } from './apply-automations.ts';
+import { applyAutomations } from './apply-automations.ts';
 import { applyWebhooks, checkWebhookIds, checkWebhooks, type WebhooksToApply } from './apply-webhooks.ts';
+import { checkAutomations } from './automation-members.ts';
 import { type CheckDeps, checkConfigs } from './check-configs.ts';
 import { toFactoryAgent, toFactoryMembers } from './configs.ts';
 import { type FaultList, makeFaultList } from './fault-list.ts';
-import { noticesOf } from './notices.ts';
+import { noticesOf, toNoticed } from './notices.ts';
 import { checkSkills } from './skills.ts';
 import { driftOf, type FactoryAddress, noUids, readFactoryState, readTeamSecrets } from './state.ts';
 import {
@@ -161,7 +162,7 @@ async function applyWithin(
   if (from && !request.dry_run && !(await from.keep(tx))) return { kind: 'superseded' };
   const changes = toChanges(plan.changes);
   const problems = await readProblems(tx, factory, applied.automations);
-  const notices = noticesOf(deps.models, read);
+  const notices = noticesOf(deps.models, toNoticed(read));
   const answer = { dry_run: request.dry_run, changes, drift: toChanges(drift), notices, problems };
   // In a repository that has other files too, most commits change nothing here.
   if (from && stored && changes.length + drift.length === 0 && isDeepStrictEqual(stored.files, files)) {

@@ -1,8 +1,11 @@
 /** The members of an automation that files define, in the form in which they are stored. */
-import type { AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations/automations';
+import { type AutomationTrigger, CreateAutomationRequest } from '@runyard/contract/automations/automations';
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
 import type { DefinedAutomation, FactoryDefinition } from '@runyard/definitions/definition';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { toConfig } from './configs.ts';
+import type { FaultList } from './fault-list.ts';
 
 export type AutomationMembers = CreateAutomationRequest;
 
@@ -34,3 +37,17 @@ export const toStoredMembers = (row: AutomationRow) => ({
   overlap: row.overlap,
   concurrency_key: row.concurrency_key ?? undefined,
 });
+
+/** Adds a fault for each automation whose members the API would refuse. */
+export function checkAutomations(definition: FactoryDefinition, faults: FaultList): void {
+  for (const automation of definition.automations) {
+    const checked = CreateAutomationRequest.safeParse(toAutomationMembers(definition, automation), {
+      error: plainMessage,
+    });
+    for (const { path, message } of checked.error?.issues ?? []) {
+      const [member, ...rest] = path.map((part) => (typeof part === 'symbol' ? '' : part));
+      const at = member === 'concurrency_key' ? ['concurrencyKey'] : [member ?? '', ...rest];
+      faults.add(pathOf.automation(automation.name), at, message);
+    }
+  }
+}

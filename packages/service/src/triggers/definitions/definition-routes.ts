@@ -1,13 +1,14 @@
 import { routes } from '@runyard/contract/routes';
-import { notFound, refuse } from '../../platform/serving/refusal.ts';
+import { tooBusy } from '../../platform/bodies/too-busy.ts';
+import { invalid, notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { serve } from '../../team/access/serve.ts';
 import { applyDefinition, type DefinitionDeps } from './apply.ts';
 import { readFactoryDefinition } from './read.ts';
-import { validateFiles } from './validate.ts';
+import type { FileChecks } from './validate.ts';
 
 /** The definitions of factories. */
-export const definitionRoutes = (deps: DefinitionDeps): readonly ServedRoute[] => [
+export const definitionRoutes = (deps: DefinitionDeps, checks: FileChecks): readonly ServedRoute[] => [
   serve(routes.getFactoryDefinition, async ({ principal, params }) => {
     const factory = { teamId: principal.teamId, factoryUid: params.factoryUid };
     return (await readFactoryDefinition(deps, deps.db, factory)) ?? notFound('definition');
@@ -39,5 +40,15 @@ export const definitionRoutes = (deps: DefinitionDeps): readonly ServedRoute[] =
     }
   }),
 
-  serve(routes.validateFactoryFiles, async ({ body }) => validateFiles(deps.models, body.files)),
+  serve(routes.validateFactoryFiles, async ({ principal, body }) => {
+    const outcome = await checks.validate(principal?.teamId, body.files);
+    switch (outcome.kind) {
+      case 'checked':
+        return outcome.response;
+      case 'busy':
+        return tooBusy('Too many checks of definition files wait already, of this caller or of all.');
+      case 'too_slow':
+        return invalid([{ path: 'files', message: 'take too long to read; send fewer files, or simpler YAML' }]);
+    }
+  }),
 ];

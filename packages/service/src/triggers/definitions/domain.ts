@@ -3,19 +3,24 @@ import { definitionRoutes } from './definition-routes.ts';
 import { dueSources } from './source/records.ts';
 import { syncDueSources } from './source/sync.ts';
 import { sourceRoutes } from './source-routes.ts';
+import { openFileChecks } from './validate.ts';
 
 type DefinitionsDeps = Parameters<typeof definitionRoutes>[0] & Parameters<typeof sourceRoutes>[0];
 
 /** Definitions of factories as files, and the repositories that contain them. */
-export const definitionsDomain = (deps: DefinitionsDeps): Domain => ({
-  name: 'definitions of factories',
-  routes: () => [...definitionRoutes(deps), ...sourceRoutes(deps)],
-  loops: async () => [
-    {
-      name: 'syncing factories with their repositories',
-      everyMs: 1_000,
-      due: [dueSources],
-      work: (signal) => syncDueSources(deps, signal),
-    },
-  ],
-});
+export const definitionsDomain = (deps: DefinitionsDeps): Domain => {
+  const checks = openFileChecks(deps.models);
+  return {
+    name: 'definitions of factories',
+    routes: () => [...definitionRoutes(deps, checks), ...sourceRoutes(deps)],
+    loops: async () => [
+      {
+        name: 'syncing factories with their repositories',
+        everyMs: 1_000,
+        due: [dueSources],
+        work: (signal) => syncDueSources(deps, signal),
+      },
+    ],
+    close: checks.close,
+  };
+};

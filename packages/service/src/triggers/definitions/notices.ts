@@ -1,6 +1,6 @@
 /** Reports the models of a definition that this service does not offer. */
 
-import { collectFaults, type DefinitionFault } from '@runyard/contract/factories/files/faults';
+import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factories/files/faults';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { ReadDefinition } from '@runyard/definitions/read-definition';
@@ -27,23 +27,45 @@ function offeredBy(models: Models): string {
   return `${names.join(', ')}${more}`;
 }
 
+/** The name of a model in a definition, and its place. */
+export interface NamedModel {
+  readonly file: string;
+  /** Members from the top of the file to the name, joined by dots. */
+  readonly member: string;
+  readonly position: Position;
+  readonly name: string;
+}
+
+/** A definition without faults, as far as notices depend on it. */
+export interface Noticed {
+  /** Notices about its files. */
+  readonly notices: readonly DefinitionFault[];
+  readonly named: readonly NamedModel[];
+}
+
+/** Returns what of a definition notices depend on. */
+export function toNoticed({ definition, notices, locate }: Extract<ReadDefinition, { ok: true }>): Noticed {
+  const named = placesOf(definition).flatMap(({ file, base, members }): NamedModel[] => {
+    const name = members.model ?? members.harness?.model;
+    if (!name) return [];
+    const path = [...base, ...(members.model ? ['model'] : ['harness', 'model'])];
+    return [{ file, member: path.join('.'), position: locate(file, path), name }];
+  });
+  return { notices, named };
+}
+
 /**
  * Returns what a definition says without effect on this service: the notices about its files, and one for each model that the public
  * service may have and this one does not offer. At most 100, by file and line.
  */
-export function noticesOf(
-  models: Models,
-  { definition, notices, locate }: Extract<ReadDefinition, { ok: true }>,
-): DefinitionFault[] {
+export function noticesOf(models: Models, { notices, named }: Noticed): DefinitionFault[] {
   const all = collectFaults();
   for (const { file, message, suggestion, ...position } of notices) all.add(file, position, message, suggestion);
-  for (const { file, base, members } of placesOf(definition)) {
-    const name = members.model ?? members.harness?.model;
-    const resolved = name ? models.resolve(name) : undefined;
-    if (!resolved || resolved.ok || !('isLacking' in resolved) || !resolved.isLacking) continue;
-    const path = [...base, ...(members.model ? ['model'] : ['harness', 'model'])];
-    const message = `${path.join('.')}: ${resolved.message}. Runs with it are refused. This service offers ${offeredBy(models)}`;
-    all.add(file, locate(file, path), message);
+  for (const { file, member, position, name } of named) {
+    const resolved = models.resolve(name);
+    if (resolved.ok || !('isLacking' in resolved) || !resolved.isLacking) continue;
+    const message = `${member}: ${resolved.message}. Runs with it are refused. This service offers ${offeredBy(models)}`;
+    all.add(file, position, message);
   }
   return all.list();
 }

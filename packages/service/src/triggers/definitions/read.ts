@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 import { toChanges } from './apply.ts';
 import type { CheckDeps } from './check-configs.ts';
-import { noticesOf } from './notices.ts';
+import { noticesOf, toNoticed } from './notices.ts';
 import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from './state.ts';
 import { readStoredDefinition } from './stored.ts';
 
@@ -35,6 +35,6 @@ export async function readFactoryDefinition(
     applied_by: profileOf(actor),
     drift: toChanges(drift),
     // Files of an older format cannot be read any more.
-    notices: read.ok ? noticesOf(models, read) : [],
+    notices: read.ok ? noticesOf(models, toNoticed(read)) : [],
   };
 }

@@ -1,5 +1,6 @@
 import type { ValidateFactoryFilesResponse } from '@runyard/contract/factories/factory-definitions';
-import { expect, test } from 'vitest';
+import { keylessChecksPerMinute, maxKeylessDefinitionBytes } from '@runyard/contract/limits';
+import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
@@ -65,12 +66,58 @@ test('a fault has its place, and automations are checked only in files without o
   expect(never.diagnostics.map(({ path, line }) => [path, line])).toEqual([['automations/never/automation.md', 3]]);
 });
 
-test('a check of files changes nothing, and needs a key of a person or an agent of the team', async () => {
+test('a check of files changes nothing, and refuses a wrong key and the token of a run', async () => {
   const body = { files: [{ path: 'factory.yaml', content: 'name: F\n' }] };
   const { runToken } = await service.startExecution({});
-  for (const key of [null, runToken, 'ryk_wrong']) {
+  for (const key of [runToken, 'ryk_wrong']) {
     await service.problem(401, 'POST', '/factory-files/validate', { key, body });
   }
   const { factories } = (await service.request<{ factories: unknown[] }>('GET', '/factory')).body;
   expect(factories).toEqual([]);
+});
+
+describe('a check without a key', () => {
+  const check = async (content: string, key: string | null = null) =>
+    await service.request<ValidateFactoryFilesResponse & { detail?: string }>('POST', '/factory-files/validate', {
+      key,
+      body: { files: [{ path: 'factory.yaml', content }] },
+    });
+
+  test('has the same result', async () => {
+    const wrong = 'schemaVersion: v1alpha1\nnme: F\nrepositories: []\n';
+    const withKey = await check(wrong, service.key);
+    expect(await check(wrong)).toMatchObject({ status: 200, body: withKey.body });
+  });
+
+  test('has a smaller body', async () => {
+    const large = '#'.repeat(maxKeylessDefinitionBytes);
+    const refused = await check(large);
+    expect([refused.status, refused.body.detail]).toEqual([413, expect.stringContaining('without a key')]);
+    expect((await check(large, service.key)).status).toBe(200);
+  });
+
+  test('takes no time of other requests, although the YAML is hostile', async () => {
+    const files = Array.from({ length: 7 }, (_, n) => ({
+      path: `webhooks/w${n}.yaml`,
+      content: '['.repeat(32 * 1024),
+    }));
+    await check('name: F');
+    const before = process.threadCpuUsage();
+    const { status, body } = await service.request<ValidateFactoryFilesResponse>('POST', '/factory-files/validate', {
+      key: null,
+      body: { files },
+    });
+    const { user, system } = process.threadCpuUsage(before);
+    expect([status, body.diagnostics.length]).toEqual([200, 7]);
+    // The thread of the service reads the JSON only. The YAML takes more than a second.
+    expect((user + system) / 1000).toBeLessThan(300);
+  });
+
+  test('is refused when its address has sent many, and one with a key is not', async () => {
+    let last = await check('');
+    for (let sent = 0; last.status !== 429 && sent <= keylessChecksPerMinute.address; sent += 1) last = await check('');
+    expect([last.status, last.body.detail]).toEqual([429, expect.stringContaining('Without a key, this address')]);
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await check('', service.key)).status).toBe(200);
+  });
 });

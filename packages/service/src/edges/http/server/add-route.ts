@@ -22,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Largest number of values in the JSON of a body. */
     maxBodyValues?: number;
+    /** Largest number of bytes in a body without a key. */
+    maxKeylessBytes?: number | undefined;
   }
 }
 
@@ -35,9 +37,9 @@ export interface Call<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Owner of the key, on routes that accept keys; null if the route returns public things and no key was sent. */
+  /** Owner of the key, on routes that accept keys; null if the route accepts requests without a key and none was sent. */
   readonly principal: R['allow'] extends AllowKeys
-    ? R['allow'] extends { readonly publicThings: true }
+    ? R['allow'] extends { readonly publicThings: true } | { readonly keylessBytes: number }
       ? Principal | null
       : Principal
     : null;
@@ -96,7 +98,10 @@ export function addRoute<const R extends Route>(app: FastifyInstance, route: R, 
     method: route.method,
     url: fastifyPath(route),
     bodyLimit: route.bodyLimitBytes ?? defaultBodyLimitBytes,
-    config: { maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest },
+    config: {
+      maxBodyValues: 'run' in route.allow ? maxValuesOfReport : maxValuesOfRequest,
+      maxKeylessBytes: 'user' in route.allow ? route.allow.keylessBytes : undefined,
+    },
     onRequest: stores ? [authorize, refuseWhileFull] : authorize,
     handler: async (request, reply) => {
       // No id contains this character, and the database cannot search for it.

@@ -12,7 +12,9 @@ const allRoutes = Object.entries(routes) as [string, Route][];
 const withKey = allRoutes.filter(([, { allow }]) => 'user' in allow && !allow.publicThings);
 // Each team has secrets of its own under the same names.
 const withKeyAndId = withKey.filter(([, route]) => route.params && route.path !== routes.putSecret.path);
-const withCredential = allRoutes.filter(([, { allow }]) => 'run' in allow || ('user' in allow && !allow.publicThings));
+const withCredential = allRoutes.filter(
+  ([, { allow }]) => 'run' in allow || ('user' in allow && !allow.publicThings && !allow.keylessBytes),
+);
 const withSignature = allRoutes.filter(([, { allow }]) => 'anyone' in allow && allow.anyone === 'with_signature');
 const forPublicThings = allRoutes.filter(([, { allow }]) => 'user' in allow && allow.publicThings);
 

@@ -83,9 +83,16 @@ function requirePermission(permission: Permission, principal: Principal, what: s
   }
 }
 
-/** Returns the 429 of a key that sends more requests than it, or its team, may. */
+const whoMaySend = {
+  key: 'This key',
+  team: 'The team of this key',
+  address: 'Without a key, this address',
+  total: 'All callers without a key together',
+} as const;
+
+/** Returns the 429 of a caller that sends more requests than a limit allows. */
 function tooManyRequests({ limit, quota, retryAfterSeconds }: NonNullable<RateOutcome['over']>): Refusal {
-  const whose = limit === 'key' ? 'This key' : 'The team of this key';
+  const whose = whoMaySend[limit];
   return refuse('resource_unavailable', {
     detail: `${whose} may send ${quota} requests a minute. Send the request again after Retry-After seconds.`,
     headers: { 'retry-after': String(retryAfterSeconds) },
@@ -122,7 +129,14 @@ export function makeAuthorizer(db: Database, keys: KeyDirectory, rateLimits: Rat
   };
 
   const admitKey = async (request: FastifyRequest, reply: FastifyReply, allow: AllowKeys) => {
-    if (allow.publicThings && request.headers.authorization === undefined) return;
+    if (request.headers.authorization === undefined) {
+      if (allow.publicThings) return;
+      if (allow.keylessBytes) {
+        const { over } = rateLimits.countKeyless(request.ip, performance.now());
+        if (over) throw tooManyRequests(over);
+        return;
+      }
+    }
     const found = await keys.authenticate(tokenOf(request));
     if (!found) throw unauthenticated('The key is unknown, expired or revoked.');
     const inTeam = await actIn(request, found);

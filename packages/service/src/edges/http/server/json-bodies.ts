@@ -23,19 +23,26 @@ export function parseJsonBodies(
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     refuseCoding(request.headers['content-encoding']);
     const { principal, session } = authorizer.callerOf(request);
+    const { bodyLimit, config } = request.routeOptions;
+    const keylessBytes = principal ? undefined : config.maxKeylessBytes;
     const received = await holdBody(bodies, {
       request: request.raw,
       response: request.getDecorator<ServerResponse>('response'),
       owner: { teamId: session?.teamId ?? principal?.teamId, executionId: session?.executionId },
-      maxBytes: request.routeOptions.bodyLimit,
+      maxBytes: keylessBytes ?? bodyLimit,
     });
     switch (received.kind) {
       case 'body':
-        return await parseJsonBody(received.bytes, request.routeOptions.config.maxBodyValues);
+        return await parseJsonBody(received.bytes, config.maxBodyValues);
       case 'busy':
         throw tooBusy('Too many requests with a body wait already, of this caller or of all.');
       case 'too_large':
-        throw refuse('invalid_request', { status: 413, detail: 'The body is too large.' });
+        throw refuse('invalid_request', {
+          status: 413,
+          detail: keylessBytes
+            ? `The body is too large: without a key it has at most ${keylessBytes} bytes. Send a key, or less.`
+            : 'The body is too large.',
+        });
       case 'too_slow':
         throw refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
       case 'cut':

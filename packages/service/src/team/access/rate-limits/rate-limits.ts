@@ -1,12 +1,14 @@
 /**
- * Limits the requests of each key and of each team. Each service process counts for itself: N processes admit at most N times as
- * much. Nothing is written to the database.
+ * Limits the requests of each key and of each team, and of callers without a key. Each service process counts for itself: N processes admit
+ * at most N times as much. Nothing is written to the database.
  */
+
+import { keylessChecksPerMinute } from '@runyard/contract/limits';
 import type { Settings } from '@runyard/contract/settings/settings';
 import { type BucketState, makeBuckets, type RatePolicy } from './buckets.ts';
 
-/** The caller or team whose requests a limit counts. */
-type LimitName = 'key' | 'team';
+/** The callers whose requests a limit counts together. */
+type LimitName = 'key' | 'team' | 'address' | 'total';
 
 /** Headers that each answer to a key carries, and whether the request may be handled. */
 export interface RateOutcome {
@@ -19,26 +21,38 @@ export interface RateOutcome {
 export interface RateLimits {
   /** Counts a request of a key. `now` is in milliseconds. */
   count(caller: { readonly keyId: string; readonly teamId: string }, now: number): RateOutcome;
+  /** Counts a request without a key, on a route that accepts it. */
+  countKeyless(address: string, now: number): RateOutcome;
 }
 
 const windowSeconds = 60;
-const noLimits: RateLimits = { count: () => ({ headers: {} }) };
 
 /** Makes the limits of the settings; 0 switches a limit off. */
 export function makeRateLimits(
   settings: Pick<Settings, 'RUNYARD_KEY_REQUESTS_PER_MINUTE' | 'RUNYARD_TEAM_REQUESTS_PER_MINUTE'>,
 ): RateLimits {
-  const all = [
-    { name: 'key' as const, quota: settings.RUNYARD_KEY_REQUESTS_PER_MINUTE },
-    { name: 'team' as const, quota: settings.RUNYARD_TEAM_REQUESTS_PER_MINUTE },
-  ];
-  const limits = all
-    .filter(({ quota }) => quota > 0)
-    .map(({ name, quota }) => {
+  const countKey = makeCounter({
+    key: settings.RUNYARD_KEY_REQUESTS_PER_MINUTE,
+    team: settings.RUNYARD_TEAM_REQUESTS_PER_MINUTE,
+  });
+  const countAddress = makeCounter(keylessChecksPerMinute);
+  return {
+    count: ({ keyId, teamId }, now) => countKey({ key: keyId, team: teamId }, now),
+    countKeyless: (address, now) => countAddress({ address, total: '' }, now),
+  };
+}
+
+/** Returns the function that counts a request against all of the limits, the first of which is checked first. */
+function makeCounter<N extends LimitName>(
+  quotas: Readonly<Record<N, number>>,
+): (idOf: Readonly<Record<N, string>>, now: number) => RateOutcome {
+  const limits = (Object.entries(quotas) as [N, number][])
+    .filter(([, quota]) => quota > 0)
+    .map(([name, quota]) => {
       const policy: RatePolicy = { quota, windowSeconds };
       return { name, quota, buckets: makeBuckets(policy) };
     });
-  if (limits.length === 0) return noLimits;
+  if (limits.length === 0) return () => ({ headers: {} });
   const policies = limits.map(({ name, quota }) => `"${name}";q=${quota};w=${windowSeconds}`).join(', ');
   const headersOf = (states: readonly BucketState[]) => ({
     'ratelimit-policy': policies,
@@ -46,19 +60,15 @@ export function makeRateLimits(
       .map(({ remaining, resetSeconds }, index) => `"${limits[index]?.name}";r=${remaining};t=${resetSeconds}`)
       .join(', '),
   });
-  return {
-    count: ({ keyId, teamId }, now) => {
-      const idOf = { key: keyId, team: teamId };
-      const before = limits.map(({ name, buckets }) => buckets.read(idOf[name], now));
-      // The key's limit is checked first, and a refused request takes nothing, so one key cannot use up the requests of
-      // its team.
-      const index = before.findIndex(({ remaining }) => remaining < 1);
-      const over = limits[index];
-      if (over) {
-        const retryAfterSeconds = Math.max(1, before[index]?.resetSeconds ?? 1);
-        return { headers: headersOf(before), over: { limit: over.name, quota: over.quota, retryAfterSeconds } };
-      }
-      return { headers: headersOf(limits.map(({ name, buckets }) => buckets.take(idOf[name], now))) };
-    },
+  return (idOf, now) => {
+    const before = limits.map(({ name, buckets }) => buckets.read(idOf[name], now));
+    // A refused request takes nothing, so one key cannot use up the requests of its team.
+    const index = before.findIndex(({ remaining }) => remaining < 1);
+    const over = limits[index];
+    if (over) {
+      const retryAfterSeconds = Math.max(1, before[index]?.resetSeconds ?? 1);
+      return { headers: headersOf(before), over: { limit: over.name, quota: over.quota, retryAfterSeconds } };
+    }
+    return { headers: headersOf(limits.map(({ name, buckets }) => buckets.take(idOf[name], now))) };
   };
 }

@@ -1,0 +1,99 @@
+/** A thread for work on untrusted text: one piece after the other, each within a limit of processor time. */
+import { Worker } from 'node:worker_threads';
+import { untilUsedUp } from './processor-limit.ts';
+import { makeTurns, type TurnLimits } from './turns.ts';
+
+export interface ThreadOptions<Out> {
+  /** Module of the thread. It sends a first message when it is ready, and the messages of each piece of work. */
+  readonly module: URL;
+  /** `workerData` of the module. */
+  readonly data?: unknown;
+  /** Processor time for one piece of work, milliseconds, without the start of the thread: how busy the machine is changes no result. */
+  readonly limitMs: number;
+  readonly waiting: TurnLimits;
+  /** Returns whether a message ends a piece of work. */
+  readonly isLast: (message: Out) => boolean;
+}
+
+/** `too_slow`: the work used up its processor time, or the memory. `busy`: too many pieces wait, or the machine gives the thread no processor time. */
+export type ThreadOutcome<Out> =
+  | { readonly kind: 'done'; readonly message: Out }
+  | { readonly kind: 'too_slow' | 'busy' };
+
+export interface BoundedThread<In, Out> {
+  /** Does a piece of work of a team, after those that wait; teams take turns. `onMessage` gets each message of it. */
+  run(teamId: string, work: In, onMessage?: (message: Out) => void): Promise<ThreadOutcome<Out>>;
+  close(): Promise<void>;
+}
+
+const maxHeapMb = 256;
+
+/** Starts the thread with the first piece of work. */
+export function openBoundedThread<In, Out>(options: ThreadOptions<Out>): BoundedThread<In, Out> {
+  const { module, data, limitMs, waiting, isLast } = options;
+  let current: Worker | undefined;
+  const turns = makeTurns(waiting);
+  const pieces = new Set<Promise<unknown>>();
+
+  const started = async (): Promise<Worker> => {
+    if (current) return current;
+    const worker = new Worker(module, {
+      workerData: data,
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+      // The thread does not need the keys of the service.
+      env: {},
+    });
+    worker.unref();
+    await new Promise<void>((resolve, reject) => {
+      worker.once('message', () => resolve());
+      worker.once('error', reject);
+    });
+    worker.on('error', () => {});
+    current = worker;
+    return worker;
+  };
+
+  const runNow = async (work: In, onMessage?: (message: Out) => void): Promise<ThreadOutcome<Out>> => {
+    const worker = await started();
+    const outcome = await new Promise<ThreadOutcome<Out>>((resolve) => {
+      const stopped = new AbortController();
+      const end = (result: ThreadOutcome<Out>): void => {
+        stopped.abort();
+        resolve(result);
+      };
+      void untilUsedUp(worker, limitMs, stopped.signal).then((kind) => kind !== 'stopped' && end({ kind }));
+      worker.removeAllListeners('message');
+      worker.removeAllListeners('exit');
+      worker.on('message', (message: Out) => {
+        onMessage?.(message);
+        if (isLast(message)) end({ kind: 'done', message });
+      });
+      // The work used up the memory of the thread.
+      worker.once('exit', () => end({ kind: 'too_slow' }));
+      worker.postMessage(work);
+    });
+    if (outcome.kind !== 'done') {
+      current = undefined;
+      await worker.terminate();
+    }
+    return outcome;
+  };
+
+  return {
+    run: async (teamId, work, onMessage) => {
+      const piece = turns(teamId, () => runNow(work, onMessage));
+      pieces.add(piece);
+      try {
+        const outcome = await piece;
+        return outcome === 'busy' ? { kind: 'busy' } : outcome;
+      } finally {
+        pieces.delete(piece);
+      }
+    },
+    close: async () => {
+      await Promise.allSettled(pieces);
+      await current?.terminate();
+      current = undefined;
+    },
+  };
+}

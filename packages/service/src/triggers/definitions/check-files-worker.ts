@@ -1,0 +1,6 @@
+/** Thread that checks definition files. The service ends it when a check takes too long. */
+import { parentPort } from 'node:worker_threads';
+import { checkFiles, type FilesToCheck } from './check-files.ts';
+
+parentPort?.on('message', (files: FilesToCheck) => parentPort?.postMessage(checkFiles(files)));
+parentPort?.postMessage('ready');

@@ -1,0 +1,66 @@
+/** The part of the check of definition files that runs in a thread. */
+import type {
+  ValidateFactoryFilesRequest,
+  ValidateFactoryFilesResponse,
+} from '@runyard/contract/factories/factory-definitions';
+import type { DefinitionFault } from '@runyard/contract/factories/files/faults';
+import { pathOf } from '@runyard/contract/factories/files/layout';
+import type { FactoryDefinition } from '@runyard/definitions/definition';
+import { readDefinition } from '@runyard/definitions/read-definition';
+import { checkAutomations } from './automation-members.ts';
+import type { Execution } from './configs.ts';
+import { makeFaultList } from './fault-list.ts';
+import { type Noticed, toNoticed } from './notices.ts';
+
+export type FilesToCheck = ValidateFactoryFilesRequest['files'];
+type Deferred = ValidateFactoryFilesResponse['deferred_resolutions'][number];
+
+/** The result for files, and for automations of files without a fault. */
+export interface CheckedFiles extends Noticed {
+  readonly code: ValidateFactoryFilesResponse['diagnostics'][number]['code'];
+  readonly faults: readonly DefinitionFault[];
+  /** The names whose things were not looked up. */
+  readonly deferred: readonly Deferred[];
+}
+
+const maxDeferred = 1_000;
+
+export function checkFiles(files: FilesToCheck): CheckedFiles {
+  const read = readDefinition(files);
+  if (!read.ok) return { code: 'FF_INVALID_FILE', faults: read.faults, notices: read.notices, named: [], deferred: [] };
+  const faults = makeFaultList(read);
+  checkAutomations(read.definition, faults);
+  const deferred = deferredOf(read.definition).slice(0, maxDeferred);
+  return { code: 'FF_INVALID_AUTOMATION', faults: faults.list(), ...toNoticed(read), deferred };
+}
+
+/** Returns each name of a thing of the team, in the order of the files. */
+function deferredOf({ factory, agents, automations, webhooks }: FactoryDefinition): Deferred[] {
+  return [
+    ...namesOf('factory.yaml', factory, ''),
+    ...namesOf('factory.yaml', factory.agentDefaults, 'agentDefaults.'),
+    ...agents.flatMap((agent) => namesOf(pathOf.agent(agent.name), agent, '')),
+    ...automations.flatMap((automation) => {
+      const path = pathOf.automation(automation.name);
+      const ofTriggers = automation.triggers.flatMap(({ provider }, index) =>
+        provider === 'webhook'
+          ? [{ path, field: `triggers[${index}].filter.webhook_ids`, kind: 'webhook' as const }]
+          : [],
+      );
+      return [...namesOf(path, automation, ''), ...ofTriggers];
+    }),
+    ...webhooks.map(({ name }) => ({ path: pathOf.webhook(name), field: 'secretName', kind: 'secret' as const })),
+  ];
+}
+
+function namesOf(path: string, members: Execution, base: string): Deferred[] {
+  const names: [field: string, kind: Deferred['kind'], isNamed: unknown][] = [
+    ['model', 'model', members.model],
+    ['harness.model', 'model', members.harness?.model],
+    ['environmentId', 'environment', members.environmentId],
+    ['workerHost', 'worker_host', members.workerHost],
+    ['secrets', 'secret', members.secrets?.length],
+    ['mcpServers', 'mcp_server', Object.keys(members.mcpServers ?? {}).length],
+  ];
+  return names.flatMap(([field, kind, isNamed]) => (isNamed ? [{ path, field: base + field, kind }] : []));
+}
