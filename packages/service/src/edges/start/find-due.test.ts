@@ -12,8 +12,9 @@ let runId: string;
 beforeAll(async () => {
   loops = await listDueLoops(service);
   ({ runId } = await service.startExecution());
-  // No run of the tests waits in the queue or for its index.
+  // No run of the tests waits in the queue or for its index, and its bytes are in the total of its team.
   await db.query('DELETE FROM run_search_waiting');
+  await db.query('DELETE FROM storage_changes');
 });
 afterAll(() => loops.close());
 
@@ -195,6 +196,11 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
   ['a provider to probe later', () => outage('1 minute'), []],
   ['a model request of a dead process', () => request('2 minutes'), ['model requests of dead processes']],
   ['a young model request', () => request('1 second'), []],
+  [
+    'bytes that a team has stored',
+    () => `INSERT INTO storage_changes (team_id, bytes) VALUES ('${service.teamId}', 1)`,
+    ['the stored bytes of teams'],
+  ],
 ];
 
 it('finds no work in an idle service', async () => {

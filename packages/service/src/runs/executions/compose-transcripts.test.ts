@@ -56,7 +56,9 @@ test('composes all transcripts behind many that cannot be composed, and leaves n
     ...blobs,
     put: (...given: Parameters<BlobStore['put']>) => blobs.put(...given).finally(() => puts++),
   };
-  const again = makeTranscriptComposer({ db: executions.deps.db, blobs: counted, log });
+  const hour = 3_600_000;
+  const retry = { firstMs: hour, longestMs: hour };
+  const again = makeTranscriptComposer({ db: executions.deps.db, blobs: counted, log, retry });
   await again();
   await again();
   expect([puts, messages]).toEqual([25, []]);

@@ -10,6 +10,8 @@ interface TranscriptComposerDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly log: Pick<Logger, 'error'>;
+  /** Times between two attempts to compose a transcript that cannot be composed. */
+  readonly retry?: { readonly firstMs: number; readonly longestMs: number };
 }
 
 const pageSize = 20;
@@ -40,15 +42,14 @@ const keepBlob = defineStatement({
   row: { deleted: integer },
 });
 
-/** Times between two attempts to compose a transcript that cannot be composed. */
-const retry = { firstMs: 2_000, longestMs: 600_000 };
+const usualRetry = { firstMs: 2_000, longestMs: 600_000 };
 
 /**
  * Returns the function that moves the transcripts of ended executions from rows into blobs. The agent of an ended execution writes no
  * more. Each attempt writes its own blob, and one statement records it, so a process that ends before that, or is slower than another
  * one, loses nothing and stores nothing twice. A transcript that cannot be composed does not delay the others, and is tried again later.
  */
-export function makeTranscriptComposer({ db, blobs, log }: TranscriptComposerDeps): () => Promise<void> {
+export function makeTranscriptComposer({ db, blobs, log, retry = usualRetry }: TranscriptComposerDeps): () => Promise<void> {
   const failed: FailedRows = new Map();
   return async () => {
     await sweepPages({

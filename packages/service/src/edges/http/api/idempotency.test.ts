@@ -29,6 +29,7 @@ const bodies: Record<string, readonly [object, object]> = {
 const creatingNothing = [
   'cancelRun',
   'interruptRun',
+  'interruptConversation',
   'cancelChildRun',
   'shareArtifact',
   // Returns the same link again.
@@ -64,6 +65,8 @@ const creatingNothing = [
   'disableWebhook',
   // The same commit again changes nothing.
   'syncFactorySource',
+  'validateFactoryFiles',
+  'cancelFactoryTask',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');

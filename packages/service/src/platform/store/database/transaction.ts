@@ -89,6 +89,6 @@ export function leavesNothing(statement: Statement | string): boolean {
 }
 
 const writingWords =
-  /\b(INSERT|DELETE|MERGE|SET|INTO|pg_notify|set_config|nextval|gin_clean_pending_list|pg_\w*advisory_(un)?lock\w*)\b/i;
+  /\b(INSERT|DELETE|MERGE|SET|INTO|pg_notify|set_config|nextval|gin_clean_pending_list|recount_team_storage|pg_\w*advisory_(un)?lock\w*)\b/i;
 
 const readsOnly = (sql: string): boolean => /^\s*(SELECT|WITH)\b/.test(sql) && !writingWords.test(sql);

@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxPreparedOfCaller, maxPreparedOfTeam } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { bytes, defineStatement, integer, numeric, text, uuid } from '../../../platform/store/database/statement.ts';
+import { bytes, defineStatement, integer, text, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { StoredAttachment } from './store.ts';
 
@@ -24,7 +24,7 @@ const countUnused = defineStatement({
   text: `
     SELECT count(*) AS team, count(*) FILTER (WHERE created_by_kind = $2 AND created_by_uid = $3) AS caller
     FROM prepared_attachments WHERE team_id = $1`,
-  row: { team: numeric, caller: numeric },
+  row: { team: integer, caller: integer },
 });
 
 /** Writes nothing if the run is not of the team. */
@@ -54,8 +54,8 @@ export async function prepareAttachments(
   if (!isUuid(runId)) return { kind: 'not_found' };
   await tx.query(lockTeam, [teamId]);
   const [unused] = await tx.query(countUnused, [teamId, creator.kind, creator.uid]);
-  if (Number(unused?.caller) + files.length > maxPreparedOfCaller) return { kind: 'full', of: 'caller' };
-  if (Number(unused?.team) + files.length > maxPreparedOfTeam) return { kind: 'full', of: 'team' };
+  if ((unused?.caller ?? 0) + files.length > maxPreparedOfCaller) return { kind: 'full', of: 'caller' };
+  if ((unused?.team ?? 0) + files.length > maxPreparedOfTeam) return { kind: 'full', of: 'team' };
   const rows = files.map(({ filename, mime_type }) => ({ id: randomUUIDv7(), file_name: filename, mime_type }));
   const written = await tx.query(insertRows, [runId, teamId, creator.kind, creator.uid, JSON.stringify(rows)]);
   return written.length === 0 ? { kind: 'not_found' } : { kind: 'prepared', ids: rows.map(({ id }) => id) };
