@@ -61,7 +61,7 @@ export const serviceFloors: readonly Floor[] = [
     rooms: [
       ['idempotency', 'uploads'],
       ['bodies', 'check-url.ts', 'domain.ts', 'operator-files', 'secrets'],
-      ['serving'],
+      ['serving', 'threads'],
       ['store'],
       ['fault.ts'],
     ],

@@ -49,7 +49,12 @@ const usualRetry = { firstMs: 2_000, longestMs: 600_000 };
  * more. Each attempt writes its own blob, and one statement records it, so a process that ends before that, or is slower than another
  * one, loses nothing and stores nothing twice. A transcript that cannot be composed does not delay the others, and is tried again later.
  */
-export function makeTranscriptComposer({ db, blobs, log, retry = usualRetry }: TranscriptComposerDeps): () => Promise<void> {
+export function makeTranscriptComposer({
+  db,
+  blobs,
+  log,
+  retry = usualRetry,
+}: TranscriptComposerDeps): () => Promise<void> {
   const failed: FailedRows = new Map();
   return async () => {
     await sweepPages({
