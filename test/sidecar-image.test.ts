@@ -3,8 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { imageArchive } from '../packages/worker/src/sidecar/archive.ts';
-import { sidecarLabels } from '../packages/worker/src/sidecar/build.ts';
+import { imageArchive, sidecarLabels } from '../packages/worker/src/sidecar/archive.ts';
 import { sidecarContent } from '../packages/worker/src/sidecar/content.ts';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from './fakes/harness-support.ts';
 import {
