@@ -1,8 +1,6 @@
 import { tmpdir } from 'node:os';
 import { parseRunArguments } from './arguments.ts';
-import { grantedSecrets } from './granted-secrets/granted-secrets.ts';
-import { redactStderr } from './granted-secrets/redact-stderr.ts';
-import { redactingClient } from './granted-secrets/redacting-client.ts';
+import { grantedSecrets, redactingClient, redactStderr } from './granted-secrets/granted-secrets.ts';
 import { takeRunToken } from './run-token.ts';
 import { type ServiceClient, serviceClient } from './service/client.ts';
 import { connectToService } from './service/connection.ts';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { createRedactor, type Redactor } from '@runyard/system/redaction/redactor';
 import { fs } from '../builtin-modules.ts';
+import type { ServiceClient } from '../service/client.ts';
 
 export interface GrantedSecrets {
   /** Returns the variables of the task's secrets. The first call writes the files of those that are files. */
@@ -43,4 +44,24 @@ export function grantedSecrets(temporaryFolder: string): GrantedSecrets {
       if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Returns a client whose reports do not contain the secrets of the run. The reporter redacts its events itself. */
+export function redactingClient(client: ServiceClient, { redact }: Pick<GrantedSecrets, 'redact'>): ServiceClient {
+  return {
+    ...client,
+    reportArtifact: (body, options) => client.reportArtifact(redact(body), options),
+    uploadSnapshot: (body, options) => client.uploadSnapshot(redact(body), options),
+    ask: (method, path, options) =>
+      client.ask(method, path, options?.body === undefined ? options : { ...options, body: redact(options.body) }),
+    finishTask: (body, options) => client.finishTask(redact(body), options),
+    reportShutdown: (reason, options) => client.reportShutdown(redact(reason), options),
+  };
+}
+
+/** Removes the secrets of the run from what this process writes to standard error, which the worker logs. */
+export function redactStderr({ redact }: Pick<GrantedSecrets, 'redact'>): void {
+  const write = process.stderr.write.bind(process.stderr);
+  process.stderr.write = ((text: string | Uint8Array, ...rest: never[]) =>
+    write(typeof text === 'string' ? redact(text) : text, ...rest)) as typeof process.stderr.write;
 }

@@ -3,11 +3,11 @@ import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { AgentLink, HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Approvals } from '../approvals/approvals.ts';
+import { monotonicMs } from '../builtin-modules.ts';
 import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
 import type { RunMcp } from '../mcp/servers.ts';
 import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
-import { interruptDeadline } from './interrupt-deadline.ts';
 import { answerPermission } from './permissions.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
@@ -199,4 +199,41 @@ export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
       ? { ...block, text: `The user says:\n\n${block.text}` }
       : block,
   );
+}
+
+interface InterruptDeadline {
+  /** Why the harness was killed in this turn; undefined: it was not. */
+  readonly exceeded: string | undefined;
+  beginTurn(): void;
+  /** Starts the deadline. A deadline that is earlier stays. */
+  start(graceMs: number): void;
+  endTurn(): void;
+}
+
+/** Kills a harness that does not end its turn in time after an interrupt. */
+function interruptDeadline(harness: string, kill: () => void): InterruptDeadline {
+  let timer: NodeJS.Timeout | undefined;
+  let deadlineAt = Number.POSITIVE_INFINITY;
+  let exceeded: string | undefined;
+  return {
+    get exceeded() {
+      return exceeded;
+    },
+    beginTurn() {
+      exceeded = undefined;
+    },
+    start(graceMs) {
+      if (monotonicMs() + graceMs >= deadlineAt) return;
+      deadlineAt = monotonicMs() + graceMs;
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        exceeded = `The harness ${harness} did not end its turn within ${graceMs / 1000} s of the interrupt and was killed.`;
+        kill();
+      }, graceMs);
+    },
+    endTurn() {
+      clearTimeout(timer);
+      deadlineAt = Number.POSITIVE_INFINITY;
+    },
+  };
 }
