@@ -34,6 +34,9 @@ export function createContext(env: Environment): Context {
   };
 }
 
+/** Creates the context of this process. @throws Failure if a setting is wrong */
+export const processContext = (): Context => createContext(process.env);
+
 /**
  * Returns the origin of the service that commands talk to, without `/api/v1`: RUNYARD_BASE_URL if it is set, else the service of
  * this data folder. `null` if there is neither.

@@ -1,6 +1,10 @@
 /** Finds things by what a person types: an id, or a name that only one of them has. */
 import type { Client } from '@runyard/client';
-import { allFactories } from './all-factories.ts';
+import type { Automation } from '@runyard/contract/automations/automations';
+import type { Factory } from '@runyard/contract/factories/factories';
+import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import { connect } from './api.ts';
+import { type Context, processContext } from './context.ts';
 import { Failure } from './failure.ts';
 import { harmlessLine } from './live/harmless.ts';
 
@@ -76,6 +80,61 @@ async function mcpServerId(client: Pick<Client, 'listMcpServers'>, wanted: strin
   return pickNamed(servers, wanted, { one: 'MCP server', several: 'MCP servers', list: 'mcp' }).id;
 }
 
+/** Returns all factories of the team, by name. */
+export async function allFactories(client: Client, search?: string): Promise<Factory[]> {
+  const found: Factory[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.listFactories({
+      query: { limit: 100, ...(search === undefined ? {} : { search }), ...(cursor === undefined ? {} : { cursor }) },
+    });
+    found.push(...page.factories);
+    cursor = page.page_info.next_cursor;
+  } while (cursor !== undefined);
+  return found;
+}
+
+/** Returns the webhooks of all factories of the team. */
+export async function allWebhooks(client: Client): Promise<(Webhook & { readonly factoryUid: string })[]> {
+  const found: (Webhook & { readonly factoryUid: string })[] = [];
+  for (const { uid: factoryUid } of await allFactories(client)) {
+    const { webhooks } = await client.listWebhooks({ params: { factoryUid } });
+    found.push(...webhooks.map((webhook) => ({ ...webhook, factoryUid })));
+  }
+  return found;
+}
+
+/** Finds a webhook by its UID or name, and its factory. */
+export async function findWebhook(client: Client, wanted: string): Promise<{ factoryUid: string; webhookUid: string }> {
+  const webhooks = (await allWebhooks(client)).map((webhook) => ({ ...webhook, id: webhook.uid }));
+  const found = pickNamed(webhooks, wanted, { one: 'webhook', several: 'webhooks', list: 'webhooks list' });
+  return { factoryUid: found.factoryUid, webhookUid: found.uid };
+}
+
+/** Returns the automations of all factories of the team. */
+export async function allAutomations(client: Client): Promise<(Automation & { readonly factoryUid: string })[]> {
+  const found: (Automation & { readonly factoryUid: string })[] = [];
+  for (const { uid: factoryUid } of await allFactories(client)) {
+    const { automations } = await client.listAutomations({ params: { factoryUid } });
+    found.push(...automations.map((automation) => ({ ...automation, factoryUid })));
+  }
+  return found;
+}
+
+/** Finds an automation by its UID or name, with its factory. */
+export async function findAutomation(
+  client: Client,
+  wanted: string,
+): Promise<Automation & { readonly factoryUid: string }> {
+  const automations = (await allAutomations(client)).map((each) => ({ ...each, id: each.uid }));
+  const { id: _, ...found } = pickNamed(automations, wanted, {
+    one: 'automation',
+    several: 'automations',
+    list: 'automations list',
+  });
+  return found;
+}
+
 /** Returns the id of a thing that a person names, by its kind. */
 export const idOf = {
   environment: environmentUid,
@@ -83,3 +142,12 @@ export const idOf = {
   mcpServer: mcpServerId,
   schedule: scheduleId,
 };
+
+/** Returns the context of this process, and the id of the thing that an argument of its command names. @throws as `pickNamed` */
+export async function contextAndId(
+  kind: 'environment' | 'factory' | 'schedule',
+  name: string,
+): Promise<[context: Context, id: string]> {
+  const context = processContext();
+  return [context, await idOf[kind](connect(context), name)];
+}

@@ -1,7 +1,7 @@
 import type { Client } from '@runyard/client';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { connect } from './api.ts';
-import type { Context } from './context.ts';
+import { type Context, processContext } from './context.ts';
 import { Failure } from './failure.ts';
 import { harmlessLine } from './live/harmless.ts';
 
@@ -56,9 +56,10 @@ export function shortIds(ids: readonly string[]): Map<string, string> {
   return new Map(ids.map((id) => [id, id.slice(0, length).replace(/-$/, '')]));
 }
 
-/** Returns the id of the run that an argument of a command names. @throws as `resolveRunId` */
-export async function runIdOf(context: Context, name: string): Promise<string> {
-  return await resolveRunId(connect(context), name);
+/** Returns the context of this process, and the id of the run that an argument of its command names. @throws as `resolveRunId` */
+export async function contextAndRunId(name: string): Promise<[context: Context, runId: string]> {
+  const context = processContext();
+  return [context, await resolveRunId(connect(context), name)];
 }
 
 async function latestRun(client: Listing): Promise<string> {

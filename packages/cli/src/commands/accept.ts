@@ -1,13 +1,15 @@
 /** Acceptance of what others wrote and the own runs execute. */
 import type { ContentDifference, ContentKind, WaitingContent } from '@runyard/contract/runs/acceptances';
+import { Argument, type Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { harmless, harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { wholeNumber } from '../options.ts';
 
 /** Lists what waits for the caller. */
 export async function listWaiting(context: Context, options: { readonly json?: true }): Promise<void> {
@@ -24,7 +26,7 @@ export async function listWaiting(context: Context, options: { readonly json?: t
   printList(context, { columns, rows: found.waiting, json: found, none: 'nothing waits for your acceptance' }, options);
 }
 
-export interface AcceptOptions {
+interface AcceptOptions {
   /** Does not ask. */
   readonly yes?: true;
   /** The revision to accept; absent: the present one. */
@@ -48,7 +50,7 @@ export async function accept(context: Context, kind: ContentKind, uid: string, o
 }
 
 /** Returns the revision and its difference as lines. */
-export function linesOf({ kind, uid, revision, author, accepted_revision, difference = [] }: WaitingContent): string[] {
+function linesOf({ kind, uid, revision, author, accepted_revision, difference = [] }: WaitingContent): string[] {
   const who = author ? `${author.display_name ?? author.type} (${author.uid})` : 'an author who is not known';
   const since =
     accepted_revision === undefined ? 'You accepted none before' : `You accepted revision ${accepted_revision}`;
@@ -69,4 +71,30 @@ function textsOf(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   if (typeof value === 'string') return value.split('\n');
   return Array.isArray(value) ? value.flatMap(textsOf) : [harmlessJson(value)];
+}
+
+/** The kinds of contents, as the contract has them: loading its schemas would delay every command. */
+const kinds = [
+  'environment',
+  'agent_identity',
+  'schedule',
+  'automation',
+  'definition',
+  'mcp_server',
+  'worker_pool',
+] as const;
+
+/** Declares the command `accept`. */
+export function declareAccept(command: Command): void {
+  command
+    .addArgument(new Argument('[kind]', 'kind of the content').choices(kinds))
+    .argument('[uid]', 'its UID; of a definition, that of the factory')
+    .option('--revision <number>', 'only this revision (default: the present one)', wholeNumber)
+    .option('--yes', 'do not ask')
+    .option('--json', 'print the list as JSON')
+    .action(async (kind, uid, { json, ...options }) => {
+      if (kind === undefined) return await listWaiting(processContext(), json ? { json } : {});
+      if (uid === undefined) return command.error("error: missing required argument 'uid'");
+      await accept(processContext(), kind, uid, options);
+    });
 }

@@ -1,11 +1,13 @@
 import type { AgentSortField, AgentVariant } from '@runyard/contract/team/agents';
+import { type Command, Option } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { addListWord, asJson } from '../options.ts';
 
-export interface AgentOptions {
+interface AgentOptions {
   readonly repo?: string;
   readonly refresh?: true;
   readonly all?: true;
@@ -38,4 +40,16 @@ export async function listAgents(context: Context, options: AgentOptions): Promi
     ? 'no skills: no repository of an environment has a SKILL.md in skills/ or .agents/skills/'
     : 'no skills that can be used; see those that cannot, and why, with: bin/runyard agents --all';
   printList(context, { columns, rows, json: found, none }, options);
+}
+
+/** Declares the command `agents`. */
+export function declareAgents(agents: Command): void {
+  agents
+    .option('--repo <owner/repo>', 'of this repository (default: of all environments)')
+    .option('--refresh', 'read the repositories again')
+    .option('--all', 'also skills and repositories that cannot be used, with the reason')
+    .addOption(new Option('--sort <order>', 'order').choices(['name', 'last_run']).default('name'))
+    .option(...asJson)
+    .action((options) => listAgents(processContext(), options));
+  addListWord(agents, (options) => listAgents(processContext(), options));
 }

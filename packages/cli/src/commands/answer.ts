@@ -1,17 +1,20 @@
 import type { Client } from '@runyard/client';
 import type { Decision } from '@runyard/contract/runs/approvals';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
-import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
+import { exitCodeOf, exitCodesHelp, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import { decisionLines } from '../live/question.ts';
+import { collect, runHelp } from '../options.ts';
+import { contextAndRunId } from '../run-id.ts';
 import { createAsker, ownTerminal } from './asker.ts';
 import { watchInterruptions } from './interruption.ts';
 import { readAttachments } from './read-attachments.ts';
 import { showPast, watch } from './watch.ts';
 
-export interface AnswerOptions {
+interface AnswerOptions {
   /** Watches the run after the answer. */
   readonly follow?: true;
 }
@@ -40,7 +43,7 @@ export async function send(
  * Approves or denies the present request of the run. A later request is not decided.
  * @throws Failure if the run asks nothing
  */
-export async function decide(
+async function decide(
   context: Context,
   runId: string,
   decision: Decision,
@@ -89,4 +92,46 @@ async function answered(
   } finally {
     interruption.restore();
   }
+}
+
+const watchAfter = ['--follow', 'watch what the run does with it, and exit with the code of its state'] as const;
+
+/** Declares the command `send`. */
+export function declareSend(command: Command): void {
+  command
+    .argument('<run>', runHelp)
+    .argument('<message>', 'the text, or - for standard input')
+    .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
+    .option(...watchAfter)
+    .addHelpText('after', exitCodesHelp)
+    .action(async (run, message, options) => {
+      const [context, runId] = await contextAndRunId(run);
+      await send(context, runId, message, options);
+    });
+}
+
+/** Declares the command `approve`. */
+export function declareApprove(command: Command): void {
+  command
+    .argument('<run>', runHelp)
+    .argument('[message]', 'a message for the agent')
+    .option(...watchAfter)
+    .addHelpText('after', exitCodesHelp)
+    .action(async (run, message, options) => {
+      const [context, runId] = await contextAndRunId(run);
+      await decide(context, runId, 'approve', message, options);
+    });
+}
+
+/** Declares the command `deny`. */
+export function declareDeny(command: Command): void {
+  command
+    .argument('<run>', runHelp)
+    .argument('[message]', 'the reason, or another instruction')
+    .option(...watchAfter)
+    .addHelpText('after', exitCodesHelp)
+    .action(async (run, message, options) => {
+      const [context, runId] = await contextAndRunId(run);
+      await decide(context, runId, 'deny', message, options);
+    });
 }

@@ -1,15 +1,17 @@
 import { ApiError } from '@runyard/client';
 import { Problem } from '@runyard/contract/wire/errors';
 import { apiPrefix } from '@runyard/contract/wire/route';
+import type { Command } from 'commander';
 import { describeProblem } from '../api.ts';
-import { apiKey, type Context, requireApiKey, requireOrigin } from '../context.ts';
+import { apiKey, type Context, processContext, requireApiKey, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import { createCleaner, harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { collect } from '../options.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
 
-export interface ApiOptions {
+interface ApiOptions {
   /** Body: text, `-` for standard input, or `@FILE`. */
   readonly data?: string;
   /** `Name: value`. */
@@ -22,7 +24,7 @@ export interface ApiOptions {
  * Sends one request to the API with the key and prints the body of the answer, a stream as it comes.
  * @throws Failure for an answer with status 400 or above, after its body is printed
  */
-export async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
+async function callApi(context: Context, method: string, path: string, options: ApiOptions): Promise<void> {
   const verb = methodOf(method);
   requireSameSettings(context, addressSettings);
   const origin = requireOrigin(context);
@@ -130,4 +132,15 @@ function tryJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Declares the command `api`. */
+export function declareApi(command: Command): void {
+  command
+    .argument('<method>', 'GET, POST, …')
+    .argument('<path>', 'such as /agent/runs; /api/v1 may be left out')
+    .option('--data <json>', 'body; - for standard input, @FILE for a file')
+    .option('-H, --header <header>', "a header, 'Name: value'; repeat for more", collect)
+    .option('-i, --include', 'print status and headers first')
+    .action((method, path, options) => callApi(processContext(), method, path, options));
 }

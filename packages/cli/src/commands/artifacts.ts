@@ -6,17 +6,19 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmless, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { asJson, runHelp } from '../options.ts';
 import { resolveRunId } from '../run-id.ts';
 
 /** Lists what a run has produced. */
-export async function listArtifacts(context: Context, run: string, options: { readonly json?: true }): Promise<void> {
+async function listArtifacts(context: Context, run: string, options: { readonly json?: true }): Promise<void> {
   const { artifacts } = await readArtifacts(context, run);
   const now = Date.now();
   const columns: Column<ArtifactItem>[] = [
@@ -166,4 +168,21 @@ function shortenName(name: string): string {
   let stem = name.slice(0, name.length - extension.length);
   while (Buffer.byteLength(stem + extension) > 200) stem = stem.slice(0, -1);
   return (stem + extension).toWellFormed();
+}
+
+/** Declares the command `artifacts`. */
+export function declareArtifacts(artifacts: Command): void {
+  artifacts
+    .command('list')
+    .description('list the artifacts of a run')
+    .argument('<run>', runHelp)
+    .option(...asJson)
+    .action((run, options) => listArtifacts(processContext(), run, options));
+  artifacts
+    .command('get')
+    .description('download an artifact of a run; a plan as Markdown')
+    .argument('<run>', runHelp)
+    .argument('<name>', 'name, path in the workspace, or uid of the artifact')
+    .option('-o, --output <file>', 'file to write, - for standard output (default: a new file of its name)')
+    .action((run, name, options) => getArtifact(processContext(), run, name, options));
 }

@@ -23,7 +23,7 @@ export interface Asker {
 }
 
 /** The input and output at which an asker shows its prompt. */
-export interface Terminal {
+interface Terminal {
   readonly input: ReadStream;
   readonly output: WriteStream;
 }

@@ -1,10 +1,12 @@
 /** The audit log of the team. */
 import type { AuditEntry, ListAuditEntriesQuery } from '@runyard/contract/team/audit';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { asJson, wholeNumber } from '../options.ts';
 
 /** Lists changes in the team, newest first. */
 export async function listAudit(
@@ -21,4 +23,22 @@ export async function listAudit(
     { header: 'NAME', flexible: true, text: ({ subject }) => subject.name ?? '' },
   ];
   printList(context, { columns, rows: found.entries, json: found, none: 'no changes' }, json ? { json } : {});
+}
+
+/** Declares the command `audit`. */
+export function declareAudit(command: Command): void {
+  command
+    .option('--limit <count>', 'how many, at most 500 (default: 50)', wholeNumber)
+    .option('--actor <uid>', 'only those of a person or agent')
+    .option('--action <name>', 'only those of a kind, such as key.create')
+    .option('--subject <uid>', 'only those of a thing')
+    .option('--since <time>', 'only those at this time or later, RFC 3339')
+    .option('--until <time>', 'only those before this time, RFC 3339')
+    .option(...asJson)
+    .action(async ({ subject, ...options }) =>
+      listAudit(processContext(), {
+        ...options,
+        ...(subject === undefined ? {} : { subject_uid: subject }),
+      }),
+    );
 }

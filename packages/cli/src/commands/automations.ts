@@ -1,42 +1,20 @@
 /** Manages automations. */
 import type { Automation, CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
-import { allFactories } from '../all-factories.ts';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { jsonFrom } from '../json-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
-import { pickNamed } from '../named.ts';
+import { allAutomations, contextAndId, findAutomation } from '../named.ts';
+import { asJson, automationHelp, factoryHelp, wholeNumber } from '../options.ts';
 import { inUtc, printFires } from './fires.ts';
+import { declareDryRun } from './simulations.ts';
 
 type Json = { readonly json?: true };
-type Client = ReturnType<typeof connect>;
-
-async function allAutomations(client: Client): Promise<(Automation & { readonly factoryUid: string })[]> {
-  const found: (Automation & { readonly factoryUid: string })[] = [];
-  for (const { uid: factoryUid } of await allFactories(client)) {
-    const { automations } = await client.listAutomations({ params: { factoryUid } });
-    found.push(...automations.map((automation) => ({ ...automation, factoryUid })));
-  }
-  return found;
-}
-
-/** Finds an automation by its UID or name, with its factory. */
-export async function findAutomation(
-  client: Client,
-  wanted: string,
-): Promise<Automation & { readonly factoryUid: string }> {
-  const automations = (await allAutomations(client)).map((each) => ({ ...each, id: each.uid }));
-  const { id: _, ...found } = pickNamed(automations, wanted, {
-    one: 'automation',
-    several: 'automations',
-    list: 'automations list',
-  });
-  return found;
-}
 
 function statusOf({ enabled, problems, last_spawn_error: error }: Automation): string {
   if (!enabled) return error ? 'paused' : 'disabled';
@@ -75,7 +53,7 @@ export async function listAutomations(context: Context, options: Json): Promise<
 }
 
 /** Shows an automation as JSON. */
-export async function showAutomation(context: Context, uid: string): Promise<void> {
+async function showAutomation(context: Context, uid: string): Promise<void> {
   const { factoryUid, ...automation } = await findAutomation(connect(context), uid);
   context.out(`${harmlessJson(automation)}\n`);
 }
@@ -94,7 +72,7 @@ export async function createAutomation(context: Context, factoryUid: string, fil
 }
 
 /** Enables or disables an automation. Its runs act as the caller from then on, as after every change. */
-export async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
+async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
   const {
     factoryUid,
@@ -173,4 +151,78 @@ export async function testFilter(
   context.out(would_trigger ? 'matches\n' : 'does not match\n');
   for (const { passed, path, reason } of checks)
     context.out(`${harmlessLine(`${passed ? '+' : '-'} ${path === undefined ? '' : `${path}: `}${reason}`)}\n`);
+}
+
+const exampleHelp = `
+For example, with the UID of a webhook:
+  {"name": "Alerts", "prompt": "Look into attachments/event-payload.json.",
+   "triggers": [{"provider": "webhook", "event": "received",
+     "filter": {"webhook_ids": ["UID"], "payload": {"status": ["firing"]}}}]}
+or at times: {"provider": "schedule", "event": "cron_fired", "schedule": {"name": "nightly", "cron": "0 3 * * *"}}
+docs/factory-files.md has all triggers and filters, and the API reference all members.`;
+
+const updateHelp = `
+Members that the file leaves out get their defaults. bin/runyard automations show UID prints the present members: take name,
+prompt, triggers and, where they are there, agent, config, overlap, concurrency_key and enabled from it.
+`;
+
+const filterHelp = `
+The file has the member payload of a trigger's filter, such as {"status": ["firing"]}. Give the payload as a file, or a delivery:
+  echo '{"status": ["firing"]}' | bin/runyard automations test-filter FACTORY - --payload payload.json
+docs/factory-files.md explains payload filters.`;
+
+/** Declares the command `automations`. */
+export function declareAutomations(automations: Command): void {
+  automations
+    .command('list', { isDefault: true })
+    .description('list the automations of the team')
+    .option(...asJson)
+    .action((options) => listAutomations(processContext(), options));
+  automations
+    .command('show')
+    .description('show an automation as JSON')
+    .argument('<uid>', automationHelp)
+    .action((uid) => showAutomation(processContext(), uid));
+  automations
+    .command('create')
+    .description('create an automation, and print its UID')
+    .argument('<factory>', factoryHelp)
+    .argument('<file>', 'JSON file with name, prompt and triggers, - for standard input')
+    .addHelpText('after', exampleHelp)
+    .action(async (factory, file) => createAutomation(...(await contextAndId('factory', factory)), file));
+  automations
+    .command('update')
+    .description('replace an automation; its runs act as you from now on')
+    .argument('<uid>', automationHelp)
+    .argument('<file>', 'JSON file with all members, - for standard input')
+    .addHelpText('after', `${updateHelp}${exampleHelp}`)
+    .action((uid, file) => updateAutomation(processContext(), uid, file));
+  automations
+    .command('history')
+    .description('list the times at which its schedules fired, newest first')
+    .argument('<uid>', automationHelp)
+    .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumber)
+    .option(...asJson)
+    .action((uid, options) => listAutomationFires(processContext(), uid, options));
+  for (const action of ['enable', 'disable'] as const)
+    automations
+      .command(action)
+      .description(action === 'enable' ? 'start runs again, as you' : 'start no more runs')
+      .argument('<uid>', automationHelp)
+      .action((uid) => setAutomation(processContext(), action, uid));
+  automations
+    .command('delete')
+    .description('delete an automation; its runs stay')
+    .argument('<uid>', automationHelp)
+    .action((uid) => deleteAutomation(processContext(), uid));
+  automations
+    .command('test-filter')
+    .description('compare a payload filter with a payload, and print why it matches or not')
+    .argument('<factory>', factoryHelp)
+    .argument('<file>', 'JSON file with the filter, - for standard input')
+    .option('--payload <file>', 'JSON file with the payload')
+    .option('--delivery <id>', 'id of an accepted delivery; bin/runyard webhooks deliveries lists them')
+    .addHelpText('after', filterHelp)
+    .action(async (factory, file, options) => testFilter(...(await contextAndId('factory', factory)), file, options));
+  declareDryRun(automations);
 }

@@ -1,13 +1,16 @@
 /** The budget of the team, and what it used of models. */
 import type { TeamBudget, UpdateTeamBudgetRequest, UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
+import { usageDimensions } from '@runyard/contract/wire/choices';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
+import { type Command, Option } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount, formatUsd } from '../live/amounts.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { asJson } from '../options.ts';
 
 function printBudget(context: Context, budget: TeamBudget, options: { readonly json?: true }): void {
   if (options.json) {
@@ -21,7 +24,7 @@ function printBudget(context: Context, budget: TeamBudget, options: { readonly j
 }
 
 /** Shows the limits of the team and what it spent this month. */
-export async function showBudget(context: Context, options: { readonly json?: true }): Promise<void> {
+async function showBudget(context: Context, options: { readonly json?: true }): Promise<void> {
   printBudget(context, await connect(context).getTeamBudget(), options);
 }
 
@@ -36,7 +39,7 @@ function amountOf(option: string, text: string | undefined): number | null | und
 }
 
 /** Changes the limits that are given, and shows the budget. */
-export async function setBudget(
+async function setBudget(
   context: Context,
   options: { readonly monthly?: string; readonly credits?: string; readonly json?: true },
 ): Promise<void> {
@@ -90,7 +93,7 @@ const promptTokens = ({ input_tokens, cache_read_tokens, cache_write_tokens }: U
   input_tokens + cache_read_tokens + cache_write_tokens;
 
 /** Lists what the team used of models, all pages. */
-export async function listUsage(
+async function listUsage(
   context: Context,
   options: {
     readonly from?: string;
@@ -119,4 +122,30 @@ export async function listUsage(
   const json = { from: report.from, to: report.to, storage: report.storage, usage: rows };
   const columns = [...new Set(by)].map((each) => groupColumns[each]).concat(sumColumns);
   printList(context, { columns, rows, json, none: `no model was used from ${report.from} to ${report.to}` }, options);
+}
+
+/** Declares the command `budget`. */
+export function declareBudget(budget: Command): void {
+  budget
+    .command('show', { isDefault: true })
+    .description('show the limits, and the spending of this month')
+    .option(...asJson)
+    .action((options) => showBudget(processContext(), options));
+  budget
+    .command('set')
+    .description('set limits; those that are not given stay')
+    .option('--monthly <usd>', 'US dollars of a calendar month in UTC, or none')
+    .option('--credits <credits>', 'credits that are left from now on, or none; a credit is a US cent')
+    .option(...asJson)
+    .action((options) => setBudget(processContext(), options));
+}
+
+/** Declares the command `usage`. */
+export function declareUsage(command: Command): void {
+  command
+    .option('--from <day>', 'first day in UTC (default: 29 days before the last)')
+    .option('--to <day>', 'last day in UTC (default: today)')
+    .addOption(new Option('--by <groups...>', 'what to break the sums down by (default: day)').choices(usageDimensions))
+    .option(...asJson)
+    .action((options) => listUsage(processContext(), options));
 }

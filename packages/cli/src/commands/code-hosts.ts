@@ -1,15 +1,17 @@
 import type { CodeHostCredential, CreateCodeHostCredentialRequest } from '@runyard/contract/team/code-hosts';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { asJson } from '../options.ts';
 
 /** Lists the credentials of code hosts that the caller may see, without their secret parts. */
-export async function listCodeHosts(context: Context, options: { readonly json?: true }): Promise<void> {
+async function listCodeHosts(context: Context, options: { readonly json?: true }): Promise<void> {
   const found = await connect(context).listCodeHostCredentials();
   const now = Date.now();
   const columns: Column<CodeHostCredential>[] = [
@@ -32,7 +34,7 @@ export async function listCodeHosts(context: Context, options: { readonly json?:
   printList(context, { columns, rows: found.credentials, json: found, none }, options);
 }
 
-export interface AddOptions {
+interface AddOptions {
   readonly team?: true;
   readonly owner?: string;
   readonly host?: string;
@@ -89,7 +91,34 @@ function requestOf(options: AddOptions, secret: string): CreateCodeHostCredentia
 }
 
 /** Deletes a credential. */
-export async function deleteCodeHost(context: Context, credentialId: string): Promise<void> {
+async function deleteCodeHost(context: Context, credentialId: string): Promise<void> {
   await connect(context).deleteCodeHostCredential({ params: { credentialId } });
   context.out(`${credentialId} is deleted\n`);
+}
+
+/** Declares the command `code-hosts`. */
+export function declareCodeHosts(codeHosts: Command): void {
+  codeHosts
+    .command('list', { isDefault: true })
+    .description('list the credentials, without their secret parts')
+    .option(...asJson)
+    .action((options) => listCodeHosts(processContext(), options));
+  codeHosts
+    .command('add')
+    .description('store a token, or with --app-id the private key of a GitHub App')
+    .option('--team', 'for every run of the team (default: only for your own runs)')
+    .option('--owner <owner>', 'only for repositories of this owner (default: of every owner)')
+    .option('--host <host>', 'code host (default: the one of RUNYARD_CODE_HOST_URL)')
+    .option('--username <name>', 'name that a token is sent with (default: x-access-token; GitLab: oauth2)')
+    .option('--app-id <id>', 'id or client id of a GitHub App')
+    .option('--installation <id>', 'its installation (default: the one that the repository belongs to)')
+    .option('--file <file>', 'file with the token or private key, - for standard input', '-')
+    .option(...asJson)
+    .addHelpText('after', '\n  gh auth token | bin/runyard code-hosts add --owner acme')
+    .action((options) => addCodeHost(processContext(), options));
+  codeHosts
+    .command('delete')
+    .description('delete a credential')
+    .argument('<credential-id>')
+    .action((id) => deleteCodeHost(processContext(), id));
 }

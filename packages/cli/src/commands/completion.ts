@@ -1,14 +1,32 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { bashCompletion } from '../completion/bash.ts';
 import { commandTable } from '../completion/command-table.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { zshCompletion } from '../completion/zsh.ts';
-import type { completedShells } from '../shells.ts';
 
+/** Shells that have a script. */
+const completedShells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof completedShells)[number];
 const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Record<Shell, unknown>;
 
 /** Prints the completions of the program and all its subcommands for a shell. */
-export function printCompletion(program: Command, shell: Shell): void {
+function printCompletion(program: Command, shell: Shell): void {
   process.stdout.write(scripts[shell](commandTable(program)));
+}
+
+/** Declares the command `completion`. `loadAll` declares the options and subcommands of all commands. */
+export function declareCompletion(command: Command, loadAll: () => Promise<void>): void {
+  command
+    .addArgument(new Argument('<shell>').choices(completedShells))
+    .addHelpText(
+      'after',
+      `
+  bash   eval "$(bin/runyard completion bash)"          in ~/.bashrc
+  zsh    eval "$(bin/runyard completion zsh)"           in ~/.zshrc, after compinit
+  fish   bin/runyard completion fish | source           in ~/.config/fish/config.fish`,
+    )
+    .action(async (shell) => {
+      await loadAll();
+      printCompletion(command.parent ?? command, shell);
+    });
 }

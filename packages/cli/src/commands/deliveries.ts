@@ -1,18 +1,19 @@
 /** Shows the log of a webhook. */
-import {
-  type AutomationOutcome,
-  type WebhookDeliveryLabel as Label,
-  type WebhookDelivery,
-  WebhookDeliveryLabel,
+import type {
+  AutomationOutcome,
+  WebhookDeliveryLabel as Label,
+  WebhookDelivery,
 } from '@runyard/contract/webhooks/webhooks';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
-import { findWebhook } from './webhooks.ts';
+import { findWebhook } from '../named.ts';
+import { asJson, webhookHelp, wholeNumberOrZero } from '../options.ts';
 
 /** Reasons why a delivery was not evaluated. */
 const refusalOf: Readonly<Record<Exclude<Label, 'ACCEPTED'>, string>> = {
@@ -43,7 +44,8 @@ interface ListOptions {
 }
 
 /** Returns a label that may be written in small letters. */
-function labelFrom(text: string): Label {
+async function labelFrom(text: string): Promise<Label> {
+  const { WebhookDeliveryLabel } = await import('@runyard/contract/webhooks/webhooks');
   const label = WebhookDeliveryLabel.safeParse(text.toUpperCase());
   if (label.success) return label.data;
   throw new Failure(`--label: it must be one of ${WebhookDeliveryLabel.options.join(', ')}`);
@@ -55,7 +57,7 @@ export async function listDeliveries(
   uid: string,
   { limit = 20, label, ...options }: ListOptions,
 ): Promise<void> {
-  const query = { limit, ...(label === undefined ? {} : { label: labelFrom(label) }) };
+  const query = { limit, ...(label === undefined ? {} : { label: await labelFrom(label) }) };
   const client = connect(context);
   const found = await client.listWebhookDeliveries({ params: await findWebhook(client, uid), query });
   const now = Date.now();
@@ -116,4 +118,29 @@ export async function replayDelivery(context: Context, uid: string, deliveryId: 
   const client = connect(context);
   const params = { ...(await findWebhook(client, uid)), deliveryId };
   context.out(`${(await client.replayWebhookDelivery({ params })).delivery_id}\n`);
+}
+
+/** Declares `deliveries`, `delivery` and `replay` of `webhooks`. */
+export function declareDeliveries(webhooks: Command): void {
+  webhooks
+    .command('deliveries')
+    .description('list deliveries, newest first, and why they started nothing')
+    .argument('<uid>', webhookHelp)
+    .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumberOrZero)
+    .option('--label <label>', 'only deliveries with this label, such as REJECTED_AUTH')
+    .option(...asJson)
+    .action((uid, options) => listDeliveries(processContext(), uid, options));
+  webhooks
+    .command('delivery')
+    .description('show a delivery with its payload, and the outcome and reason of each automation')
+    .argument('<uid>', webhookHelp)
+    .argument('<delivery>', 'id of the delivery')
+    .option(...asJson)
+    .action(async (uid, delivery, options) => showDelivery(processContext(), uid, delivery, options));
+  webhooks
+    .command('replay')
+    .description('evaluate an accepted delivery again')
+    .argument('<uid>', webhookHelp)
+    .argument('<delivery>', 'id of the delivery')
+    .action((uid, delivery) => replayDelivery(processContext(), uid, delivery));
 }

@@ -1,38 +1,14 @@
-import type { Context } from '../context.ts';
-import { checkDatabase } from '../doctor/database.ts';
-import { type Finding, renderFindings } from '../doctor/finding.ts';
-import { checkHarnesses } from '../doctor/harnesses.ts';
-import { checkDataFolder, checkGit, checkListening, checkNode } from '../doctor/machine.ts';
-import { checkModels } from '../doctor/models.ts';
-import { checkContentPolicy, checkModelCatalogue } from '../doctor/operator-files.ts';
-import { checkSandbox } from '../doctor/sandbox.ts';
-import { checkWaitingSandboxes } from '../doctor/waiting-sandboxes.ts';
+import type { Command } from 'commander';
+import { type Context, processContext } from '../context.ts';
+import { renderFindings } from '../doctor/finding.ts';
 import { harmlessJson } from '../live/harmless.ts';
+import { asJson } from '../options.ts';
 
 /** Prints what was found and how to fix problems. Exit code 0 if runs can work, else 1. */
 export async function doctor(context: Context, options: { readonly json?: true }): Promise<void> {
-  const [listening, database, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
-    checkListening(context),
-    checkDatabase(context),
-    checkSandbox(context),
-    checkModels(context),
-    checkHarnesses(context),
-    checkModelCatalogue(context, new Date()),
-    checkContentPolicy(context),
-  ]);
-  const findings: Finding[] = [
-    checkNode(),
-    database,
-    checkDataFolder(context),
-    listening,
-    ...sandbox,
-    ...checkWaitingSandboxes(context),
-    ...harnesses,
-    ...models,
-    ...catalogue,
-    ...policy,
-    checkGit(context),
-  ];
+  // The checks import much of service and worker.
+  const { runChecks } = await import('../doctor/checks.ts');
+  const findings = await runChecks(context);
   const works = findings.every((finding) => finding.level !== 'bad');
   if (!works) process.exitCode = 1;
   if (options.json) {
@@ -45,4 +21,9 @@ export async function doctor(context: Context, options: { readonly json?: true }
       ? '\nA run works here: bin/runyard run examples/hello.md\n'
       : '\nNo run works here until you fix the lines with ✗.\n',
   );
+}
+
+/** Declares the command `doctor`. */
+export function declareDoctor(command: Command): void {
+  command.option(...asJson).action((options) => doctor(processContext(), options));
 }

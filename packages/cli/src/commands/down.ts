@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stateOf } from '@runyard/system/process-identity';
-import type { Context } from '../context.ts';
+import type { Command } from 'commander';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { type Claim, drainSignal, readClaim } from '../supervise/claim.ts';
@@ -11,7 +12,7 @@ import { type LiveRuns, readLiveRuns } from './live-runs.ts';
 const patienceMs = 45_000;
 const pollMs = 1_000;
 
-export interface DownOptions {
+interface DownOptions {
   /** Stop when the live runs have ended. */
   readonly wait?: true;
   /** End the live runs. */
@@ -145,4 +146,12 @@ function send(pid: number, signal: NodeJS.Signals): void {
     if (error instanceof Error && 'code' in error && error.code === 'EPERM')
       throw new Failure(`process ${pid} belongs to another user; stop it as that user`);
   }
+}
+
+/** Declares the command `down`. */
+export function declareDown(command: Command): void {
+  command
+    .option('--wait', 'stop when the live runs have ended; begin no others')
+    .option('--force', 'end the live runs: they become ERROR and can be run again')
+    .action((options) => down(processContext(), options));
 }

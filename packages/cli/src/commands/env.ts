@@ -1,9 +1,13 @@
 import { apiPrefix } from '@runyard/contract/wire/route';
-import { type Context, requireApiKey, requireOrigin } from '../context.ts';
+import { type Command, Option } from 'commander';
+import { type Context, processContext, requireApiKey, requireOrigin } from '../context.ts';
 import { shellQuote } from '../curl-example.ts';
+import { asJson } from '../options.ts';
 import { requireSameSettings } from '../same-settings.ts';
-import type { shells } from '../shells.ts';
 import { addressSettings } from '../supervise/running-settings.ts';
+
+/** Shells whose syntax the command writes. */
+const shells = ['sh', 'fish'] as const;
 
 /**
  * Prints the variables with which this command, curl and the published clients reach the service: address and key.
@@ -13,7 +17,7 @@ import { addressSettings } from '../supervise/running-settings.ts';
  * curl -H "Authorization: Bearer $RUNYARD_API_KEY" "$RUNYARD_BASE_URL/api/v1/agent/runs"
  * ```
  */
-export function printEnvironment(
+function printEnvironment(
   context: Context,
   options: { readonly shell: (typeof shells)[number]; readonly json?: true },
 ): void {
@@ -39,4 +43,13 @@ export function printEnvironment(
     }[options.shell];
     context.out(`${line}\n`);
   }
+}
+
+/** Declares the command `env`. */
+export function declareEnv(command: Command): void {
+  command
+    .addOption(new Option('--shell <shell>', 'whose syntax').choices(shells).default('sh'))
+    .option(...asJson)
+    .addHelpText('after', '\nFor this shell and all that it starts: eval "$(bin/runyard env)"')
+    .action((options) => printEnvironment(processContext(), options));
 }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../service/test/service.ts';
 import { type Context, createContext } from '../context.ts';
-import { listEnvironments } from './catalogue.ts';
 import {
   answerInvitation,
   inviteGuest,
   leaveEnvironment,
+  listEnvironments,
   listGuests,
   listInvitations,
   removeGuest,

@@ -1,16 +1,46 @@
 /** Manages environments, and the people of other teams who use them: guests, and those who have the link. */
 import type { EnvironmentGuest, OwnEnvironmentInvitation } from '@runyard/contract/environments/environment-guests';
-import type { CreateEnvironmentRequest } from '@runyard/contract/environments/environments';
+import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { jsonFrom } from '../json-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { contextAndId } from '../named.ts';
+import { asJson } from '../options.ts';
 
 interface Printing {
   readonly json?: true;
+}
+
+/** Lists the environments, the one that was changed last first. */
+export async function listEnvironments(context: Context, options: { readonly json?: true }): Promise<void> {
+  const found = await connect(context).listEnvironments();
+  const now = Date.now();
+  const columns: Column<Environment>[] = [
+    { header: 'ENVIRONMENT', text: ({ uid }) => uid },
+    { header: 'NAME', flexible: true, text: ({ config }) => config.name ?? '' },
+    {
+      header: 'UPDATED',
+      text: ({ last_updated }) => formatAgo(last_updated, now),
+      raw: ({ last_updated }) => last_updated,
+    },
+    {
+      header: 'SETUP',
+      text: ({ setup_failed }) => (setup_failed ? 'failed' : 'ok'),
+      paint: ({ setup_failed }, colours) => (setup_failed ? colours.red : colours.green),
+    },
+    {
+      header: 'REPOSITORIES',
+      flexible: true,
+      text: ({ config }) => (config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '),
+    },
+  ];
+  const none = 'no environments; create one with: bin/runyard environments create FILE';
+  printList(context, { columns, rows: found.environments, json: found, none }, options);
 }
 
 /** Shows an environment as JSON. */
@@ -120,4 +150,103 @@ export async function shareEnvironment(context: Context, uid: string, options: P
 export async function unshareEnvironment(context: Context, uid: string): Promise<void> {
   await connect(context).unshareEnvironment({ params: { uid } });
   context.out(`${uid} is not shared\n`);
+}
+
+const environmentFile = 'JSON file with the member config, - for standard input';
+const environmentExample = `
+For example:
+  {"config": {"name": "Web", "github_repos": [{"owner": "octocat", "repo": "Hello-World"}],
+   "setup_commands": ["cp Hello-World/README greeting.txt"]}}
+The API reference has all members of config.`;
+
+/** Declares the command `environments`. */
+export function declareEnvironments(environments: Command): void {
+  environments
+    .command('list', { isDefault: true })
+    .description('list the environments of the team')
+    .option(...asJson)
+    .action((options) => listEnvironments(processContext(), options));
+  environments
+    .command('show')
+    .description('show an environment as JSON')
+    .argument('<environment>')
+    .action(async (uid) => showEnvironment(...(await contextAndId('environment', uid))));
+  environments
+    .command('create')
+    .description('create an environment, and print its UID')
+    .argument('<file>', environmentFile)
+    .addHelpText('after', environmentExample)
+    .action((file) => createEnvironment(processContext(), file));
+  environments
+    .command('update')
+    .description('replace the configuration of an environment')
+    .argument('<environment>')
+    .argument('<file>', environmentFile)
+    .addHelpText('after', environmentExample)
+    .action(async (uid, file) => updateEnvironment(...(await contextAndId('environment', uid)), file));
+  environments
+    .command('delete')
+    .description('delete an environment; runs that use it continue unchanged')
+    .argument('<environment>')
+    .action(async (uid) => deleteEnvironment(...(await contextAndId('environment', uid))));
+  environments
+    .command('share')
+    .description('let every person who has the link use an environment')
+    .argument('<environment>')
+    .option(...asJson)
+    .action(async (uid, options) => shareEnvironment(...(await contextAndId('environment', uid)), options));
+  environments
+    .command('unshare')
+    .description('end the sharing by link, for everyone who opened it')
+    .argument('<environment>')
+    .action(async (uid) => unshareEnvironment(...(await contextAndId('environment', uid))));
+  const guests = environments.command('guests').description('manage the guests of an environment');
+  guests
+    .command('list')
+    .description('list the guests of an environment')
+    .argument('<environment>')
+    .option(...asJson)
+    .action(async (uid, options) => listGuests(...(await contextAndId('environment', uid)), options));
+  guests
+    .command('invite')
+    .description('invite a person of another team, who sees the environment after accepting')
+    .argument('<environment>')
+    .argument('<person>', 'UID, as in the profiles of answers, or address')
+    .option(...asJson)
+    .action(async (uid, person, options) => inviteGuest(...(await contextAndId('environment', uid)), person, options));
+  guests
+    .command('withdraw')
+    .description('withdraw an invitation')
+    .argument('<environment>')
+    .argument('<invitation>')
+    .action(async (uid, id) => withdrawGuest(...(await contextAndId('environment', uid)), id));
+  guests
+    .command('remove')
+    .description('remove a guest')
+    .argument('<environment>')
+    .argument('<person-uid>')
+    .action(async (uid, person) => removeGuest(...(await contextAndId('environment', uid)), person));
+  const invitations = environments
+    .command('invitations')
+    .description('answer your invitations to environments of other teams');
+  invitations
+    .command('list', { isDefault: true })
+    .description('list them')
+    .option(...asJson)
+    .action((options) => listInvitations(processContext(), options));
+  invitations
+    .command('accept')
+    .description('accept one; its administrators see your name')
+    .argument('<invitation>')
+    .action((id) => answerInvitation(processContext(), id, true));
+  invitations
+    .command('decline')
+    .description('decline one')
+    .argument('<invitation>')
+    .action((id) => answerInvitation(processContext(), id, false));
+  environments
+    .command('leave')
+    .description('leave an environment of another team')
+    .argument('<environment>')
+    .action((uid) => leaveEnvironment(processContext(), uid));
 }

@@ -1,11 +1,16 @@
 /** Manages factories. */
 import type { Factory } from '@runyard/contract/factories/factories';
-import { allFactories } from '../all-factories.ts';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { allFactories, contextAndId } from '../named.ts';
+import { asJson, factoryHelp } from '../options.ts';
+import { declareValidate } from './factory.ts';
+import { declareApply } from './factory-apply.ts';
+import { declareSource } from './factory-source.ts';
 import { readPrompt } from './read-prompt.ts';
 
 type Json = { readonly json?: true };
@@ -35,7 +40,7 @@ export async function createFactory(
 }
 
 /** Shows a factory as JSON. */
-export async function showFactory(context: Context, factoryUid: string): Promise<void> {
+async function showFactory(context: Context, factoryUid: string): Promise<void> {
   context.out(`${harmlessJson(await connect(context).getFactory({ params: { factoryUid } }))}\n`);
 }
 
@@ -63,4 +68,45 @@ export async function dispatchFactory(
     },
   });
   context.out(json ? `${harmlessJson(run)}\n` : `${run.run_id}\n`);
+}
+
+/** Declares the command `factory`. */
+export function declareFactory(factory: Command): void {
+  factory
+    .command('list', { isDefault: true })
+    .description('list the factories of the team')
+    .option('--search <text>', 'only those with this text in name or alias')
+    .option(...asJson)
+    .action((options) => listFactories(processContext(), options));
+  factory
+    .command('create')
+    .description('create a factory and print its UID')
+    .argument('<name>', 'name of the factory')
+    .option('--alias <alias>', 'short name, of which a team has each only once')
+    .option('--description <text>', 'purpose of the factory')
+    .option(...asJson)
+    .action((name, options) => createFactory(processContext(), name, options));
+  factory
+    .command('show')
+    .description('show a factory as JSON')
+    .argument('<uid>', factoryHelp)
+    .action(async (uid) => showFactory(...(await contextAndId('factory', uid))));
+  factory
+    .command('delete')
+    .description('delete a factory with its webhooks')
+    .argument('<uid>', factoryHelp)
+    .action(async (uid) => deleteFactory(...(await contextAndId('factory', uid))));
+  declareValidate(factory);
+  declareApply(factory);
+  declareSource(factory);
+  factory
+    .command('run')
+    .description('give work to the foreman of a factory, and print the id of the run')
+    .argument('<uid>', factoryHelp)
+    .argument('<prompt>', 'the work: a file, - for standard input, or the text itself')
+    .option('--title <text>', 'title of the run')
+    .option('--ticket-ref <ref>', 'name of the ticket, such as BILL-12')
+    .option('--ticket-url <url>', 'address of the ticket')
+    .option(...asJson)
+    .action(async (uid, prompt, options) => dispatchFactory(...(await contextAndId('factory', uid)), prompt, options));
 }

@@ -3,19 +3,16 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Client } from '@runyard/client';
-import { pathFault, placeOf } from '@runyard/contract/factories/files/layout';
-import { readDefinition } from '@runyard/definitions/read-definition';
-import { storedFiles } from '@runyard/definitions/stored-files';
-import { allFactories } from '../all-factories.ts';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { planLines } from '../factory/plan-lines.ts';
-import { isSame, printFaults, showNotices, showPlan, throwForPlan } from '../factory/print-plan.ts';
-import { readDefinitionFolder } from '../factory/read-folder.ts';
+import { isSame, planCodes, printFaults, showNotices, showPlan, strict, throwForPlan } from '../factory/print-plan.ts';
 import { Failure } from '../failure.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { idOf } from '../named.ts';
+import { allFactories, idOf } from '../named.ts';
+import { asJson, factoryHelp } from '../options.ts';
 import { validateFactory } from './factory.ts';
 
 export interface ApplyOptions {
@@ -38,10 +35,15 @@ export async function applyFactory(
   options: ApplyOptions,
   confirm = isConfirmed,
 ): Promise<void> {
+  const [{ readDefinition }, { storedFiles }, { readDefinitionFolder }] = await Promise.all([
+    import('@runyard/definitions/read-definition'),
+    import('@runyard/definitions/stored-files'),
+    import('../factory/read-folder.ts'),
+  ]);
   const read = readDefinitionFolder(folder);
   const checked = readDefinition(read);
   // Prints the faults and throws.
-  if (!checked.ok) return validateFactory(context, folder, {});
+  if (!checked.ok) return await validateFactory(context, folder, {});
   const files = storedFiles(read);
   const client = connect(context);
   const factoryUid =
@@ -106,6 +108,7 @@ export async function exportFactory(
   const { files, version, drift, notices } = await client.getFactoryDefinition({ params: { factoryUid } });
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length > 0) throw new Failure(`the folder ${folder} is not empty`, 2);
+  const { pathFault, placeOf } = await import('@runyard/contract/factories/files/layout');
   const faults = files.flatMap(({ path: file }) => pathFault(file) ?? []);
   if (faults.length > 0) throw new Failure(`the service sent a file that cannot be written: ${faults[0]}`);
   // Files of other names are no part of the definition, and programs obey some of them, such as .envrc.
@@ -119,4 +122,35 @@ export async function exportFactory(
     context.report(line);
   showNotices(context, folder, notices);
   context.report(`version ${version} is in ${harmlessLine(folder, 400)}: ${own.length} files`);
+}
+
+/** Declares `apply` and `export` of `factory`. */
+export function declareApply(factory: Command): void {
+  factory
+    .command('apply')
+    .description('show the changes that the definition files of a folder make in a factory, ask, and apply them')
+    .argument('<folder>', 'folder with factory.yaml')
+    .option(
+      '--factory <factory>',
+      'factory to apply them to, by UID, alias or name; default: the one with their alias or name',
+    )
+    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option(...strict)
+    .option('-y, --yes', 'do not ask')
+    .option(...asJson)
+    .addHelpText(
+      'after',
+      `\nThe definition is applied whole or not at all. Each fault is a line: file:line:column: message.\n${planCodes}`,
+    )
+    .action(async (folder, options) => {
+      await applyFactory(processContext(), folder, options);
+    });
+  factory
+    .command('export')
+    .description('write the definition files of a factory into a new folder')
+    .argument('<folder>', 'new or empty folder')
+    .requiredOption('--factory <factory>', factoryHelp)
+    .action(async (folder, options) => {
+      await exportFactory(processContext(), folder, options);
+    });
 }

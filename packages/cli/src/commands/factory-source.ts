@@ -1,15 +1,18 @@
 /** Manages the repository that a factory takes its definition from. */
 import type { FactorySource, FactorySync, SetFactorySourceRequest } from '@runyard/contract/factories/factory-sources';
+import { type Command, InvalidArgumentError } from 'commander';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
-import { printFaults, showPlan, throwForPlan } from '../factory/print-plan.ts';
+import { planCodes, printFaults, showPlan, strict, throwForPlan } from '../factory/print-plan.ts';
 import { Failure } from '../failure.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { contextAndId } from '../named.ts';
+import { asJson, factoryHelp } from '../options.ts';
 
 type Json = { readonly json?: true };
 
-export interface SetOptions extends Json {
+interface SetOptions extends Json {
   readonly branch?: string;
   readonly folder?: string;
   readonly every?: number;
@@ -112,4 +115,58 @@ function sourceLines(source: FactorySource): string[] {
     ]),
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [name.padEnd(12) + harmlessLine(value, 1_000)]));
+}
+
+function toSeconds(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds.');
+  return Number(text);
+}
+
+/** Declares `source` of `factory`. */
+export function declareSource(factory: Command): void {
+  const source = factory
+    .command('source')
+    .description('manage the git repository that a factory takes its definition from');
+  source
+    .command('set')
+    .description('show the changes that a repository makes in a factory, ask, and let the factory follow it')
+    .argument('<uid>', factoryHelp)
+    .argument('<repository>', 'owner/repo on the code host of the service, or its URL there')
+    .option('--branch <name>', 'branch; default: the default branch')
+    .option('--folder <path>', 'folder with factory.yaml; default: the root')
+    .option('--every <seconds>', 'seconds between two looks at the branch, 60 to 86400; default 300', toSeconds)
+    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option(...strict)
+    .option('-y, --yes', 'do not ask')
+    .option(...asJson)
+    .addHelpText('after', planCodes)
+    .action(async (uid, repository, options) => {
+      await setFactorySource(...(await contextAndId('factory', uid)), repository, options);
+    });
+  source
+    .command('show')
+    .description('show the repository of a factory, the commit in force, and the last sync with its faults')
+    .argument('<uid>', factoryHelp)
+    .option(...asJson)
+    .action(async (uid, options) => {
+      await showFactorySource(...(await contextAndId('factory', uid)), options);
+    });
+  source
+    .command('sync')
+    .description('apply the present commit now, and revert changes that were made without files')
+    .argument('<uid>', factoryHelp)
+    .option('--dry-run', 'only show; exit with 2 if something would change')
+    .option(...strict)
+    .option(...asJson)
+    .addHelpText('after', planCodes)
+    .action(async (uid, options) => {
+      await syncFactorySource(...(await contextAndId('factory', uid)), options);
+    });
+  source
+    .command('remove')
+    .description('detach a factory from its repository; its definition stays')
+    .argument('<uid>', factoryHelp)
+    .action(async (uid) => {
+      await removeFactorySource(...(await contextAndId('factory', uid)));
+    });
 }

@@ -20,11 +20,11 @@ function write(file: string, text: string): void {
   writeFileSync(path.join(folder, file), text);
 }
 
-function validate(options: { json?: true } = {}) {
+async function validate(options: { json?: true } = {}) {
   const [out, reports]: [string[], string[]] = [[], []];
   const context = { out: (text: string) => void out.push(text), report: (text: string) => void reports.push(text) };
   try {
-    validateFactory(context, folder, options);
+    await validateFactory(context, folder, options);
     return { out: out.join(''), reports };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -32,20 +32,20 @@ function validate(options: { json?: true } = {}) {
   }
 }
 
-test('summarizes a definition without faults, and leaves files of other programs alone', () => {
+test('summarizes a definition without faults, and leaves files of other programs alone', async () => {
   write('README.md', '# Demo');
   write('node_modules/x/agents/y/agent.md', 'no front matter');
   write('agents/foreman/skills/a/SKILL.md', 'x');
-  expect(validate()).toEqual({
+  expect(await validate()).toEqual({
     out: '',
     reports: ['the definition of demo has no faults: 1 agent, 0 automations, 0 webhooks, 0 runners, 1 skill'],
   });
 });
 
-test('prints faults as a compiler does, and exits with 1', () => {
+test('prints faults as a compiler does, and exits with 1', async () => {
   write('webhooks/ci.yaml', 'authmode: token\nsecretName: S\n');
   write('agents/notes.md', 'x');
-  expect(validate()).toEqual({
+  expect(await validate()).toEqual({
     out: [
       `${folder}/agents/notes.md:1:1: is no file of a definition: an agent is agents/<name>/agent.md, its skills are in agents/<name>/skills/\n`,
       `${folder}/webhooks/ci.yaml:1:1: authmode is not a known key; did you mean authMode?\n`,
@@ -56,38 +56,38 @@ test('prints faults as a compiler does, and exits with 1', () => {
   });
 });
 
-test('prints notices and still succeeds', () => {
+test('prints notices and still succeeds', async () => {
   write('automations/n/automation.md', '---\ntriggers: [{provider: linear, event: issue_created}]\n---\nx\n');
-  const { out, failure } = validate();
+  const { out, failure } = await validate();
   expect(out).toContain('automation.md:2:23: notice: the provider linear is not available on this service');
   expect(failure).toBeUndefined();
 });
 
-test('prints JSON for editors', () => {
+test('prints JSON for editors', async () => {
   write('webhooks/ci.yaml', 'secretname: S\n');
-  expect(JSON.parse(validate({ json: true }).out)).toMatchObject({
+  expect(JSON.parse((await validate({ json: true })).out)).toMatchObject({
     ok: false,
     faults: [{ file: 'webhooks/ci.yaml', line: 1, column: 1 }, { suggestion: 'secretName' }],
     notices: [],
   });
 });
 
-test('prints nothing of a file that a terminal would obey', () => {
+test('prints nothing of a file that a terminal would obey', async () => {
   write('webhooks/ci.yaml', '"a\\e]0;title\\a\\e[31m": 1\nsecretName: S\n');
-  expect(validate().out).not.toMatch(/[^\P{Cc}\n]/u);
+  expect((await validate()).out).not.toMatch(/[^\P{Cc}\n]/u);
 });
 
-test('follows no links, and reads no pipe', () => {
+test('follows no links, and reads no pipe', async () => {
   symlinkSync('/etc/passwd', path.join(folder, 'agents/foreman/passwd'));
-  expect(validate().failure).toContain('agents/foreman/passwd: is no regular file');
+  expect((await validate()).failure).toContain('agents/foreman/passwd: is no regular file');
   rmSync(path.join(folder, 'agents/foreman/passwd'));
   execFileSync('mkfifo', [path.join(folder, 'agents/foreman/agent2.md')]);
-  expect(validate().failure).toContain('is no regular file');
+  expect((await validate()).failure).toContain('is no regular file');
 });
 
-test('reads no more of a large file than shows that it is one', () => {
+test('reads no more of a large file than shows that it is one', async () => {
   write('skills/a/SKILL.md', 'x'.repeat(5 * 1024 * 1024));
-  expect(validate().out).toContain('SKILL.md:1:1: is too large; a file has at most 1048576 bytes');
+  expect((await validate()).out).toContain('SKILL.md:1:1: is too large; a file has at most 1048576 bytes');
 });
 
 test('runs without a service as bin/runyard factory validate, and exits with 2 without a folder', () => {

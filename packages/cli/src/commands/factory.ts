@@ -2,11 +2,11 @@
 import path from 'node:path';
 import type { DefinitionFault } from '@runyard/contract/factories/files/faults';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
-import { readDefinition } from '@runyard/definitions/read-definition';
-import type { Context } from '../context.ts';
-import { readDefinitionFolder } from '../factory/read-folder.ts';
+import type { Command } from 'commander';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { asJson } from '../options.ts';
 
 /** Members of the context that the command needs: it asks no service. */
 type Output = Pick<Context, 'out' | 'report'>;
@@ -15,7 +15,15 @@ type Output = Pick<Context, 'out' | 'report'>;
  * Checks the definition files of a folder without a service, and prints each fault as a compiler does: `file:line:column: message`.
  * @throws Failure with exit code 1 if there are faults, 2 if the folder cannot be read
  */
-export function validateFactory({ out, report }: Output, folder: string, options: { readonly json?: true }): void {
+export async function validateFactory(
+  { out, report }: Output,
+  folder: string,
+  options: { readonly json?: true },
+): Promise<void> {
+  const [{ readDefinition }, { readDefinitionFolder }] = await Promise.all([
+    import('@runyard/definitions/read-definition'),
+    import('../factory/read-folder.ts'),
+  ]);
   const read = readDefinition(readDefinitionFolder(folder));
   const faults = read.ok ? [] : read.faults;
   if (options.json) out(`${harmlessJson({ ok: read.ok, faults, notices: read.notices }, 2)}\n`);
@@ -42,4 +50,18 @@ function summaryOf({ factory, agents, automations, webhooks, runners, skills }: 
     count(skills.filter(({ path: file }) => file.endsWith('/SKILL.md')).length, 'skill'),
   ];
   return `the definition of ${harmlessLine(factory.name)} has no faults: ${parts.join(', ')}`;
+}
+
+/** Declares `validate` of `factory`. */
+export function declareValidate(factory: Command): void {
+  factory
+    .command('validate')
+    .description('check the definition files of a folder, without a service')
+    .argument('<folder>', 'folder with factory.yaml')
+    .option(...asJson)
+    .addHelpText(
+      'after',
+      '\nEach fault is a line: file:line:column: message. docs/factory-files.md describes the files.\nExit code: 0 no faults, 1 faults, 2 the folder cannot be read.',
+    )
+    .action((folder, options) => validateFactory(processContext(), folder, options));
 }

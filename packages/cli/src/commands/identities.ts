@@ -4,12 +4,14 @@ import type {
   CreateAgentIdentityRequest,
   UpdateAgentIdentityRequest,
 } from '@runyard/contract/team/identities';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { jsonFrom } from '../json-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { asJson } from '../options.ts';
 
 const columns: Column<AgentIdentity>[] = [
   { header: 'IDENTITY', text: ({ uid }) => uid },
@@ -52,4 +54,36 @@ export async function updateIdentity(context: Context, identityUid: string, file
 export async function deleteIdentity(context: Context, identityUid: string): Promise<void> {
   await connect(context).deleteAgentIdentity({ params: { identityUid } });
   context.out(`${identityUid} is deleted\n`);
+}
+
+const identityHelp = 'UID of the identity; bin/runyard identities list shows it';
+
+/** Declares the command `identities`. */
+export function declareIdentities(identities: Command): void {
+  identities
+    .command('list', { isDefault: true })
+    .description('list them')
+    .option(...asJson)
+    .action((options) => listIdentities(processContext(), options));
+  identities
+    .command('show')
+    .description('show one as JSON')
+    .argument('<identity>', identityHelp)
+    .action((uid) => showIdentity(processContext(), uid));
+  identities
+    .command('create')
+    .description('create one, and print its UID')
+    .argument('<file>', 'JSON file with name, environment_id, base_model, skills and secrets, - for standard input')
+    .action((file) => createIdentity(processContext(), file));
+  identities
+    .command('update')
+    .description('change one')
+    .argument('<identity>', identityHelp)
+    .argument('<file>', 'JSON file with the members to change, - for standard input')
+    .action((uid, file) => updateIdentity(processContext(), uid, file));
+  identities
+    .command('delete')
+    .description('delete one; its keys stop working at once')
+    .argument('<identity>', identityHelp)
+    .action((uid) => deleteIdentity(processContext(), uid));
 }

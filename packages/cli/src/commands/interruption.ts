@@ -1,5 +1,5 @@
 /** Events that ask a command to end early. */
-export type InterruptionCause = 'Ctrl-C' | 'SIGTERM' | 'SIGHUP' | 'the reader of the output has gone';
+type InterruptionCause = 'Ctrl-C' | 'SIGTERM' | 'SIGHUP' | 'the reader of the output has gone';
 
 /** Interruptions of a command. The reason of `first` is its cause. */
 export interface Interruption {

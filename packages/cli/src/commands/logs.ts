@@ -1,15 +1,18 @@
 import type { Client } from '@runyard/client';
 import { isSettled, isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { type Command, InvalidArgumentError } from 'commander';
 import { connect } from '../api.ts';
 import type { Context } from '../context.ts';
-import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
+import { exitCodeOf, exitCodesHelp, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { answerLines } from '../live/question.ts';
 import { isWaiting, waitLines } from '../live/wait-notes.ts';
+import { asJson, runHelp } from '../options.ts';
+import { contextAndRunId } from '../run-id.ts';
 import { showPast, watch } from './watch.ts';
 
-export interface LogsOptions {
+interface LogsOptions {
   readonly follow?: true;
   readonly json?: true;
   /** Shows only this number of the last lines that exist at the start. */
@@ -73,4 +76,28 @@ async function show(
 
 function sayStopped(context: Context): void {
   context.report('stopped following: the run is BLOCKED until a person answers it with one of the commands above');
+}
+
+function parseTail(text: string): number {
+  const lines = Number(text);
+  if (text.trim() === '' || !Number.isInteger(lines) || lines < 0)
+    throw new InvalidArgumentError('It must be a whole number, 0 or more.');
+  return lines;
+}
+
+/** Declares the command `logs`. */
+export function declareLogs(command: Command): void {
+  command
+    .argument('<run>', runHelp)
+    .option('--follow', 'stay until the run ends or is BLOCKED')
+    .option('--tail <lines>', 'begin with the last lines only', parseTail)
+    .option('--exit-status', 'exit with the code of the state of the run, as run does')
+    .option(...asJson)
+    .addHelpText(
+      'after',
+      `\nWithout --exit-status, the exit code is 0 for a run in any state. With it:${exitCodesHelp}`,
+    )
+    .action(async (run, options) => {
+      await logs(...(await contextAndRunId(run)), options);
+    });
 }

@@ -1,19 +1,21 @@
 /** Commands about the MCP servers that a team has stored for its runs. */
 import type { McpServer } from '@runyard/contract/team/mcp-servers';
+import type { Command } from 'commander';
 import { z } from 'zod';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { asJson, collect } from '../options.ts';
 
 type Json = { readonly json?: true };
 
 /** The options that describe a server. */
-export interface ServerOptions extends Json {
+interface ServerOptions extends Json {
   readonly name?: string;
   readonly url?: string;
   readonly command?: string;
@@ -23,7 +25,7 @@ export interface ServerOptions extends Json {
 }
 
 /** Lists the servers, without the values of their headers and variables. */
-export async function listMcpServers(context: Context, options: Json): Promise<void> {
+async function listMcpServers(context: Context, options: Json): Promise<void> {
   const found = await connect(context).listMcpServers();
   const now = Date.now();
   const columns: Column<McpServer>[] = [
@@ -40,7 +42,7 @@ export async function listMcpServers(context: Context, options: Json): Promise<v
 const whereOf = ({ url, command, args = [] }: McpServer): string => url ?? [command, ...args].join(' ');
 
 /** Shows one server as JSON. */
-export async function getMcpServer(context: Context, serverId: string): Promise<void> {
+async function getMcpServer(context: Context, serverId: string): Promise<void> {
   context.out(`${harmlessJson(await connect(context).getMcpServer({ params: { serverId } }))}\n`);
 }
 
@@ -56,7 +58,7 @@ export async function createMcpServer(context: Context, name: string, options: S
 }
 
 /** Changes what the options name. */
-export async function updateMcpServer(context: Context, serverId: string, options: ServerOptions): Promise<void> {
+async function updateMcpServer(context: Context, serverId: string, options: ServerOptions): Promise<void> {
   const client = connect(context);
   const { url } = await client.getMcpServer({ params: { serverId } });
   const name = options.name === undefined ? {} : { name: options.name };
@@ -65,7 +67,7 @@ export async function updateMcpServer(context: Context, serverId: string, option
 }
 
 /** Deletes a server. */
-export async function deleteMcpServer(context: Context, serverId: string): Promise<void> {
+async function deleteMcpServer(context: Context, serverId: string): Promise<void> {
   await connect(context).deleteMcpServer({ params: { serverId } });
   context.out(`${serverId} is deleted\n`);
 }
@@ -100,4 +102,36 @@ function readValues(file: string): Record<string, string> {
       '--values: must be a JSON object whose members are strings, such as {"authorization": "Bearer …"}',
     );
   }
+}
+
+/** Declares the command `mcp`. */
+export function declareMcp(mcp: Command): void {
+  const described = (command: Command) =>
+    command
+      .option('--url <url>', 'address of a server over HTTP, which only the service reaches')
+      .option('--command <program>', 'program to start inside the sandbox')
+      .option('--arg <text>', 'argument of the program; repeat for more', collect)
+      .option('--values <file>', 'JSON object of headers or of variables, which are sealed; - for standard input')
+      .option(...asJson);
+  mcp
+    .command('list', { isDefault: true })
+    .description('list the MCP servers of the team, without the values of headers and variables')
+    .option(...asJson)
+    .action((options) => listMcpServers(processContext(), options));
+  mcp
+    .command('get')
+    .description('show an MCP server as JSON')
+    .argument('<server-id>')
+    .action((id) => getMcpServer(processContext(), id));
+  described(mcp.command('create').description('store an MCP server').argument('<name>')).action(async (name, options) =>
+    createMcpServer(processContext(), name, options),
+  );
+  described(mcp.command('update').description('change an MCP server').argument('<server-id>'))
+    .option('--name <name>', 'new name')
+    .action((id, options) => updateMcpServer(processContext(), id, options));
+  mcp
+    .command('delete')
+    .description('delete an MCP server')
+    .argument('<server-id>')
+    .action((id) => deleteMcpServer(processContext(), id));
 }

@@ -1,11 +1,13 @@
 /** Commands about language models: their list, and what the team has chosen. */
 import type { Model, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { formatUsd } from '../live/amounts.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { addListWord, asJson } from '../options.ts';
 
 /**
  * Lists the models that runs can name; with `all`, also the models that cannot be used, and the known facts about each.
@@ -70,13 +72,42 @@ async function change(context: Context, body: UpdateTeamModelSettingsRequest): P
 }
 
 /** Chooses the team's default model; `none` chooses the default of the service. */
-export const chooseDefault = (context: Context, model: string): Promise<void> =>
+const chooseDefault = (context: Context, model: string): Promise<void> =>
   change(context, { default_model_id: model === 'none' ? null : model });
 
 /** Chooses the team's fallbacks. */
-export const chooseFallbacks = (context: Context, ids: string[]): Promise<void> =>
+const chooseFallbacks = (context: Context, ids: string[]): Promise<void> =>
   change(context, { fallback_model_ids: ids });
 
 /** Disables or enables models for the team. */
-export const switchModels = (context: Context, how: 'disable' | 'enable', ids: string[]): Promise<void> =>
+const switchModels = (context: Context, how: 'disable' | 'enable', ids: string[]): Promise<void> =>
   change(context, { [how]: ids });
+
+/** Declares the command `models`. */
+export function declareModels(models: Command): void {
+  models
+    .option('--all', 'also models that cannot be used, with the reason')
+    .option(...asJson)
+    .action((options) => listModels(processContext(), options));
+  addListWord(models, (options) => listModels(processContext(), options));
+  models
+    .command('default')
+    .description('choose the model of runs that name none')
+    .argument('<model>', 'id of a model, or none: the default of the service')
+    .action((model) => chooseDefault(processContext(), model));
+  models
+    .command('fallbacks')
+    .description('choose the models for runs whose provider has an outage, in their order; without one, none')
+    .argument('[models...]')
+    .action((ids) => chooseFallbacks(processContext(), ids));
+  models
+    .command('disable')
+    .description('forbid models to runs of the team, at once')
+    .argument('<models...>')
+    .action((ids) => switchModels(processContext(), 'disable', ids));
+  models
+    .command('enable')
+    .description('permit disabled models again')
+    .argument('<models...>')
+    .action((ids) => switchModels(processContext(), 'enable', ids));
+}

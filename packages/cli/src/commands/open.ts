@@ -3,18 +3,21 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { signInCodeSeconds, signInFragment } from '@runyard/contract/team/browser-sessions';
+import type { Command } from 'commander';
 import openWithSystem from 'open';
 import { connect } from '../api.ts';
-import { type Context, requireOrigin } from '../context.ts';
+import { type Context, processContext, requireOrigin } from '../context.ts';
 import { Failure } from '../failure.ts';
+import { runHelp } from '../options.ts';
+import { contextAndRunId } from '../run-id.ts';
 
 /** Starts the browser of this desktop with a URL. Resolves when it was started. */
-export type StartBrowser = (url: string) => Promise<void>;
+type StartBrowser = (url: string) => Promise<void>;
 
 const folderPrefix = 'runyard-open-';
 
 /** Returns why no browser can be started; null if one may be. */
-export function whyNoBrowser(env: Context['env'], platform: string = process.platform): string | null {
+function whyNoBrowser(env: Context['env'], platform: string = process.platform): string | null {
   if (env.BROWSER || platform === 'darwin' || platform === 'win32' || env.WSL_DISTRO_NAME) return null;
   return env.DISPLAY || env.WAYLAND_DISPLAY ? null : 'this machine has no desktop';
 }
@@ -98,3 +101,14 @@ export async function open(
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Declares the command `open`. */
+export function declareOpen(command: Command): void {
+  command
+    .argument('[run]', runHelp)
+    .option('--print', 'print the one-time link instead, which signs in one browser within a minute')
+    .action(async (run, options) => {
+      const [context, runId] = run === undefined ? [processContext()] : await contextAndRunId(run);
+      await open(context, runId, options);
+    });
+}

@@ -1,8 +1,11 @@
 import type { Client } from '@runyard/client';
 import type { RerunRequest } from '@runyard/contract/runs/run-request';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
+import { exitCodesHelp } from '../exit-codes.ts';
 import { harmlessJson } from '../live/harmless.ts';
+import { asJson, collect, runHelp } from '../options.ts';
 import { resolveRunId } from '../run-id.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { logs } from './logs.ts';
@@ -12,7 +15,7 @@ import { configFrom, type RunOptions } from './run-request.ts';
 import { withIds } from './with-ids.ts';
 
 /** Options that replace members of the run. Members of its configuration that they do not name stay. */
-export interface RerunChanges extends Omit<RunOptions, 'attach'> {
+interface RerunChanges extends Omit<RunOptions, 'attach'> {
   /** A file, `-` for standard input, or the text itself. */
   readonly prompt?: string;
 }
@@ -52,4 +55,21 @@ export async function rerun(
   }
   context.out(json ? `${harmlessJson(created)}\n` : `${created.run_id}\n`);
   if (!json) context.report(`created; follow: bin/runyard logs ${created.run_id} --follow`);
+}
+
+/** Declares the command `rerun`. */
+export function declareRerun(command: Command): void {
+  command
+    .argument('<run>', runHelp)
+    .option('--prompt <prompt>', 'another prompt: a file, - for standard input, or the text itself')
+    .option('--title <title>', 'another title')
+    .option('--model <id>', 'another language model')
+    .option('--environment <id>', 'another environment, by UID or name')
+    .option('--name <name>', 'another label')
+    .option('--max-cost <usd>', 'another limit of what it may spend')
+    .option('--metadata <key=value>', 'other pairs instead of those of the run; repeat for more', collect)
+    .option('--follow', 'stay until the new run ends or is BLOCKED, and exit with the code of its state')
+    .option(...asJson)
+    .addHelpText('after', exitCodesHelp)
+    .action((run, options) => rerun(processContext(), run, options));
 }

@@ -1,12 +1,16 @@
 import { ApiError, type Client } from '@runyard/client';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
+import { approvalPolicies, workerLossPolicies } from '@runyard/contract/wire/choices';
+import { type Command, Option } from 'commander';
 import { connect, describeProblem } from '../api.ts';
 import { inOptionWords } from '../command-words.ts';
-import { type Context, serviceOrigin } from '../context.ts';
-import { exitCodeOf, interruptedCode } from '../exit-codes.ts';
+import { type Context, processContext, serviceOrigin } from '../context.ts';
+import { exitCodeOf, exitCodesHelp, interruptedCode } from '../exit-codes.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { workerStartMs } from '../live/wait-notes.ts';
+import { collect } from '../options.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { startInBackground } from '../supervise/start-background.ts';
@@ -17,7 +21,7 @@ import { buildRunRequest, type RunOptions } from './run-request.ts';
 import { nothingShown, watch } from './watch.ts';
 import { withIds } from './with-ids.ts';
 
-export interface RunCommandOptions extends RunOptions {
+interface RunCommandOptions extends RunOptions {
   readonly json?: true;
   readonly detach?: true;
   /** An interruption leaves the run instead of cancelling it. */
@@ -118,4 +122,53 @@ async function ensureStarted(context: Context, interrupted: AbortSignal): Promis
   requireSameSettings(context);
   context.report(`running at ${claim.origin} (process ${claim.pid}); it stays; stop it with: bin/runyard down`);
   return true;
+}
+
+/** Declares the command `run`. */
+export function declareRun(command: Command): void {
+  command
+    .argument('[prompt]', 'a file, - for standard input, or the prompt itself in quotes; needed without --skill')
+    .option('--title <title>', 'title of the run')
+    .option('--model <id>', 'language model')
+    .option('--name <name>', 'label to group and filter runs by')
+    .option('--environment <id>', 'environment, by UID or name: repositories and setup commands')
+    .option('--secret <name>', 'a secret that the sandbox gets as a variable of its name; repeat for more', collect)
+    .option('--refresh', 'set the environment up from the beginning, also if an earlier run left it prepared')
+    .option('--skill <spec>', 'skill to follow: owner/repo:name; see bin/runyard agents')
+    .option(
+      '--harness <type>',
+      `program that works on the prompt: oz (built in), ${presetTypes.join(', ')}; or acp or command, with --harness-command`,
+    )
+    .option(
+      '--harness-command <line>',
+      'shell command that starts the program in the sandbox; with command, the program reads the prompt from standard input',
+    )
+    .addOption(
+      new Option(
+        '--approval <policy>',
+        'ask: before each command and change of a file the agent asks; a terminal asks you here',
+      ).choices(approvalPolicies),
+    )
+    .option('--idle <minutes>', 'how long the sandbox waits for a follow-up after the run, 0 to 60', '0')
+    .option('--max-cost <usd>', 'most that the run and the runs it starts may spend on models')
+    .option('--max-turns <count>', 'most model answers of the run and the runs it starts')
+    .option('--max-minutes <minutes>', 'longest time that the run may work')
+    .addOption(
+      new Option(
+        '--on-worker-loss <policy>',
+        'if the machine is lost in the middle of a turn: fail (default), or resume from the last checkpoint',
+      ).choices(workerLossPolicies),
+    )
+    .option(
+      '--mcp <server>',
+      'an MCP server: the name or id of a stored one, or a JSON file with servers; repeat for more',
+      collect,
+    )
+    .option('--attach <file>', 'a file to put into attachments/ of the workspace; repeat for more', collect)
+    .option('--metadata <key=value>', 'a pair to keep with the run; repeat for more', collect)
+    .option('--detach', 'print the id and return at once')
+    .option('--detach-on-signal', 'at Ctrl-C, SIGTERM, SIGHUP or a closed pipe: leave the run instead of cancelling it')
+    .option('--json', 'print each event as a line of JSON, and the run as the last line')
+    .addHelpText('after', exitCodesHelp)
+    .action((source, options) => run(processContext(), source, options));
 }

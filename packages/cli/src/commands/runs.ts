@@ -1,8 +1,9 @@
 import { ApiError, type Client } from '@runyard/client';
-import { isSettled } from '@runyard/contract/runs/run-states';
+import { isSettled, type RunState, runStates } from '@runyard/contract/runs/run-states';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { connect, describeProblem } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatDuration, parseIsoDuration } from '../live/amounts.ts';
 import type { Column } from '../live/columns.ts';
@@ -10,7 +11,8 @@ import { harmlessJson, harmlessLines } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { questionLine } from '../live/question.ts';
 import { formatAgo } from '../live/times.ts';
-import { resolveRunId, shortIds } from '../run-id.ts';
+import { addListWord, asJson, collect, runHelp } from '../options.ts';
+import { contextAndRunId, resolveRunId, shortIds } from '../run-id.ts';
 import { cancelWithPatience } from './cancel-with-patience.ts';
 import { type RunFilters, runsQuery } from './runs-query.ts';
 
@@ -117,4 +119,67 @@ export async function firstRuns(client: Listing, query: Query, limit: number): P
     cursor = page.page_info.next_cursor;
     if (cursor === undefined || runs.length >= limit) return { runs, page_info: page.page_info };
   }
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
+    throw new InvalidArgumentError('It must be a whole number from 1 to 500.');
+  return limit;
+}
+
+function parseState(text: string, before: RunState[] = []): RunState[] {
+  const state = runStates.find((each) => each === text.toUpperCase());
+  if (state === undefined) throw new InvalidArgumentError(`It must be one of ${runStates.join(', ')}.`);
+  return [...before, state];
+}
+
+/** Declares the command `cancel`. */
+export function declareCancel(command: Command): void {
+  command
+    .argument('<runs...>', `${runHelp}; several are cancelled one after the other`)
+    .action((names) => cancel(processContext(), names));
+}
+
+/** Declares the command `runs`. */
+export function declareRuns(runs: Command): void {
+  runs
+    .option('--limit <count>', 'how many', parseLimit, 20)
+    .option('--state <state>', 'only runs in this state; repeat for more', parseState)
+    .option('--name <name>', 'only runs of this name')
+    .option(...asJson)
+    .action((options) => listRuns(processContext(), options));
+  addRunFilters(runs);
+  addListWord(runs, (options) => listRuns(processContext(), options));
+  runs
+    .command('get')
+    .description('show one run as JSON')
+    .argument('<run>', runHelp)
+    .action(async (run) => {
+      await getRun(...(await contextAndRunId(run)));
+    });
+}
+
+/** Adds an option for each filter of the list of runs. The service checks the values. */
+function addRunFilters(runs: Command): void {
+  runs
+    .option('--model <id>', 'only runs whose configuration names this model')
+    .option('--environment <environment>', 'only runs in this environment, by UID or name; none: without one')
+    .option('--skill <spec>', 'only runs that follow this skill')
+    .option('--schedule <schedule>', 'only runs of this schedule, by id or name')
+    .option('--factory <factory>', 'only runs of this factory, by UID, alias or name')
+    .option('--automation <uid>', 'only runs that this automation started')
+    .option('--below <run>', 'only runs that this run started, at any depth')
+    .option('--creator <uid>', 'only runs that this person or agent created')
+    .option('--executor <uid>', 'only runs that execute as this person or agent')
+    .option('--source <source>', 'only runs that were created in this way, such as API or WEBHOOK')
+    .option('--location <location>', 'only runs that execute there: LOCAL or REMOTE')
+    .option('--artifact <type>', 'only runs with an artifact of this type, such as FILE or PULL_REQUEST')
+    .option('--metadata <key=value>', 'only runs with this pair; repeat for more', collect)
+    .option('--created-after <time>', 'only runs that were created after this time, such as 2026-01-31T08:00:00Z')
+    .option('--created-before <time>', 'only runs that were created before this time')
+    .option('--updated-after <time>', 'only runs that changed after this time')
+    .option('--search <words>', 'only runs with these words in title, skill or prompt')
+    .addOption(new Option('--sort <member>', 'sort by').choices(['created_at', 'updated_at', 'title', 'agent']))
+    .addOption(new Option('--order <order>', 'direction').choices(['asc', 'desc']));
 }

@@ -6,19 +6,22 @@ import type {
   ScheduledAgentItem,
   ScheduleFire,
 } from '@runyard/contract/schedules/schedules';
+import { overlapPolicies } from '@runyard/contract/wire/choices';
+import { type Command, Option } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
-import { idOf } from '../named.ts';
+import { contextAndId, idOf } from '../named.ts';
+import { asJson, wholeNumber } from '../options.ts';
 import { inUtc, printFires } from './fires.ts';
 import { readPrompt } from './read-prompt.ts';
 
 /** Options of create and update, as they are named on the command line. */
-export interface ScheduleOptions {
+interface ScheduleOptions {
   readonly name?: string;
   readonly cron?: string;
   readonly prompt?: string;
@@ -139,7 +142,7 @@ export async function getSchedule(context: Context, id: string): Promise<void> {
 }
 
 /** Pauses or resumes a schedule. */
-export async function setSchedule(
+async function setSchedule(
   context: Context,
   id: string,
   action: 'pause' | 'resume',
@@ -178,4 +181,79 @@ export async function listFires(
 
 function print(context: Context, answer: object, options: { readonly json?: true }, line: string): void {
   context.out(options.json ? `${harmlessJson(answer)}\n` : `${harmlessLine(line)}\n`);
+}
+
+const idHelp = 'id or name of the schedule; bin/runyard schedules list shows them';
+const promptHelp = 'prompt of each run: a file, - for standard input, or the text itself';
+const cronHelp = 'five fields, @daily, @hourly …, or @every with a duration such as 90m';
+
+const overlap = () =>
+  new Option('--overlap <policy>', 'what happens while a run of it is live (default: allow)').choices(overlapPolicies);
+
+/** Declares the command `schedules`. */
+export function declareSchedules(schedules: Command): void {
+  schedules
+    .command('list', { isDefault: true })
+    .description('list the schedules of the team')
+    .option(...asJson)
+    .action((options) => listSchedules(processContext(), options));
+  schedules
+    .command('create')
+    .description('create a schedule and print its id')
+    .argument('<prompt>', promptHelp)
+    .requiredOption('--name <name>', 'name of the schedule')
+    .requiredOption('--cron <expression>', cronHelp)
+    .option('--timezone <zone>', 'IANA time zone of the expression (default: UTC)')
+    .option('--environment <uid>', 'environment of the runs, by UID or name')
+    .option('--model <id>', 'model of the runs')
+    .addOption(overlap())
+    .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
+    .option('--paused', 'create it paused')
+    .option(...asJson)
+    .action((prompt, options) => createSchedule(processContext(), prompt, options));
+  schedules
+    .command('get')
+    .description('show a schedule as JSON, with its next times')
+    .argument('<id>', idHelp)
+    .action(async (id) => getSchedule(...(await contextAndId('schedule', id))));
+  schedules
+    .command('update')
+    .description('change a schedule; its runs act as you from now on')
+    .argument('<id>', idHelp)
+    .option('--name <name>', 'name of the schedule')
+    .option('--cron <expression>', cronHelp)
+    .option('--prompt <prompt>', promptHelp)
+    .option('--timezone <zone>', 'IANA time zone of the expression')
+    .option('--environment <uid>', 'environment of the runs, by UID or name')
+    .option('--model <id>', 'model of the runs')
+    .addOption(overlap())
+    .option('--max-live <count>', 'runs of it that may be live at once', wholeNumber)
+    .option(...asJson)
+    .action(async (id, options) => updateSchedule(...(await contextAndId('schedule', id)), options));
+  for (const action of ['pause', 'resume'] as const) {
+    schedules
+      .command(action)
+      .description(`${action} a schedule`)
+      .argument('<id>', idHelp)
+      .option(...asJson)
+      .action(async (id, options) => setSchedule(...(await contextAndId('schedule', id)), action, options));
+  }
+  schedules
+    .command('delete')
+    .description('delete a schedule; its runs stay')
+    .argument('<id>', idHelp)
+    .action(async (id) => deleteSchedule(...(await contextAndId('schedule', id))));
+  schedules
+    .command('run')
+    .description("start a run of a schedule now, and print the run's id")
+    .argument('<id>', idHelp)
+    .option(...asJson)
+    .action(async (id, options) => runSchedule(...(await contextAndId('schedule', id)), options));
+  schedules
+    .command('history')
+    .description('list the times at which a schedule fired, newest first')
+    .argument('<id>', idHelp)
+    .option('--limit <count>', 'how many, at most 100 (default: 20)', wholeNumber)
+    .option(...asJson)
+    .action(async (id, options) => listFires(...(await contextAndId('schedule', id)), options));
 }

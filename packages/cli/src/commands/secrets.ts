@@ -1,13 +1,15 @@
 import type { Secret, SecretScope } from '@runyard/contract/secrets/secrets';
-import { rotateKey } from '@runyard/service/rotate-key';
+import { secretScopes } from '@runyard/contract/wire/choices';
+import { type Command, Option } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { asJson, collect } from '../options.ts';
 
 /** Lists the secrets that the caller may use, without their values. */
 export async function listSecrets(context: Context, options: { readonly json?: true }): Promise<void> {
@@ -32,7 +34,7 @@ function secretColumns(now: number): Column<Secret>[] {
 }
 
 /** Source of a secret's value, and the people who may use it. */
-export interface SetSecretOptions {
+interface SetSecretOptions {
   readonly scope: SecretScope;
   /** File with the value; absent: standard input. */
   readonly file?: string;
@@ -45,7 +47,7 @@ export interface SetSecretOptions {
  * Sets a secret to the text of a file or of standard input, without one line break at its end. A value is never an argument: other
  * users of the machine can read those.
  */
-export async function setSecret(context: Context, name: string, options: SetSecretOptions): Promise<void> {
+async function setSecret(context: Context, name: string, options: SetSecretOptions): Promise<void> {
   const { scope, file, agent } = options;
   const value = readValue(file).replace(/\r?\n$/, '');
   const body = { value, scope, ...(agent ? { agents: [...agent] } : {}) };
@@ -78,11 +80,12 @@ export async function deleteSecret(
 }
 
 /** Changes the key that encrypts secrets in the data folder. A running service encrypts its rows again by itself. */
-export async function rotateSecretsKey(context: Context): Promise<void> {
+async function rotateSecretsKey(context: Context): Promise<void> {
   if (context.settings.RUNYARD_SECRETS_KEY !== undefined)
     throw new Failure(
       'the key is RUNYARD_SECRETS_KEY: set it to NEW,OLD (two keys with a comma), restart the services one after the other, and remove OLD a day later',
     );
+  const { rotateKey } = await import('@runyard/service/rotate-key');
   const outcome = await rotateKey(context.folder.path);
   switch (outcome.kind) {
     case 'rotated':
@@ -95,4 +98,34 @@ export async function rotateSecretsKey(context: Context): Promise<void> {
     case 'busy':
       throw new Failure(`another process changes ${outcome.file}; try again`);
   }
+}
+
+const scope = () => new Option('--scope <scope>', 'personal: only your runs may use it; team: all runs of people');
+
+/** Declares the command `secrets`. */
+export function declareSecrets(secrets: Command): void {
+  secrets
+    .command('list', { isDefault: true })
+    .description('list the secrets, without their values')
+    .option(...asJson)
+    .action((options) => listSecrets(processContext(), options));
+  secrets
+    .command('set')
+    .description('set a secret to the content of standard input or a file')
+    .argument('<name>', 'name of the secret, and of its variable in sandboxes')
+    .addOption(scope().choices(secretScopes).default('personal'))
+    .option('--file <file>', 'file with the value (default: standard input)')
+    .option('--agent <uid>', 'service account whose runs may name a secret of the team; repeat for more', collect)
+    .option(...asJson)
+    .action((name, options) => setSecret(processContext(), name, options));
+  secrets
+    .command('delete')
+    .description('delete a secret; runs that got its value keep it')
+    .argument('<name>')
+    .addOption(scope().choices(secretScopes))
+    .action((name, options) => deleteSecret(processContext(), name, options));
+  secrets
+    .command('rotate-key')
+    .description('change the key that seals secrets in the data folder, also while the service runs')
+    .action(() => rotateSecretsKey(processContext()));
 }

@@ -1,17 +1,18 @@
 /** Shows what deliveries would start. Nothing is created. */
 import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { jsonFrom } from '../json-file.ts';
 import { harmless, harmlessJson, harmlessLine } from '../live/harmless.ts';
-import { findAutomation } from './automations.ts';
-import { findWebhook } from './webhooks.ts';
+import { findAutomation, findWebhook } from '../named.ts';
+import { asJson, automationHelp, webhookHelp } from '../options.ts';
 
 /** A refusal may name several members of the request. */
 const maxLine = 2_000;
 
-export interface SimulationOptions {
+interface SimulationOptions {
   readonly payload?: string;
   readonly delivery?: string;
   readonly event?: string;
@@ -48,7 +49,7 @@ export async function simulateDelivery(context: Context, uid: string, options: S
   for (const each of answer.automations) show(context, each);
 }
 
-export interface DryRunOptions extends SimulationOptions {
+interface DryRunOptions extends SimulationOptions {
   readonly webhook?: string;
   /** Name of a schedule trigger; true: the one without a name. */
   readonly schedule?: string | true;
@@ -74,4 +75,32 @@ export async function dryRunAutomation(context: Context, uid: string, options: D
   const answer = await client.dryRunAutomation({ params: { factoryUid, automationUid }, body });
   if (options.json) return void context.out(`${harmlessJson(answer)}\n`);
   show(context, answer);
+}
+
+/** Declares `simulate` of `webhooks`. */
+export function declareSimulate(webhooks: Command): void {
+  webhooks
+    .command('simulate')
+    .description('show the runs that a delivery would start, or why it would not; nothing is created')
+    .argument('<uid>', webhookHelp)
+    .option('--payload <file>', 'JSON file with the payload, - for standard input')
+    .option('--delivery <id>', 'id of an accepted delivery')
+    .option('--event <name>', 'event, as the header of the sender names it, such as push of GitHub; with --payload')
+    .option(...asJson)
+    .action((uid, options) => simulateDelivery(processContext(), uid, options));
+}
+
+/** Declares `dry-run` of `automations`. */
+export function declareDryRun(automations: Command): void {
+  automations
+    .command('dry-run')
+    .description('show the run that a delivery or a schedule would start, or why it would not; nothing is created')
+    .argument('<uid>', automationHelp)
+    .option('--payload <file>', 'JSON file with the payload, - for standard input')
+    .option('--delivery <id>', 'id of an accepted delivery')
+    .option('--event <name>', 'event of GitHub, such as push, with --payload')
+    .option('--webhook <uid>', 'webhook of the delivery (default: the first that a trigger selects)')
+    .option('--schedule [name]', 'a time of the schedule trigger with this name, or of the one without a name')
+    .option(...asJson)
+    .action((uid, options) => dryRunAutomation(processContext(), uid, options));
 }

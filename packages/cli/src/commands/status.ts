@@ -1,10 +1,12 @@
-import { apiKey, type Context, originOfFolder, serviceOrigin } from '../context.ts';
+import type { Command } from 'commander';
+import { apiKey, type Context, originOfFolder, processContext, serviceOrigin } from '../context.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
+import { asJson } from '../options.ts';
 import { settingDifferences } from '../same-settings.ts';
 import { readReadiness } from '../supervise/answers.ts';
 import { readClaim } from '../supervise/claim.ts';
 
-export interface Status {
+interface Status {
   readonly running: boolean;
   readonly ready: boolean;
   /** Why the service is not ready, or which part of a ready service does not work. */
@@ -64,4 +66,9 @@ export async function status(context: Context, options: { readonly json?: true }
       `  process ${claim.pid} (${claim.mode}: ${(claim.programs ?? []).join(', ') || 'starting'}), since ${claim.started_at}\n`,
     );
   context.out(`  data folder ${context.folder.path}\n  logs ${context.folder.logs}\n`);
+}
+
+/** Declares the command `status`. */
+export function declareStatus(command: Command): void {
+  command.option(...asJson).action((options) => status(processContext(), options));
 }

@@ -1,10 +1,12 @@
 import type { Team } from '@runyard/contract/team/teams';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { asJson } from '../options.ts';
 
 interface Options {
   readonly json?: true;
@@ -51,4 +53,29 @@ export async function currentTeam(context: Context): Promise<string> {
   const team = teams.find(({ is_current }) => is_current);
   if (!team) throw new Failure('the key belongs to no team');
   return team.uid;
+}
+
+/** Declares the command `teams`. */
+export function declareTeams(teams: Command): void {
+  teams
+    .command('list', { isDefault: true })
+    .description('list your teams')
+    .option(...asJson)
+    .action((options) => listTeams(processContext(), options));
+  teams
+    .command('create')
+    .description("create a team, with the operator's key; you become its owner")
+    .argument('<name>')
+    .option(...asJson)
+    .action((name, options) => createTeam(processContext(), name, options));
+  teams
+    .command('rename')
+    .description('rename the team that RUNYARD_TEAM names, or that of your key')
+    .argument('<name>')
+    .action((name) => renameTeam(processContext(), name));
+  teams
+    .command('join')
+    .description('accept an invitation as the person of your API key')
+    .argument('<invitation>', 'key of the invitation')
+    .action((invitation) => joinTeam(processContext(), invitation));
 }

@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { importInstallation } from '@runyard/service/import-installation';
-import { type DataPlace, exportDataFolder } from '@runyard/service/transfer';
-import type { Context } from '../context.ts';
+import type { DataPlace, exportDataFolder } from '@runyard/service/transfer';
+import type { Command } from 'commander';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { formatCount } from '../live/amounts.ts';
 import { readClaim } from '../supervise/claim.ts';
 import { readServiceFile } from '../supervise/service-file.ts';
 
 /** Writes tables and blobs into one file. The service may run meanwhile. */
-export async function exportAll(context: Context, file: string): Promise<void> {
+async function exportAll(context: Context, file: string): Promise<void> {
   const target = path.resolve(file);
   if (existsSync(target)) throw new Failure(`${target} exists already; name a new file`);
   requireDatabase(context);
-  const result = await exportDataFolder(dataPlace(context), target).catch(toFailure);
+  const transfer = await import('@runyard/service/transfer');
+  const result = await transfer.exportDataFolder(dataPlace(context), target).catch(toFailure);
   context.report(
     `wrote ${target}: ${describe(result)}. It holds hashes of keys and all prompts: protect it as you protect the data folder`,
   );
@@ -26,7 +27,7 @@ export function requireDatabase({ folder, settings }: Context): void {
 }
 
 /** Fills an empty database and blob folder from a file that `export` wrote; the service must not run. */
-export async function importAll(context: Context, file: string): Promise<void> {
+async function importAll(context: Context, file: string): Promise<void> {
   const source = path.resolve(file);
   if (!existsSync(source)) throw new Failure(`there is no file ${source}`);
   if (readClaim(context.folder.supervisorFile) || readServiceFile(context.folder.serviceFile)) {
@@ -34,6 +35,7 @@ export async function importAll(context: Context, file: string): Promise<void> {
   }
   const secretsKey = context.settings.RUNYARD_SECRETS_KEY;
   const place = { ...dataPlace(context), ...(secretsKey === undefined ? {} : { secretsKey }) };
+  const { importInstallation } = await import('@runyard/service/import-installation');
   const result = await importInstallation(place, source).catch(toFailure);
   context.report(`read ${source}: ${describe(result)}`);
   if (result.missingBlobs > 0) {
@@ -61,4 +63,18 @@ function toFailure(error: unknown): never {
 
 function describe(result: Awaited<ReturnType<typeof exportDataFolder>>): string {
   return `${formatCount(result.rows)} rows of ${result.tables} tables, ${formatCount(result.blobs)} blobs`;
+}
+
+/** Declares the command `export`. */
+export function declareExport(command: Command): void {
+  command.argument('<file>').action(async (file) => {
+    await exportAll(processContext(), file);
+  });
+}
+
+/** Declares the command `import`. */
+export function declareImport(command: Command): void {
+  command.argument('<file>').action(async (file) => {
+    await importAll(processContext(), file);
+  });
 }

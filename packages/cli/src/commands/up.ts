@@ -1,4 +1,5 @@
-import { apiKey, type Context, requireApiKey } from '../context.ts';
+import type { Command } from 'commander';
+import { apiKey, type Context, processContext, requireApiKey } from '../context.ts';
 import { curlExample, shellQuote } from '../curl-example.ts';
 import { requireSameSettings } from '../same-settings.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
@@ -22,7 +23,7 @@ export async function up(context: Context): Promise<void> {
 }
 
 /** Starts only the service (with the embedded database unless RUNYARD_DATABASE_URL names a server). */
-export async function serviceOnly(context: Context): Promise<void> {
+async function serviceOnly(context: Context): Promise<void> {
   await inForeground(context, { worker: false });
   context.report('stopped');
 }
@@ -70,4 +71,14 @@ ${curlExample(origin, word)}
 
 Then look at its session_link, or: bin/runyard logs RUN_ID --follow
 ${ending}`;
+}
+
+/** Declares the command `up`. */
+export function declareUp(command: Command): void {
+  command.action(() => up(processContext()));
+}
+
+/** Declares the command `service`. */
+export function declareService(command: Command): void {
+  command.action(() => serviceOnly(processContext()));
 }

@@ -1,13 +1,15 @@
 import { createClient } from '@runyard/client';
 import type { TeamMember } from '@runyard/contract/team/teams';
-import type { Role } from '@runyard/contract/wire/access';
+import { type Role, roles } from '@runyard/contract/wire/access';
+import { Argument, type Command, Option } from 'commander';
 import { connect } from '../api.ts';
-import { type Context, requireOrigin } from '../context.ts';
+import { type Context, processContext, requireOrigin } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
 import { formatAgo } from '../live/times.ts';
+import { asJson } from '../options.ts';
 import { currentTeam } from './teams.ts';
 
 interface Options {
@@ -27,14 +29,14 @@ const columns = (now: number): Column<TeamMember>[] => [
 ];
 
 /** Lists the people of the team. */
-export async function listUsers(context: Context, options: Options): Promise<void> {
+async function listUsers(context: Context, options: Options): Promise<void> {
   const params = { teamUid: await currentTeam(context) };
   const { members } = await connect(context).listTeamMembers({ params });
   printList(context, { columns: columns(Date.now()), rows: members, json: { members }, none: 'no people' }, options);
 }
 
 /** Invites a person and shows the key of the invitation once. */
-export async function inviteUser(
+async function inviteUser(
   context: Context,
   request: { readonly role: Role; readonly note?: string },
   options: Options,
@@ -49,7 +51,7 @@ export async function inviteUser(
 }
 
 /** Accepts an invitation as a new person and shows the first API key once. */
-export async function acceptInvitation(
+async function acceptInvitation(
   context: Context,
   request: { readonly key: string; readonly display_name: string; readonly email?: string },
   options: Options,
@@ -65,7 +67,7 @@ export async function acceptInvitation(
 }
 
 /** Changes the role of a person. */
-export async function setUserRole(context: Context, userUid: string, role: Role): Promise<void> {
+async function setUserRole(context: Context, userUid: string, role: Role): Promise<void> {
   const params = { teamUid: await currentTeam(context), userUid };
   const member = await connect(context).updateTeamMember({ params, body: { role } });
   context.out(`${userUid} is now ${member.role}\n`);
@@ -75,7 +77,7 @@ export async function setUserRole(context: Context, userUid: string, role: Role)
  * Removes a person from the team; the person's keys of the team stop working at once. Asks what becomes of the agent keys and pools of
  * workers that the person made; without a terminal, shows them and the commands that delete them.
  */
-export async function removeUser(
+async function removeUser(
   context: Context,
   userUid: string,
   options: { readonly deleteAgentKeys?: true; readonly deletePools?: true },
@@ -115,4 +117,51 @@ export async function removeUser(
     if (!process.stdin.isTTY) context.report(`they stay; delete one with bin/runyard ${command} ID`);
     else if (await isConfirmed('Delete them? [y/N] ')) for (const { id } of things) await end(id);
   }
+}
+
+const userHelp = 'id of a person, from runyard users';
+
+/** Declares the command `users`. */
+export function declareUsers(users: Command): void {
+  users
+    .command('list', { isDefault: true })
+    .description('list the people of the team')
+    .option(...asJson)
+    .action((options) => listUsers(processContext(), options));
+  users
+    .command('invite')
+    .description('make an invitation for one person; its key is shown once')
+    .addOption(new Option('--role <role>', 'role of the person, not above yours').choices(roles).default('member'))
+    .option('--note <text>', 'for whom it is')
+    .option(...asJson)
+    .action(async ({ role, note, ...options }) =>
+      inviteUser(processContext(), { role, ...(note === undefined ? {} : { note }) }, options),
+    );
+  users
+    .command('accept')
+    .description('accept an invitation as a new person; your first API key is shown once')
+    .argument('<invitation>', 'key of the invitation')
+    .argument('<name>', 'your name')
+    .option('--email <address>', 'your email address')
+    .option(...asJson)
+    .action(async (key, name, { email, ...options }) =>
+      acceptInvitation(
+        processContext(),
+        { key, display_name: name, ...(email === undefined ? {} : { email }) },
+        options,
+      ),
+    );
+  users
+    .command('role')
+    .description('change the role of a person')
+    .argument('<user>', userHelp)
+    .addArgument(new Argument('<role>').choices(roles))
+    .action((user, role) => setUserRole(processContext(), user, role));
+  users
+    .command('remove')
+    .description("remove a person; the person's keys of the team stop working at once")
+    .argument('<user>', userHelp)
+    .option('--delete-agent-keys', 'delete also the agent keys that the person made (default: ask)')
+    .option('--delete-pools', 'delete also the pools of workers that the person owns (default: ask)')
+    .action((user, options) => removeUser(processContext(), user, options));
 }

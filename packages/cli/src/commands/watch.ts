@@ -13,14 +13,14 @@ import { showWaits } from '../live/wait-notes.ts';
 import type { Asker } from './asker.ts';
 
 /** The place in a run's events up to which a command has shown them. */
-export interface Shown {
+interface Shown {
   readonly view: LiveView;
   /** Undefined: nothing was shown yet. */
   readonly lastEventId: string | undefined;
   readonly lastState: RunState | undefined;
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly json: boolean;
   readonly signal: AbortSignal;
   /** Asks the person at this terminal what the run asks; absent: the watching ends when the run is BLOCKED. */

@@ -5,11 +5,14 @@ import { ApiError } from '@runyard/client';
 import { schemeOf } from '@runyard/contract/webhooks/signature-schemes/schemes';
 import { signHeaders } from '@runyard/contract/webhooks/signature-schemes/sign';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
-import { findWebhook, secretFrom } from './webhooks.ts';
+import { findWebhook } from '../named.ts';
+import { webhookHelp } from '../options.ts';
+import { secretFrom } from './webhooks.ts';
 
 type Client = ReturnType<typeof connect>;
 type WebhookParams = { readonly factoryUid: string; readonly webhookUid: string };
@@ -128,4 +131,24 @@ async function readDelivery(client: Client, params: WebhookParams & { readonly d
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   }
+}
+
+/** Declares `listen` of `webhooks`. */
+export function declareListen(webhooks: Command): void {
+  webhooks
+    .command('listen')
+    .description(
+      'POST each delivery that is accepted from now on, as it came, to a program on this machine, until Ctrl-C',
+    )
+    .argument('<uid>', webhookHelp)
+    .requiredOption('--to <url>', 'address of the program, such as http://127.0.0.1:3000/hook')
+    .option(
+      '--secret-file <file>',
+      'file with the secret that signs them, - for standard input (default: a new one, which is printed)',
+    )
+    .addHelpText(
+      'after',
+      '\nThe body has the bytes that came in, with the headers that name the event. The signature is a new one, in the scheme of the\nwebhook, because the one that came in may be too old by now. With --auth token or url_token it is a bearer token instead.',
+    )
+    .action((uid, options) => listenToWebhook(processContext(), uid, options));
 }

@@ -1,23 +1,22 @@
 /** Manages webhooks. */
 import { type HmacSignature, isUnsignedScheme } from '@runyard/contract/webhooks/webhook-rules';
-import type {
-  SignatureSchemeName,
-  Webhook,
-  WebhookAuthMode,
-  WebhookWithSecret,
-} from '@runyard/contract/webhooks/webhooks';
-import { allFactories } from '../all-factories.ts';
+import type { SignatureSchemeName, WebhookAuthMode, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
+import { signatureSchemeNames, webhookAuthModes } from '@runyard/contract/wire/choices';
+import { type Command, Option } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { readInput } from '../input-file.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessJson, harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
-import { pickNamed } from '../named.ts';
+import { allWebhooks, contextAndId, findWebhook } from '../named.ts';
+import { asJson, factoryHelp, webhookHelp, wholeNumberOrZero } from '../options.ts';
+import { declareDeliveries } from './deliveries.ts';
+import { declareSimulate } from './simulations.ts';
+import { declareListen } from './webhook-listen.ts';
 
 type Json = { readonly json?: true };
-type Client = ReturnType<typeof connect>;
 
 /** Reads a secret from a file, so that it is in no argument. */
 export function secretFrom(file: string | undefined): { secret?: string } {
@@ -25,22 +24,6 @@ export function secretFrom(file: string | undefined): { secret?: string } {
   const secret = readInput(file).toString('utf8').trim();
   if (secret === '') throw new Failure(`${file}: there is no secret in it`);
   return { secret };
-}
-
-async function allWebhooks(client: Client): Promise<(Webhook & { readonly factoryUid: string })[]> {
-  const found: (Webhook & { readonly factoryUid: string })[] = [];
-  for (const { uid: factoryUid } of await allFactories(client)) {
-    const { webhooks } = await client.listWebhooks({ params: { factoryUid } });
-    found.push(...webhooks.map((webhook) => ({ ...webhook, factoryUid })));
-  }
-  return found;
-}
-
-/** Finds a webhook by its UID or name, and its factory. */
-export async function findWebhook(client: Client, wanted: string): Promise<{ factoryUid: string; webhookUid: string }> {
-  const webhooks = (await allWebhooks(client)).map((webhook) => ({ ...webhook, id: webhook.uid }));
-  const found = pickNamed(webhooks, wanted, { one: 'webhook', several: 'webhooks', list: 'webhooks list' });
-  return { factoryUid: found.factoryUid, webhookUid: found.uid };
 }
 
 /** Lists the webhooks of the team. */
@@ -90,7 +73,7 @@ function signatureFrom(text: string): HmacSignature {
   }
 }
 
-export interface CreateOptions extends Json, RuleOptions {
+interface CreateOptions extends Json, RuleOptions {
   readonly auth?: WebhookAuthMode;
   readonly scheme?: SignatureSchemeName;
   readonly secretFile?: string;
@@ -123,7 +106,7 @@ export async function createWebhook(
   show(context, made, json);
 }
 
-export interface UpdateOptions extends RuleOptions {
+interface UpdateOptions extends RuleOptions {
   readonly name?: string;
   readonly secretName?: string;
   /** False if there are no more pages. */
@@ -167,13 +150,13 @@ function show(context: Context, webhook: WebhookWithSecret, json: true | undefin
 }
 
 /** Shows a webhook as JSON. */
-export async function showWebhook(context: Context, uid: string): Promise<void> {
+async function showWebhook(context: Context, uid: string): Promise<void> {
   const client = connect(context);
   context.out(`${harmlessJson(await client.getWebhook({ params: await findWebhook(client, uid) }))}\n`);
 }
 
 /** Gives a webhook a new secret, and prints it. */
-export async function rotateWebhook(
+async function rotateWebhook(
   context: Context,
   uid: string,
   { secretFile, grace, json }: Json & { readonly secretFile?: string; readonly grace?: number },
@@ -184,7 +167,7 @@ export async function rotateWebhook(
 }
 
 /** Enables or disables a webhook. */
-export async function setWebhook(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
+async function setWebhook(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
   const client = connect(context);
   const params = await findWebhook(client, uid);
   await (action === 'enable' ? client.enableWebhook({ params }) : client.disableWebhook({ params }));
@@ -197,4 +180,86 @@ export async function deleteWebhook(context: Context, uid: string): Promise<void
   const params = await findWebhook(client, uid);
   await client.deleteWebhook({ params });
   context.out(`${params.webhookUid} is deleted\n`);
+}
+
+/** Declares the command `webhooks`. */
+export function declareWebhooks(webhooks: Command): void {
+  webhooks
+    .command('list', { isDefault: true })
+    .description('list the webhooks of the team')
+    .option(...asJson)
+    .action((options) => listWebhooks(processContext(), options));
+  webhooks
+    .command('create')
+    .description('create a webhook, and print its URL and its secret')
+    .argument('<factory>', factoryHelp)
+    .argument('<name>', 'name of the webhook')
+    .addOption(new Option('--auth <mode>', 'how senders prove themselves').choices(webhookAuthModes))
+    .addOption(
+      new Option(
+        '--scheme <scheme>',
+        'who sends; then --auth is signature, or url_token for senders that sign nothing',
+      ).choices(signatureSchemeNames),
+    )
+    .option('--secret-file <file>', 'file with the secret of the provider, - for standard input')
+    .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
+    .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
+    .option('--delivery-id-path <path>', "member of the body with the sender's own id of a delivery, such as event.id")
+    .option('--event-header <name>', 'header that names the event (default: that of the scheme)')
+    .option('--duplicate-window <seconds>', 'how long equal signed bytes count once (default: 300)', wholeNumberOrZero)
+    .option(
+      '--signature <json>',
+      'how the sender signs with --scheme hmac, such as {"header": "X-Signature", "prefix": "sha256="}',
+    )
+    .option('--disabled', 'answer senders with 404 until it is enabled')
+    .option(...asJson)
+    .addHelpText(
+      'after',
+      '\nPrints UID, URL and secret, each on a line. docs/webhooks.md has a chapter for each kind of sender.',
+    )
+    .action(async (factory, name, options) =>
+      createWebhook(...(await contextAndId('factory', factory)), name, options),
+    );
+  webhooks
+    .command('show')
+    .description('show a webhook as JSON, without its secret')
+    .argument('<uid>', webhookHelp)
+    .action((uid) => showWebhook(processContext(), uid));
+  webhooks
+    .command('update')
+    .description('change a webhook')
+    .argument('<uid>', webhookHelp)
+    .option('--name <name>', 'name of the webhook')
+    .option('--secret-name <name>', 'secret of the team that is the secret of the webhook')
+    .option('--delivery-id-header <name>', "header with the sender's own id of a delivery")
+    .option('--no-delivery-id-header', 'no such header any more')
+    .option('--delivery-id-path <path>', "member of the body with the sender's own id of a delivery, such as event.id")
+    .option('--no-delivery-id-path', 'that of the scheme')
+    .option('--event-header <name>', 'header that names the event')
+    .option('--no-event-header', 'that of the scheme')
+    .option('--duplicate-window <seconds>', 'how long equal signed bytes count once; 0: not at all', wholeNumberOrZero)
+    .option('--signature <json>', 'how the sender signs, of a webhook with --scheme hmac')
+    .action((uid, options) => updateWebhook(processContext(), uid, options));
+  webhooks
+    .command('rotate')
+    .description('give a webhook a new secret; the old one stops working at once')
+    .argument('<uid>', webhookHelp)
+    .option('--secret-file <file>', 'file with the secret of the provider, - for standard input')
+    .option('--grace <seconds>', 'how long the old secret is accepted too', wholeNumberOrZero)
+    .option(...asJson)
+    .action((uid, options) => rotateWebhook(processContext(), uid, options));
+  for (const action of ['enable', 'disable'] as const)
+    webhooks
+      .command(action)
+      .description(action === 'enable' ? 'take deliveries again' : 'answer senders with 404')
+      .argument('<uid>', webhookHelp)
+      .action((uid) => setWebhook(processContext(), action, uid));
+  webhooks
+    .command('delete')
+    .description('delete a webhook with its log')
+    .argument('<uid>', webhookHelp)
+    .action((uid) => deleteWebhook(processContext(), uid));
+  declareDeliveries(webhooks);
+  declareListen(webhooks);
+  declareSimulate(webhooks);
 }

@@ -1,9 +1,10 @@
-import { type Context, requireApiKey, requireOrigin } from '../context.ts';
+import type { Command } from 'commander';
+import { type Context, processContext, requireApiKey, requireOrigin } from '../context.ts';
 import { ensureSandboxTool } from '../sandbox-tool.ts';
 import { supervise } from '../supervise/supervise.ts';
 
 /** Starts only a worker, for the service at RUNYARD_BASE_URL with RUNYARD_API_KEY, and stays. */
-export async function workerOnly(context: Context): Promise<void> {
+async function workerOnly(context: Context): Promise<void> {
   const origin = requireOrigin(context);
   const key = requireApiKey(context);
   await ensureSandboxTool(context.settings, context.env, context.report);
@@ -21,4 +22,9 @@ export async function workerOnly(context: Context): Promise<void> {
       ),
   });
   context.report('stopped');
+}
+
+/** Declares the command `worker`. */
+export function declareWorker(command: Command): void {
+  command.action(() => workerOnly(processContext()));
 }

@@ -1,9 +1,11 @@
 import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
+import type { Command } from 'commander';
 import { connect } from '../api.ts';
-import type { Context } from '../context.ts';
+import { type Context, processContext } from '../context.ts';
 import type { Column } from '../live/columns.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { printList } from '../live/list.ts';
+import { asJson } from '../options.ts';
 
 type Profile = WorkerPool['owner'];
 
@@ -21,7 +23,7 @@ const columnsWith = (connections: ReadonlyMap<string, number>): Column<WorkerPoo
 ];
 
 /** Lists the pools of self-hosted workers, with those whose keys connect. */
-export async function listWorkerPools(context: Context, options: { readonly json?: true }): Promise<void> {
+async function listWorkerPools(context: Context, options: { readonly json?: true }): Promise<void> {
   const client = connect(context);
   const [{ pools }, { workers }] = await Promise.all([client.listWorkerPools(), client.listConnectedWorkers()]);
   const columns = columnsWith(
@@ -31,20 +33,50 @@ export async function listWorkerPools(context: Context, options: { readonly json
 }
 
 /** Lets the keys of a person or service account connect to a pool. */
-export async function allowWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
+async function allowWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
   const pool = await connect(context).addWorkerPoolConnector({ params: { poolName, principalUid } });
   const added = pool.connectors.find(({ principal }) => principal.uid === principalUid)?.principal;
   context.out(`workers of ${harmlessLine(added ? nameOf(added) : principalUid)} connect as ${pool.name} now\n`);
 }
 
 /** Ends the right to connect to a pool, and the connections that use it. */
-export async function denyWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
+async function denyWorkers(context: Context, poolName: string, principalUid: string): Promise<void> {
   await connect(context).removeWorkerPoolConnector({ params: { poolName, principalUid } });
   context.out(`workers of ${principalUid} do not connect as ${poolName} any more\n`);
 }
 
 /** Deletes a pool; the next connection under its name makes it anew. */
-export async function deleteWorkerPool(context: Context, poolName: string): Promise<void> {
+async function deleteWorkerPool(context: Context, poolName: string): Promise<void> {
   await connect(context).deleteWorkerPool({ params: { poolName } });
   context.out(`${poolName} is deleted\n`);
+}
+
+const poolHelp = 'name of the workers, as in config.worker_host';
+const connectorHelp =
+  'id of a person (runyard users), an agent identity (runyard identities), or an agent key without one';
+
+/** Declares the command `workers`. */
+export function declareWorkers(workers: Command): void {
+  workers
+    .command('list', { isDefault: true })
+    .description('list the pools, with their owners and others who connect')
+    .option(...asJson)
+    .action((options) => listWorkerPools(processContext(), options));
+  workers
+    .command('allow')
+    .description('let the workers of somebody connect to a pool; they get its runs, with tokens and secrets')
+    .argument('<pool>', poolHelp)
+    .argument('<id>', connectorHelp)
+    .action((pool, uid) => allowWorkers(processContext(), pool, uid));
+  workers
+    .command('deny')
+    .description('end the right to connect to a pool, and the connections that use it')
+    .argument('<pool>', poolHelp)
+    .argument('<id>', connectorHelp)
+    .action((pool, uid) => denyWorkers(processContext(), pool, uid));
+  workers
+    .command('delete')
+    .description('delete a pool; the next worker that connects under its name owns it')
+    .argument('<pool>', poolHelp)
+    .action((pool) => deleteWorkerPool(processContext(), pool));
 }

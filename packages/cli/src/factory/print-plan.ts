@@ -6,6 +6,13 @@ import { Failure } from '../failure.ts';
 import { harmlessLine } from '../live/harmless.ts';
 import { planLines } from './plan-lines.ts';
 
+/** Explains the exit codes of the commands that show a plan. */
+export const planCodes = `
+Exit code: 0 applied, or nothing would change; 1 faults, or not confirmed; 2 with --dry-run: something would change;
+without it: the files cannot be read, or there is no terminal to ask at; 3 with --strict: an automation does not fire.`;
+
+export const strict = ['--strict', 'exit with 3 if an automation does not fire; it is applied all the same'] as const;
+
 /** A fault as the service answers it. */
 export interface AnsweredFault {
   readonly path: string;

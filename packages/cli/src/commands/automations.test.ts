@@ -1,7 +1,7 @@
 import { CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { addAutomationCommands } from './automation-commands.ts';
+import { declareAutomations } from './automations.ts';
 
 function helpOf(name: string): string {
   let printed = '';
@@ -10,7 +10,7 @@ function helpOf(name: string): string {
       printed += text;
     },
   });
-  addAutomationCommands(program);
+  declareAutomations(program.command('automations'));
   expect(() => program.parse(['automations', name, '--help'], { from: 'user' })).toThrow();
   return printed;
 }

@@ -1,0 +1,26 @@
+import { Command, Help } from 'commander';
+import { beforeAll, expect, test } from 'vitest';
+import { addCommands, type CommandList } from './command-list.ts';
+
+const program = new Command('runyard');
+const loaded: string[] = [];
+let list: CommandList;
+let usages: ReadonlyMap<Command, string>;
+beforeAll(async () => {
+  list = addCommands(program, (command) => loaded.push(command.name()));
+  usages = new Map(program.commands.map((command) => [command, list.termOf(command)]));
+  await list.loadAll();
+});
+
+test('the list shows each command with the options and arguments that its module declares', () => {
+  const help = new Help();
+  for (const command of program.commands) expect(usages.get(command)).toBe(help.subcommandTerm(command));
+});
+
+test('each command is loaded once, and does something', async () => {
+  await list.loadAll();
+  expect(loaded).toEqual(program.commands.map((command) => command.name()));
+  expect(loaded.length).toBeGreaterThan(30);
+  for (const command of program.commands)
+    expect(command.commands.length > 0 || Reflect.get(command, '_actionHandler') != null, command.name()).toBe(true);
+});

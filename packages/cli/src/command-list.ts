@@ -1,0 +1,330 @@
+/**
+ * The commands in their groups, as `runyard --help` lists them. The module of a command declares its options and subcommands, and implements
+ * them. It is imported only when the command runs or its own help is shown: importing all modules takes several times as long as starting Node.
+ */
+import type { Command } from 'commander';
+
+interface ListedCommand {
+  readonly name: string;
+  /** What follows the name in the list. */
+  readonly usage: string;
+  readonly description: string;
+  /** Imports the module. Returns the function that declares the options and subcommands. */
+  load(): Promise<Declare>;
+}
+
+/** Declares options, arguments and subcommands of a command. `loadAll` does this for all commands. */
+type Declare = (command: Command, loadAll: () => Promise<void>) => void;
+
+/** Each group, with its heading. */
+const groups: readonly (readonly [heading: string, commands: readonly ListedCommand[]])[] = [
+  [
+    'Runs:',
+    [
+      {
+        name: 'run',
+        usage: '[options] [prompt]',
+        description: 'start a run and watch it; starts Runyard in the background if it does not run',
+        load: async () => (await import('./commands/run.ts')).declareRun,
+      },
+      {
+        name: 'runs',
+        usage: '[options]',
+        description: 'list runs, newest first',
+        load: async () => (await import('./commands/runs.ts')).declareRuns,
+      },
+      {
+        name: 'logs',
+        usage: '[options] <run>',
+        description: 'show the events of a run',
+        load: async () => (await import('./commands/logs.ts')).declareLogs,
+      },
+      {
+        name: 'open',
+        usage: '[options] [run]',
+        description: 'open the page of a run in the browser, signed in; without RUN, that of the newest run',
+        load: async () => (await import('./commands/open.ts')).declareOpen,
+      },
+      {
+        name: 'cancel',
+        usage: '<runs...>',
+        description: 'cancel runs',
+        load: async () => (await import('./commands/runs.ts')).declareCancel,
+      },
+      {
+        name: 'send',
+        usage: '[options] <run> <message>',
+        description: 'send a follow-up to a run: an answer or a new instruction',
+        load: async () => (await import('./commands/answer.ts')).declareSend,
+      },
+      {
+        name: 'approve',
+        usage: '[options] <run> [message]',
+        description: 'approve the request of a run',
+        load: async () => (await import('./commands/answer.ts')).declareApprove,
+      },
+      {
+        name: 'deny',
+        usage: '[options] <run> [message]',
+        description: 'deny the request of a run',
+        load: async () => (await import('./commands/answer.ts')).declareDeny,
+      },
+      {
+        name: 'rerun',
+        usage: '[options] <run>',
+        description:
+          'start a new run with the prompt, configuration and files of another one, except what the options change',
+        load: async () => (await import('./commands/rerun.ts')).declareRerun,
+      },
+      {
+        name: 'artifacts',
+        usage: '',
+        description: 'list and download the artifacts of runs',
+        load: async () => (await import('./commands/artifacts.ts')).declareArtifacts,
+      },
+    ],
+  ],
+  [
+    'Start and stop:',
+    [
+      {
+        name: 'up',
+        usage: '',
+        description: 'start service, database and worker, and stay until Ctrl-C',
+        load: async () => (await import('./commands/up.ts')).declareUp,
+      },
+      {
+        name: 'down',
+        usage: '[options]',
+        description: 'stop the programs of this data folder; asks whether to wait for live runs',
+        load: async () => (await import('./commands/down.ts')).declareDown,
+      },
+      {
+        name: 'status',
+        usage: '[options]',
+        description: 'show the programs of this data folder',
+        load: async () => (await import('./commands/status.ts')).declareStatus,
+      },
+      {
+        name: 'doctor',
+        usage: '[options]',
+        description: 'check this machine, and say how to fix problems',
+        load: async () => (await import('./commands/doctor.ts')).declareDoctor,
+      },
+      {
+        name: 'service',
+        usage: '',
+        description: 'start only the service (and its embedded database)',
+        load: async () => (await import('./commands/up.ts')).declareService,
+      },
+      {
+        name: 'worker',
+        usage: '',
+        description: 'start only a worker, for the service at RUNYARD_BASE_URL',
+        load: async () => (await import('./commands/worker.ts')).declareWorker,
+      },
+      {
+        name: 'export',
+        usage: '<file>',
+        description: 'write the whole database into one file',
+        load: async () => (await import('./commands/transfer.ts')).declareExport,
+      },
+      {
+        name: 'import',
+        usage: '<file>',
+        description: 'fill an empty database from an exported file',
+        load: async () => (await import('./commands/transfer.ts')).declareImport,
+      },
+    ],
+  ],
+  [
+    'What runs use:',
+    [
+      {
+        name: 'models',
+        usage: '[options]',
+        description:
+          'list the language models that runs can name; choose default, fallbacks and disabled ones of the team',
+        load: async () => (await import('./commands/models.ts')).declareModels,
+      },
+      {
+        name: 'agents',
+        usage: '[options]',
+        description: 'list the agents (skills) that runs can follow',
+        load: async () => (await import('./commands/agents.ts')).declareAgents,
+      },
+      {
+        name: 'environments',
+        usage: '',
+        description: 'manage the environments that runs can name, and share them with people of other teams',
+        load: async () => (await import('./commands/environments.ts')).declareEnvironments,
+      },
+      {
+        name: 'secrets',
+        usage: '',
+        description: 'list, set and delete the secrets that runs can use',
+        load: async () => (await import('./commands/secrets.ts')).declareSecrets,
+      },
+      {
+        name: 'accept',
+        usage: '[options] [kind] [uid]',
+        description:
+          'accept what somebody else wrote and your runs execute; without arguments, list what waits for you',
+        load: async () => (await import('./commands/accept.ts')).declareAccept,
+      },
+      {
+        name: 'mcp',
+        usage: '',
+        description: 'manage the MCP servers that runs can name',
+        load: async () => (await import('./commands/mcp.ts')).declareMcp,
+      },
+      {
+        name: 'code-hosts',
+        usage: '',
+        description: 'store the credentials with which private repositories are cloned and pushed',
+        load: async () => (await import('./commands/code-hosts.ts')).declareCodeHosts,
+      },
+    ],
+  ],
+  [
+    'Schedules, webhooks and automations:',
+    [
+      {
+        name: 'schedules',
+        usage: '',
+        description: 'manage prompts that become runs at fixed times',
+        load: async () => (await import('./commands/schedules.ts')).declareSchedules,
+      },
+      {
+        name: 'webhooks',
+        usage: '',
+        description: 'manage URLs to which other systems POST deliveries',
+        load: async () => (await import('./commands/webhooks.ts')).declareWebhooks,
+      },
+      {
+        name: 'automations',
+        usage: '',
+        description: 'manage automations, which start runs for deliveries and schedules',
+        load: async () => (await import('./commands/automations.ts')).declareAutomations,
+      },
+      {
+        name: 'factory',
+        usage: '',
+        description: 'manage factories, and check the files that define one',
+        load: async () => (await import('./commands/factories.ts')).declareFactory,
+      },
+    ],
+  ],
+  [
+    'Team and access:',
+    [
+      {
+        name: 'keys',
+        usage: '',
+        description: 'list, create and delete API keys',
+        load: async () => (await import('./commands/keys.ts')).declareKeys,
+      },
+      {
+        name: 'teams',
+        usage: '',
+        description: 'list your teams, create and rename them, join one',
+        load: async () => (await import('./commands/teams.ts')).declareTeams,
+      },
+      {
+        name: 'users',
+        usage: '',
+        description: 'list, invite and remove the people of a team',
+        load: async () => (await import('./commands/users.ts')).declareUsers,
+      },
+      {
+        name: 'identities',
+        usage: '',
+        description: 'manage agents with defaults and keys of their own',
+        load: async () => (await import('./commands/identities.ts')).declareIdentities,
+      },
+      {
+        name: 'budget',
+        usage: '',
+        description: "show and set the team's budget for models",
+        load: async () => (await import('./commands/budget.ts')).declareBudget,
+      },
+      {
+        name: 'usage',
+        usage: '[options]',
+        description: "report the team's use of models",
+        load: async () => (await import('./commands/budget.ts')).declareUsage,
+      },
+      {
+        name: 'audit',
+        usage: '[options]',
+        description: 'list the changes in the team, newest first, for administrators',
+        load: async () => (await import('./commands/audit.ts')).declareAudit,
+      },
+      {
+        name: 'workers',
+        usage: '',
+        description: 'list the pools of self-hosted workers, and manage who connects',
+        load: async () => (await import('./commands/workers.ts')).declareWorkers,
+      },
+    ],
+  ],
+  [
+    'For scripts and other programs:',
+    [
+      {
+        name: 'env',
+        usage: '[options]',
+        description: 'print the variables with address and key, for curl and the published clients',
+        load: async () => (await import('./commands/env.ts')).declareEnv,
+      },
+      {
+        name: 'api',
+        usage: '[options] <method> <path>',
+        description: 'send one request to the API with the key, and print the answer',
+        load: async () => (await import('./commands/api.ts')).declareApi,
+      },
+      {
+        name: 'completion',
+        usage: '<shell>',
+        description: 'print the script that completes commands and options in a shell',
+        load: async () => (await import('./commands/completion.ts')).declareCompletion,
+      },
+    ],
+  ],
+];
+
+/** The commands of the program, and their modules. */
+export interface CommandList {
+  /** Declares options and subcommands of a command, once. */
+  load(command: Command): Promise<void>;
+  loadAll(): Promise<void>;
+  /** Returns the words of a command in the list of the program's help. */
+  termOf(command: Command): string;
+}
+
+/**
+ * Adds all commands to the program, with their names and descriptions only. `onLoad` is called with a command after its options and
+ * subcommands have been declared.
+ */
+export function addCommands(program: Command, onLoad: (command: Command) => void): CommandList {
+  const listed = new Map<Command, ListedCommand>();
+  for (const [heading, commands] of groups) {
+    program.commandsGroup(heading);
+    for (const each of commands) listed.set(program.command(each.name).description(each.description), each);
+  }
+  const loaded = new Set<Command>();
+  const list: CommandList = {
+    load: async (command) => {
+      const entry = listed.get(command);
+      if (entry === undefined || loaded.has(command)) return;
+      loaded.add(command);
+      (await entry.load())(command, list.loadAll);
+      onLoad(command);
+    },
+    loadAll: async () => {
+      for (const command of listed.keys()) await list.load(command);
+    },
+    termOf: (command) => `${command.name()} ${listed.get(command)?.usage ?? ''}`.trimEnd(),
+  };
+  return list;
+}

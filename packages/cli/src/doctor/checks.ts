@@ -1,0 +1,35 @@
+import type { Context } from '../context.ts';
+import { checkDatabase } from './database.ts';
+import type { Finding } from './finding.ts';
+import { checkHarnesses } from './harnesses.ts';
+import { checkDataFolder, checkGit, checkListening, checkNode } from './machine.ts';
+import { checkModels } from './models.ts';
+import { checkContentPolicy, checkModelCatalogue } from './operator-files.ts';
+import { checkSandbox } from './sandbox.ts';
+import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
+
+/** Checks the machine, the service and the settings. Returns the findings in the order of the report. */
+export async function runChecks(context: Context): Promise<Finding[]> {
+  const [listening, database, sandbox, models, harnesses, catalogue, policy] = await Promise.all([
+    checkListening(context),
+    checkDatabase(context),
+    checkSandbox(context),
+    checkModels(context),
+    checkHarnesses(context),
+    checkModelCatalogue(context, new Date()),
+    checkContentPolicy(context),
+  ]);
+  return [
+    checkNode(),
+    database,
+    checkDataFolder(context),
+    listening,
+    ...sandbox,
+    ...checkWaitingSandboxes(context),
+    ...harnesses,
+    ...models,
+    ...catalogue,
+    ...policy,
+    checkGit(context),
+  ];
+}

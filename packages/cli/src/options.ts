@@ -1,0 +1,33 @@
+/** Options, arguments and help texts that several commands declare. */
+import { type Command, InvalidArgumentError } from 'commander';
+
+export const asJson = ['--json', 'print JSON'] as const;
+
+export const runHelp = 'id of a run, the beginning of one, or latest';
+export const factoryHelp = 'UID, alias or name of the factory; bin/runyard factory list shows them';
+export const webhookHelp = 'UID or name of the webhook; bin/runyard webhooks list shows them';
+export const automationHelp = 'UID or name of the automation; bin/runyard automations list shows them';
+
+/** Collects the values of an option that can be repeated. */
+export const collect = (value: string, before: string[] = []): string[] => [...before, value];
+
+/** Reads the number of an option. */
+export function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on.');
+  return Number(text);
+}
+
+/** Reads the number of an option that may be 0. */
+export function wholeNumberOrZero(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+/**
+ * Accepts the word `list` after a command that lists when no word follows: most groups have a subcommand of this name, so people type it
+ * everywhere. Options before and after the word belong to the command.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: commander has no type for parsed options
+export function addListWord(command: Command, list: (options: any) => Promise<void>): void {
+  command.command('list', { hidden: true }).action((_options, word: Command) => list(word.optsWithGlobals()));
+}
