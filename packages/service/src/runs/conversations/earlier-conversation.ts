@@ -73,22 +73,22 @@ export async function readEarlierConversation(
     : undefined;
   if (memory !== undefined && loss === undefined) return { conversation: memory };
   const runs = await readConversationRuns(db, teamId, conversationId);
-  const own = runs.findIndex(({ id }) => id === runId);
+  const index = runs.findIndex(({ id }) => id === runId);
   const upTo = continues ?? 0;
   const until = loss && (loss.after ?? (await beginOfLastTurn(db, runId, upTo)));
   const before = runs
-    .slice(0, own + 1)
+    .slice(0, index + 1)
     .map((run) => (run.id === runId ? { ...run, upTo, ...(until === undefined ? {} : { until }) } : run));
-  const since = until === undefined ? [] : runs.slice(own, own + 1).map((run) => ({ ...run, upTo, after: until }));
-  const read = await enterRead(readCost(await sizeOfConversation(db, before)));
-  if (typeof read === 'string') return 'busy';
+  const since = until === undefined ? [] : runs.slice(index, index + 1).map((run) => ({ ...run, upTo, after: until }));
+  const admission = await enterRead(readCost(await sizeOfConversation(db, before)));
+  if (typeof admission === 'string') return 'busy';
   try {
     const text = memory === undefined ? await conversationText(readParts(db, before)) : undefined;
     const conversation = memory ?? (text === undefined ? undefined : { kind: 'text' as const, text });
     const record = since.length === 0 ? undefined : await conversationText(readParts(db, since));
     return { ...(conversation ? { conversation } : {}), record: record === '' ? undefined : record };
   } finally {
-    read.release();
+    admission.release();
   }
 }
 

@@ -38,8 +38,8 @@ export function startReplay(conversationId: string): Replay {
   const requests = new Map<string, Record<string, unknown>>();
 
   const stepOf = (id: string, startedAt: string): Step => {
-    const known = stepsById.get(id);
-    if (known) return known;
+    const openStep = stepsById.get(id);
+    if (openStep) return openStep;
     const step: Step = { id, started_at: startedAt, messages: [], steps: [] };
     stepsById.set(id, step);
     steps.push(step);
@@ -52,21 +52,21 @@ export function startReplay(conversationId: string): Replay {
   };
 
   const begin = (event: Extract<AgentEvent, { type: 'action' }>) => {
-    const shown = { category: event.category satisfies ActionCategory, name: event.name };
+    const members = { category: event.category satisfies ActionCategory, name: event.name };
     const input = asObject(event.input);
-    const known = open.get(event.action_id);
-    if (known) {
+    const openAction = open.get(event.action_id);
+    if (openAction) {
       // Harnesses report a call again when they know more of its input.
-      Object.assign(known.action, shown, { input });
-      Object.assign(known.result, shown);
+      Object.assign(openAction.action, members, { input });
+      Object.assign(openAction.result, members);
       return;
     }
     const step = stepOf(event.step_id, event.occurred_at);
-    const action: OpenAction['action'] = { type: 'action', id: event.action_id, ...shown, input };
+    const action: OpenAction['action'] = { type: 'action', id: event.action_id, ...members, input };
     const result: OpenAction['result'] = {
       type: 'action_result',
       action_id: event.action_id,
-      ...shown,
+      ...members,
       state: 'running',
       output: { text: '' },
     };
@@ -95,9 +95,9 @@ export function startReplay(conversationId: string): Replay {
   };
 
   const addText = (event: Extract<AgentEvent, { type: 'text' }>) => {
-    const known = messagesById.get(event.message_id);
-    if (known) {
-      known.text.text += event.text;
+    const begun = messagesById.get(event.message_id);
+    if (begun) {
+      begun.text.text += event.text;
       return;
     }
     const text = { type: 'text' as const, text: event.text, message_id: event.message_id };
@@ -121,8 +121,8 @@ export function startReplay(conversationId: string): Replay {
 
   const decide = (event: Extract<AgentEvent, { type: 'decided' }>) => {
     const { request_id, kind, title, action_id, decision, by, answered_by, follow_up_id, message } = event;
-    const known = requests.get(request_id);
-    const data = known ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
+    const request = requests.get(request_id);
+    const data = request ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
     Object.assign(
       data,
       { decision, by },
@@ -130,7 +130,7 @@ export function startReplay(conversationId: string): Replay {
       follow_up_id ? { follow_up_id } : {},
       message ? { message } : {},
     );
-    if (!known) addEvent(event, kind, data);
+    if (!request) addEvent(event, kind, data);
   };
 
   return {

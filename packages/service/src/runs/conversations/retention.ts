@@ -80,11 +80,11 @@ const mergePage = defineStatement({
 
 async function mergeRun(tx: Queryable, runId: string): Promise<number> {
   if ((await tx.query(lockEnded, [runId])).length === 0) return 0;
-  let gone = 0;
+  let mergedRows = 0;
   for (let after = 0; ; ) {
     const [page] = await tx.query(mergePage, [runId, after]);
-    gone += page?.gone ?? 0;
-    if (!page || page.last_seq === null || page.looked_at < rowsAtOnce) return gone;
+    mergedRows += page?.gone ?? 0;
+    if (!page || page.last_seq === null || page.looked_at < rowsAtOnce) return mergedRows;
     after = page.last_seq;
   }
 }

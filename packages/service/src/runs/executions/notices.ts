@@ -20,22 +20,22 @@ export interface Notices {
 /** Listens on the database until `db` is closed. */
 export async function openNotices(db: Database): Promise<Notices> {
   const perRun = new EventEmitter().setMaxListeners(0);
-  const all = new EventEmitter().setMaxListeners(0);
+  const broadcast = new EventEmitter().setMaxListeners(0);
   await db.listen(
     runChannel,
     (runId) => {
       perRun.emit(runId);
-      all.emit('run', runId);
+      broadcast.emit('run', runId);
     },
     () => {
       for (const runId of perRun.eventNames()) perRun.emit(runId);
-      all.emit('run', null);
+      broadcast.emit('run', null);
     },
   );
   await db.listen(
     queueChannel,
-    () => all.emit('queue'),
-    () => all.emit('queue'),
+    () => broadcast.emit('queue'),
+    () => broadcast.emit('queue'),
   );
   const subscribe = (emitter: EventEmitter, name: string, listener: (...args: never[]) => void) => {
     const wrapped = listener as (...args: unknown[]) => void;
@@ -44,7 +44,7 @@ export async function openNotices(db: Database): Promise<Notices> {
   };
   return {
     onRun: (runId, listener) => subscribe(perRun, runId, listener),
-    onAnyRun: (listener) => subscribe(all, 'run', listener),
-    onQueue: (listener) => subscribe(all, 'queue', listener),
+    onAnyRun: (listener) => subscribe(broadcast, 'run', listener),
+    onQueue: (listener) => subscribe(broadcast, 'queue', listener),
   };
 }

@@ -38,8 +38,8 @@ export async function waitForRuns<T>(
     for (;;) {
       noticed = Promise.withResolvers<void>();
       const nextLook = performance.now() + restMs;
-      const found = await look();
-      if (found !== undefined) return found;
+      const value = await look();
+      if (value !== undefined) return value;
       if (performance.now() >= deadline || signal?.aborted) return undefined;
       // A notice about a further run may have come before this process listened to it.
       if (listen()) continue;

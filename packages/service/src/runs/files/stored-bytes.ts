@@ -55,7 +55,7 @@ const readUse = brieflyKnown<LimitDeps, { stored: number }>(1000, async (db, tea
   stored: await storedBy(db, teamId),
 }));
 
-/** What a team may still store, in bytes. */
+/** Room that a team has left, in bytes. */
 export interface TeamRoom {
   /** Room for files, transcripts and long texts. */
   readonly files: number;

@@ -100,7 +100,7 @@ export async function waitForInbox(
 ): Promise<AgentInbox | 'superseded'> {
   const values = [session.executionId, session.runId, position.after, session.tokenHash];
   let isFirst = true;
-  const found = await waitForRuns(deps.notices, { runIds: () => [session.runId], waitMs, signal, restMs }, async () => {
+  const inbox = await waitForRuns(deps.notices, { runIds: () => [session.runId], waitMs, signal, restMs }, async () => {
     const [row] = isFirst
       ? await deps.db.query(readInbox, [...values, deps.timing.leaseSeconds])
       : await deps.db.query(readInboxAgain, values);
@@ -109,5 +109,5 @@ export async function waitForInbox(
     const items = itemsOf(row, position);
     return items.length > 0 ? { items } : undefined;
   });
-  return found ?? { items: [] };
+  return inbox ?? { items: [] };
 }

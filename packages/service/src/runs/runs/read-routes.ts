@@ -72,15 +72,15 @@ export const readRoutes = (deps: ReadRouteDeps): readonly ServedRoute[] => {
 
     // The redirects need no key, because request and answer contain only ids.
     serve(routes.checkSessionRedirect, async ({ params: { sessionUuid } }) => {
-      const found = isUuid(sessionUuid) ? await findSessionRedirect(db, sessionUuid) : null;
-      if (!found) return refuse('resource_not_found', { detail: 'There is no such session.' });
-      return found.conversationId === undefined ? {} : { conversation_id: found.conversationId };
+      const redirect = isUuid(sessionUuid) ? await findSessionRedirect(db, sessionUuid) : null;
+      if (!redirect) return refuse('resource_not_found', { detail: 'There is no such session.' });
+      return redirect.conversationId === undefined ? {} : { conversation_id: redirect.conversationId };
     }),
 
     serve(routes.checkConversationRedirect, async ({ params: { conversationId } }) => {
-      const found = isUuid(conversationId) ? await findConversationRedirect(db, conversationId) : null;
-      if (!found) return refuse('resource_not_found', { detail: 'There is no such conversation.' });
-      return found.sessionId === undefined ? {} : { session_id: found.sessionId };
+      const redirect = isUuid(conversationId) ? await findConversationRedirect(db, conversationId) : null;
+      if (!redirect) return refuse('resource_not_found', { detail: 'There is no such conversation.' });
+      return redirect.sessionId === undefined ? {} : { session_id: redirect.sessionId };
     }),
   ];
 };

@@ -76,7 +76,7 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
     return outcome.kind === 'sent' ? outcome.answer : refusedFollowup(outcome);
   };
 
-  /** Returns null if the agent was told. */
+  /** Returns null if the agent was notified. */
   const interrupt = async (runId: string, principal: Principal): Promise<Refusal | null> => {
     if (!(await isVisibleRun(db, principal.teamId, runId))) return notFound('run');
     switch (await interruptRun(db, runId, principal)) {

@@ -116,9 +116,9 @@ export async function listDeliveries(
   const identity = listIdentity(['event deliveries', subscriptionId, query.status ?? null]);
   let before = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
   if (query.cursor !== undefined) {
-    const read = readCursor(signer, identity, query.cursor);
-    if (!read.ok) return null;
-    before = read.position.id;
+    const position = readCursor(signer, identity, query.cursor);
+    if (!position.ok) return null;
+    before = position.position.id;
   }
   const rows = await db.query(readPage, [subscriptionId, before, query.status ?? null, query.limit + 1]);
   const page = rows.slice(0, query.limit);

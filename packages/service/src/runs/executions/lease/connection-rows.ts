@@ -10,7 +10,7 @@ import { sandboxPhases } from '../transitions/transition.ts';
 /**
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.
  *
- * The connection of our own worker, which has an instance, stands for its sandboxes: the worker reports the end of each. A public worker
+ * The connection of our own worker, which has an instance, proves that its sandboxes live: the worker reports the end of each. A public worker
  * may have handed the task to another machine, or have forgotten it at its restart. So its connection renews a lease only for
  * `startSeconds` after the claim, or for `silentSeconds` after the last call of the agent, and never that of a stopping execution.
  */

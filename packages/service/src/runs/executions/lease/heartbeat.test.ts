@@ -40,7 +40,7 @@ test('loses no run after an outage of all service processes, whether the sweep o
   const runId = await runWithLeaseOver();
   await lastSignOfLife(outageSeconds(t.deps.timing) + 1);
   await reconcile(t.deps);
-  expect(await stateOf(runId), 'nobody could have renewed its lease').toBe('INPROGRESS');
+  expect(await stateOf(runId), 'no process could have renewed its lease').toBe('INPROGRESS');
   expect(await beatServiceInstance(t.deps, instance), 'the same process, that slept').toBe(1);
   await reconcile(t.deps);
   expect(await stateOf(runId), 'its worker has the grace').toBe('INPROGRESS');

@@ -114,10 +114,10 @@ export async function holdPrepared(
   if (wrong !== undefined) return { unknown: wrong };
   await tx.query(lockRun, [runId]);
   const { kind, uid } = caller.creator;
-  const found = new Map((await tx.query(lockUploaded, [runId, kind, uid, ids])).map((row) => [row.id, row]));
+  const uploadedFiles = new Map((await tx.query(lockUploaded, [runId, kind, uid, ids])).map((row) => [row.id, row]));
   const attachments: StoredAttachment[] = [];
   for (const { attachmentId, fileName } of named) {
-    const file = found.get(attachmentId);
+    const file = uploadedFiles.get(attachmentId);
     if (!file) return { unknown: attachmentId };
     attachments.push({ ...file, content: null, ...(fileName === undefined ? {} : { fileName }) });
   }

@@ -71,13 +71,13 @@ export async function copyAttachments(
         copies.push({ ...file, id });
         continue;
       }
-      const found = await blobs.get(file.blobKey);
-      if (!found) return null;
+      const blob = await blobs.get(file.blobKey);
+      if (!blob) return null;
       const blobKey = blobKeyOf(id);
       copies.push({ ...file, id, blobKey });
       const put = await blobs
-        .put(blobKey, found.stream, { maxBytes: maxAttachmentBytes })
-        .finally(() => found.stream.destroy());
+        .put(blobKey, blob.stream, { maxBytes: maxAttachmentBytes })
+        .finally(() => blob.stream.destroy());
       if (put.outcome !== 'stored' || !put.sha256.equals(file.sha256)) return null;
     }
     isComplete = true;

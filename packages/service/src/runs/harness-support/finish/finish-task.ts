@@ -91,7 +91,7 @@ const maxReasonBytes = 2000;
 
 /**
  * Logs the exit of an agent. If its worker is a public one, which does not report the ends of all sandboxes, the execution ends too: where
- * the agent's process has exited, or where the agent leaves after an order. Whoever has the run token can report that, so it does not
+ * the agent's process has exited, or where the agent leaves after an order. Each owner of the run token can report that, so it does not
  * prove the end of the sandbox: its worker is ordered to end it. Throws `AttemptOver`.
  */
 export async function reportExit(

@@ -38,8 +38,8 @@ export async function readSecretsInFiles(
   { db, vault }: { readonly db: Database; readonly vault: Vault },
   runId: string,
 ): Promise<RunSecret[]> {
-  const kept = await readRunSecrets(db, vault, runId);
-  return kept.map((secret) => (secret.kind === 'granted' ? { ...secret, kind: 'configured' } : secret));
+  const secrets = await readRunSecrets(db, vault, runId);
+  return secrets.map((secret) => (secret.kind === 'granted' ? { ...secret, kind: 'configured' } : secret));
 }
 
 type RowOfGrant = Pick<
@@ -105,12 +105,12 @@ export async function grantSecrets(
       await keepRunSecrets(tx, vault, runId, toKeep, ids);
     });
   }
-  const kept = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
+  const runSecrets = toKeep.length + grantedSecrets.length > 0 ? await readRunSecrets(db, vault, runId) : [];
   return {
     secrets: secrets.flatMap(({ name, variable, as, value }) =>
       as === 'variable' || as === 'file' ? [{ name, variable, as, value }] : [],
     ),
-    redact: kept.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
-    values: kept.map(({ value }) => value),
+    redact: runSecrets.filter(({ kind }) => kind !== 'withheld').map(({ value }) => value),
+    values: runSecrets.map(({ value }) => value),
   };
 }

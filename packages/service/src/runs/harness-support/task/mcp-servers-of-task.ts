@@ -51,7 +51,7 @@ export async function mcpServersOfTask(
 const revisionOf = (contents: readonly RunContent[], id: string): number =>
   contents.find(({ kind, uid }) => kind === 'mcp_server' && uid === id)?.revision ?? 1;
 
-/** The values of earlier revisions are not kept, so the run cannot execute its own, and nobody has decided about its rights with another one. */
+/** The values of earlier revisions are not stored, so the run cannot execute its own revision, and its rights were not decided for another one. */
 function changedProblem(name: string, id: string): Exclude<TaskServers, { kind: 'servers' }> {
   const message = `config.mcp_servers.${name}: the stored MCP server ${id} was changed after the run was created. Create a run again.`;
   return { kind: 'mcp_server_gone', message };

@@ -118,7 +118,7 @@ export async function readTaskRow(
 }
 
 /**
- * Reads the author of a run's commits: its executor, with an address that reaches nobody where the service knows none. `baseUrl`: origin of
+ * Reads the author of a run's commits: its executor, with an address that receives no mail if the service knows none. `baseUrl`: origin of
  * the service.
  */
 export async function readAuthor(

@@ -21,19 +21,19 @@ export function findRefused(
   { codeHosts, baseUrl }: { readonly codeHosts: Pick<CodeHosts, 'hostOf'>; baseUrl(): string },
   answers: readonly RepositoryAnswer[],
 ): Refused | null {
-  const found = answers.filter((answer) => answer.kind === 'refused');
-  const [first] = found;
+  const refusals = answers.filter((answer) => answer.kind === 'refused');
+  const [first] = refusals;
   if (first === undefined) return null;
   const host = codeHosts.hostOf(first.repository);
   const advice = `Store a credential for ${host} with bin/runyard code-hosts add, or correct github_repos of the environment, and start the run again.`;
-  const message = [...found.map(({ reason }) => reason), advice].join('\n');
+  const message = [...refusals.map(({ reason }) => reason), advice].join('\n');
   return {
     kind: 'no_access',
     message,
     detail: detailOf(
       { codeHosts, baseUrl },
       first.repository,
-      found.map(({ repository }) => repository),
+      refusals.map(({ repository }) => repository),
     ),
   };
 }
@@ -82,19 +82,22 @@ export function nameKeptObjects(
   const nameOf = (purpose: string, parts: unknown): string =>
     signing.sign(`worker cache ${purpose}`, JSON.stringify(parts));
   const readable = answers.filter((answer) => answer.kind === 'readable');
-  const known = readable.flatMap(({ repository, url, credentialId, head }) =>
+  const clonable = readable.flatMap(({ repository, url, credentialId, head }) =>
     head === null ? [] : [{ ...repository, url, credentialId, head }],
   );
   const config = row.environment_config ?? {};
-  const isWhole = known.length === (config.github_repos ?? []).length;
+  const isWhole = clonable.length === (config.github_repos ?? []).length;
   const mayHaveSecrets = !isEmpty(row.config.secrets) || !isEmpty(Reflect.get(config, 'secrets'));
   const allowedHosts = allowedHostsOf(config.network).sort();
-  const hasSetup = known.length > 0 || !isEmpty(config.setup_commands);
+  const hasSetup = clonable.length > 0 || !isEmpty(config.setup_commands);
   return {
     mirrorOf: ({ owner, repo }) => {
-      const found = known.find((each) => each.owner === owner && each.repo === repo);
-      if (found === undefined) return {};
-      return { head: found.head, mirror: nameOf('mirror', [version, teamId, found.url, found.credentialId]) };
+      const repository = clonable.find((each) => each.owner === owner && each.repo === repo);
+      if (repository === undefined) return {};
+      return {
+        head: repository.head,
+        mirror: nameOf('mirror', [version, teamId, repository.url, repository.credentialId]),
+      };
     },
     prepared:
       isWhole && hasSetup && !mayHaveSecrets && row.environment_uid !== null
@@ -105,7 +108,7 @@ export function nameKeptObjects(
                 teamId,
                 [row.executor_kind, row.executor_uid],
                 row.environment_uid,
-                known.map(({ owner, repo, url, credentialId, head }) => [owner, repo, url, credentialId, head]),
+                clonable.map(({ owner, repo, url, credentialId, head }) => [owner, repo, url, credentialId, head]),
                 config.setup_commands ?? [],
                 Object.entries(config.variables ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
                 ...(allowedHosts.length > 0 ? [allowedHosts] : []),

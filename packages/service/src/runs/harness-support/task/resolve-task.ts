@@ -121,9 +121,9 @@ export async function resolveTask(
     const message = `The environment ${row.environment_id} of the run was deleted, or does not admit its executor any more, before it was set up. Create a run with another one.`;
     return { kind: 'environment_gone', message };
   }
-  const found = await secretsOfTask(deps, session, row);
-  if (found.kind === 'refused') return { kind: 'secret_unusable', message: found.message };
-  const { secrets } = found;
+  const usable = await secretsOfTask(deps, session, row);
+  if (usable.kind === 'refused') return { kind: 'secret_unusable', message: usable.message };
+  const { secrets } = usable;
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, secretsByForm(secrets));
   if (mcp.kind !== 'servers') return mcp;
   const repositories = row.environment_config?.github_repos ?? [];
@@ -142,7 +142,7 @@ export async function resolveTask(
     secrets,
     [...mcp.values, ...ofHosts, ...inFiles].filter(({ value }) => isFindable(value)),
   );
-  const kept = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
+  const namedObjects = isSetUp ? undefined : nameKeptObjects(deps.signing, session.teamId, row, answers);
   const skills = await skillsOfTask(deps, session, row, granted.values);
   if (skills.kind !== 'skills') return skills;
   const verdict = await deps.contentPolicy?.check(session.teamId, textsOf(row, skills.skills, isSetUp));
@@ -162,8 +162,8 @@ export async function resolveTask(
     : {};
   if (earlier === 'busy') return { kind: 'busy', detail: 'Too many long conversations are being read.' };
   const isRunbook = isBuiltin(row.harness) && model === undefined;
-  const own = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
-  const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: own }, followups);
+  const firstPrompt = row.prompt.trim() === '' ? promptOfSkill(skills.skills, isRunbook) : row.prompt;
+  const { prompt, mode, answer } = firstTurnOf({ ...row, prompt: firstPrompt }, followups);
   const { harness } = row.config;
   const childRuns = childRunsOf(row.config, mode);
   const task: AgentTask = {
@@ -209,12 +209,12 @@ export async function resolveTask(
       owner,
       repo,
       gateway_path: gatewayPathOf({ owner, repo }),
-      ...kept?.mirrorOf({ owner, repo }),
+      ...namedObjects?.mirrorOf({ owner, repo }),
     })),
     ...(granted.secrets.length > 0 ? { secrets: granted.secrets } : {}),
     ...(granted.redact.length > 0 ? { redact: granted.redact } : {}),
     // The setup could write a secret into a file.
-    ...(granted.secrets.length === 0 ? kept?.prepared : {}),
+    ...(granted.secrets.length === 0 ? namedObjects?.prepared : {}),
   };
   return { kind: 'task', task };
 }

@@ -26,7 +26,7 @@ export async function skillsOfTask(
   { config, contents }: Pick<TaskRow, 'config' | 'contents'>,
   values: readonly string[],
 ): Promise<TaskSkills> {
-  const found = await resolveRunSkills(deps, {
+  const resolved = await resolveRunSkills(deps, {
     runId,
     teamId,
     codeHostActor,
@@ -35,19 +35,19 @@ export async function skillsOfTask(
     values,
   });
   const clean = (message: string) => createRedactor(values).whole(message);
-  switch (found.kind) {
+  switch (resolved.kind) {
     case 'skills':
       // Runs even if an earlier agent stored them and was killed before it recorded them.
-      if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, found.skills);
-      return found;
+      if (config.skill_spec !== undefined) await recordSkills(deps.db, runId, resolved.skills);
+      return resolved;
     case 'unfit':
-      return { kind: 'skill_unfit', message: clean(found.message) };
+      return { kind: 'skill_unfit', message: clean(resolved.message) };
     case 'unavailable':
-      return { kind: 'skill_unavailable', message: `${clean(found.message)} Start the run again when it does.` };
+      return { kind: 'skill_unavailable', message: `${clean(resolved.message)} Start the run again when it does.` };
     case 'refused': {
-      const host = deps.codeHosts.hostOf(found.repository);
-      const message = `${clean(found.message)}\nStore a credential for ${host} with bin/runyard code-hosts add, or name another skill, and start the run again.`;
-      return { kind: 'no_access', message, detail: detailOf(deps, found.repository, [found.repository]) };
+      const host = deps.codeHosts.hostOf(resolved.repository);
+      const message = `${clean(resolved.message)}\nStore a credential for ${host} with bin/runyard code-hosts add, or name another skill, and start the run again.`;
+      return { kind: 'no_access', message, detail: detailOf(deps, resolved.repository, [resolved.repository]) };
     }
   }
 }

@@ -38,7 +38,7 @@ export const branchOf = (ref: string): string | undefined =>
  */
 const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
-/** Returns whether the pattern matches the name; `*` stands for any text. */
+/** Returns whether the pattern matches the name; `*` matches any text. */
 export function matchesPattern(pattern: string, name: string): boolean {
   const [first = '', ...parts] = folded(pattern).split('*');
   const text = folded(name);

@@ -17,7 +17,7 @@ export interface PushHead {
   readonly capabilities: readonly string[];
   /** True: git sends the code host options besides the commands (`git push -o`). */
   readonly hasOptions: boolean;
-  /** Where the pack begins, bytes. */
+  /** Offset of the pack, in bytes. */
   readonly packAt: number;
 }
 

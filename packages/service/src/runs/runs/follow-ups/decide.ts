@@ -112,7 +112,7 @@ function wayOf({ state, phase, hasConversation, hasStarted }: FollowupSituation)
   }
 }
 
-/** Returns what the sender is told of the way. */
+/** Returns the effect of the follow-up as the answer to its sender names it. */
 function routingOf({ state, phase, hasStarted }: FollowupSituation, way: FollowupWay): FollowupRouting {
   switch (way.kind) {
     case 'resume':

@@ -28,7 +28,7 @@ const readRun = defineStatement({
 /** Contents that a run's configuration can come from. */
 const configuring: readonly RunContent['kind'][] = ['prompt', 'run', 'schedule', 'automation', 'definition'];
 
-/** Returns whether the executor allowed follow-ups of everybody. What somebody else wrote there does not count. */
+/** Returns whether the executor allowed follow-ups of everybody. Texts of other authors do not count. */
 const isOpenToTeam = ({ followups_from }: AmbientAgentConfig, contents: readonly RunContent[]): boolean =>
   followups_from === 'team' && !contents.some(({ kind, accepted }) => !accepted && configuring.includes(kind));
 

@@ -66,9 +66,9 @@ export async function sendFollowup(
   const lacking = await findLackingRight(db, actor.teamId, runId, actor.creator);
   if (lacking !== null) return { kind: 'lacks_right', secret: lacking };
   const grantedSecrets = await readGrantedSecrets(db, runId);
-  const { attachments: files, ...told } = asked;
+  const { attachments: files, ...written } = asked;
   const request = {
-    ...withoutSecrets(executionDeps, { grantedSecrets }, told),
+    ...withoutSecrets(executionDeps, { grantedSecrets }, written),
     ...(files ? { attachments: files } : {}),
   };
   if (repeatable && request.attachments?.length) {

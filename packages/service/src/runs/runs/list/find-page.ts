@@ -106,8 +106,8 @@ async function tryStrategy(
       });
     case 'intersect_lists': {
       const { text, values } = intersectQuery(request);
-      const found = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);
-      const [ids, sortValues] = [found.map(({ id }) => id), found.map(({ sort_value }) => sort_value)];
+      const keys = await byIndexes(db, (tx) => tx.query<PageKey>(text, values), mergeJoins);
+      const [ids, sortValues] = [keys.map(({ id }) => id), keys.map(({ sort_value }) => sort_value)];
       return await plannedByValues(db, (tx) => readPage(tx, request, foundPage(request.query, ids, sortValues)));
     }
     case 'sort_matches':

@@ -23,10 +23,10 @@ export type ListOutcome =
 /** Returns the position of the cursor (null: there is no cursor), or why it is invalid. */
 function positionOf(signer: CursorSigner, identity: string, cursor: string | undefined): CursorPosition | null | Fault {
   if (cursor === undefined) return null;
-  const read = readCursor(signer, identity, cursor);
-  if (read.ok) return read.position;
+  const position = readCursor(signer, identity, cursor);
+  if (position.ok) return position.position;
   const message =
-    read.reason === 'malformed'
+    position.reason === 'malformed'
       ? 'is not a cursor of this service'
       : 'belongs to another sort, order or filter; send the same query as for the page before';
   return { path: 'cursor', message };
@@ -62,8 +62,8 @@ export async function listRuns(
   const { rows, tier } = await findPage(db, { teamId, query, position, count: limit + 1 });
   const page = rows.slice(0, limit);
   const last = page.at(-1);
-  const found = rows[0]?.found ?? 0;
-  const hasNext = found > page.length && last !== undefined;
+  const matches = rows[0]?.found ?? 0;
+  const hasNext = matches > page.length && last !== undefined;
   const next = last && { value: last.sort_value, id: last.id, isSimilar: tier === 'similar' };
   return {
     kind: 'ok',

@@ -57,9 +57,9 @@ export async function probeList(
      SELECT (SELECT count(*)::int FROM probed) AS probed, array_agg(id::text) AS ids, array_agg(sort_value::text) AS times FROM page`,
     conditions.values,
   );
-  const found = row?.ids ?? [];
-  if (!row || (found.length < count && row.probed === length)) return null;
-  return foundPage(query, found, row.times ?? []);
+  const ids = row?.ids ?? [];
+  if (!row || (ids.length < count && row.probed === length)) return null;
+  return foundPage(query, ids, row.times ?? []);
 }
 
 /** Returns the conditions that a run comes after the position of the request. */

@@ -37,15 +37,15 @@ export async function harnessUsageOf(db: Database, run: RunReference): Promise<H
 }
 
 function payloadOf<T>({ models }: TokensOfRun, toCounters: (counts: SummedTokens) => T) {
-  const all = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  const totals = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   for (const counts of models) {
-    all.input += counts.input;
-    all.output += counts.output;
-    all.cacheRead += counts.cacheRead;
-    all.cacheWrite += counts.cacheWrite;
+    totals.input += counts.input;
+    totals.output += counts.output;
+    totals.cacheRead += counts.cacheRead;
+    totals.cacheWrite += counts.cacheWrite;
   }
   return {
-    usage: toCounters(all),
+    usage: toCounters(totals),
     attribution: models.map((counts) => ({ model: counts.model, usage: toCounters(counts) })),
   };
 }

@@ -61,7 +61,7 @@ const readState = brieflyKnown<ExecutionDeps, TeamState>(
 );
 
 /**
- * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old. That is enough: the first
+ * Returns whether a run would have to wait, and what its team may spend. The answer is at most a second old, which is enough: the first
  * fact is only a hint for the caller, and each request to a model is checked against the budgets again. `tx`: the transaction of the
  * caller, if it has one.
  */
@@ -149,7 +149,7 @@ export async function prepareRun(
   if (!wanted) return { kind: 'no_such_run' };
   const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted.rerunOf);
   if (checked.kind !== 'ok') return checked;
-  // Inside a transaction of the caller, a slow policy would keep its locks. It is checked when the run begins, as for every run.
+  // Inside a transaction of the caller, a slow policy would hold its locks. The policy is checked when the run begins, as for every run.
   const byPolicy = tx ? null : await refusedByPolicy(deps, checked.run);
   if (byPolicy) return byPolicy;
   const team = await readTeamState(executionDeps, tx, checked.run);

@@ -47,7 +47,7 @@ const readConversation = defineStatement({
   row: { id: uuid },
 });
 
-/** Contents that a repeated run reads again in their present revision. What it has of an agent identity is in its configuration. */
+/** Contents that a repeated run reads again in their present revision. The parts of an agent identity that it has are in its configuration. */
 const readAgain: readonly RunContent['kind'][] = ['environment', 'mcp_server', 'worker_pool'];
 
 /** Returns the contents of a run to create. */
@@ -90,7 +90,7 @@ async function contentsOfRun(
   without: readonly RunContent['kind'][] = [],
 ): Promise<RunContent[]> {
   const [run] = await db.query(readSource, [runId]);
-  // It was deleted after its request was read.
+  // The content was deleted after its request was read.
   if (!run) return [{ kind: 'run', uid: runId, author: null, accepted: false }];
   const { creator } = run;
   const made: RunContent = { kind: 'run', uid: runId, author: creator, accepted: isSameActor(creator, executor) };
@@ -99,8 +99,8 @@ async function contentsOfRun(
   if (isSameActor(run.executor, executor)) return own;
   const accepted = await readContents(db, executor, own.flatMap(storedRevisionOf));
   const contents = own.map((content): RunContent => {
-    const found = accepted.find(({ kind, uid }) => kind === content.kind && uid === content.uid);
-    return { ...content, accepted: found?.accepted ?? isSameActor(content.author, executor) };
+    const acceptedContent = accepted.find(({ kind, uid }) => kind === content.kind && uid === content.uid);
+    return { ...content, accepted: acceptedContent?.accepted ?? isSameActor(content.author, executor) };
   });
   return [...(made.accepted ? [] : [made]), ...contents];
 }

@@ -61,15 +61,15 @@ export async function rightsOfRequest(
       detail: `config.environment_id: ${await explainWithheld(db, teamId, executor, withheld)}`,
     };
   }
-  const found = await findUsableSecrets(db, vault, { teamId, actor: executor, contents }, names);
-  if (found.kind === 'withheld')
+  const usable = await findUsableSecrets(db, vault, { teamId, actor: executor, contents }, names);
+  if (usable.kind === 'withheld')
     return {
       kind: 'withheld',
-      detail: `${found.path}: ${await explainWithheld(db, teamId, executor, found.withheld)}`,
+      detail: `${usable.path}: ${await explainWithheld(db, teamId, executor, usable.withheld)}`,
     };
-  if (found.kind === 'forbidden') return { kind: 'forbidden', detail: `${found.path}: ${describeUnusable(found)}.` };
-  if (found.kind !== 'ok') return { kind: 'invalid', fault: { path: found.path, message: describeUnusable(found) } };
-  const [unfit] = faultsOfSecrets(run.servers, secretsByForm(found.secrets));
+  if (usable.kind === 'forbidden') return { kind: 'forbidden', detail: `${usable.path}: ${describeUnusable(usable)}.` };
+  if (usable.kind !== 'ok') return { kind: 'invalid', fault: { path: usable.path, message: describeUnusable(usable) } };
+  const [unfit] = faultsOfSecrets(run.servers, secretsByForm(usable.secrets));
   if (unfit) return { kind: 'invalid', fault: unfit };
   const personal = decidePersonalCredentials(executor, contents);
   const loses =
@@ -77,15 +77,15 @@ export async function rightsOfRequest(
       ? [{ right: 'code_host_credentials' as const, content: personal.content }]
       : [];
   const withheld: ExplainedWithheld[] = [];
-  for (const each of [...found.withheld, ...loses])
+  for (const each of [...usable.withheld, ...loses])
     withheld.push({ ...each, reason: await explainWithheld(db, teamId, executor, each) });
   return {
     kind: 'ok',
     rights: {
-      secrets: found.secrets.map(({ value: _, ...right }) => right),
+      secrets: usable.secrets.map(({ value: _, ...right }) => right),
       personal_credentials: personal.kind === 'held',
       withheld,
     },
-    values: found.secrets.map(({ value }) => value),
+    values: usable.secrets.map(({ value }) => value),
   };
 }

@@ -111,8 +111,8 @@ async function checkConversation(
 ): Promise<void> {
   const id = request.conversation_id;
   if (id === undefined) return;
-  const found = isUuid(id) ? await db.query(readConversation, [id, teamId]) : [];
-  if (found.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
+  const rows = isUuid(id) ? await db.query(readConversation, [id, teamId]) : [];
+  if (rows.length === 0) faults.push({ path: 'conversation_id', message: 'there is no such conversation' });
 }
 
 /** Only a rerun has none of these: the schema requires one of them in other requests. */
@@ -169,7 +169,7 @@ interface CheckDeps {
   readonly vault: Vault;
 }
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface RequestSource {
   /** The agent of a run sent it. */
   readonly isChild?: boolean;

@@ -24,7 +24,7 @@ const readSteering = defineStatement({
     FROM steering s LEFT JOIN runs r ON r.id = s.id`,
   row: {
     id: uuid,
-    /** It was deleted, so its authors are not known. */
+    /** The run was deleted, so its authors are not known. */
     is_gone: boolean,
     contents: json<RunContent[]>(),
     executor: nullable(json<RunActor>()),
