@@ -53,7 +53,7 @@ import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
 import { startsDomain } from './triggers/starts/domain.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
-import { faultOfWebhookSecret } from './triggers/webhooks/secrets/team-secret.ts';
+import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
 
 /**
  * Lists the domains in the order of their dependencies, the lowest first. The sweep of old runs calls them in this order, and they are

@@ -2,10 +2,10 @@ import { describeKeyProblem, type KeyPlace } from '../../platform/secrets/key-pr
 import type { SealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { sealedSubscriptions } from '../../runs/subscriptions/secret.ts';
-import { sealedCredentials } from '../../team/code-hosts/sealed-rows.ts';
-import { sealedServers } from '../../team/mcp/sealed-rows.ts';
+import { sealedCredentials } from '../../team/code-hosts/records.ts';
+import { sealedServers } from '../../team/mcp/sealed-values.ts';
 import { sealedRunSecrets, sealedSecrets } from '../../team/stored-secrets/sealed-rows.ts';
-import { sealedWebhooks } from '../../triggers/webhooks/secrets/sealed-rows.ts';
+import { sealedWebhooks } from '../../triggers/webhooks/ingest/secrets.ts';
 
 interface Kind {
   readonly rows: SealedRows;

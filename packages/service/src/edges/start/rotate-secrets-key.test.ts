@@ -20,7 +20,7 @@ import { keepRunSecrets, readRunSecrets } from '../../team/stored-secrets/run-se
 import { putSecret } from '../../team/stored-secrets/stored-secrets.ts';
 import { createFactory } from '../../triggers/factories/factories.ts';
 import { webhooksDomain } from '../../triggers/webhooks/domain.ts';
-import { openWebhookSecret } from '../../triggers/webhooks/secrets/secret.ts';
+import { openWebhookSecret } from '../../triggers/webhooks/ingest/secrets.ts';
 import { createWebhook } from '../../triggers/webhooks/webhooks.ts';
 
 const service = await openTestService();

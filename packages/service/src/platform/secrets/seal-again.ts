@@ -1,9 +1,9 @@
 /** Encrypts rows again that have another key than the vault's present one. */
 import type { Queryable } from '../store/database/database.ts';
-import type { TypedStatement } from '../store/database/statement.ts';
+import { bytes, defineStatement, integer, nullable, type TypedStatement, text } from '../store/database/statement.ts';
 import type { Vault } from './vault.ts';
 
-/** The statements, which belong to the owner of a table. */
+/** The statements for the encrypted texts of a table. */
 export interface SealedRows {
   /** Selects rows that are encrypted with another key than $1, but with one of $2; at most $3. */
   readonly read: TypedStatement<{ id: string; sealed: Buffer; earlier: Buffer | null }>;
@@ -15,6 +15,52 @@ export interface SealedRows {
   purpose(id: string): string;
 }
 
+/** Where a table has its encrypted texts. The owner of the table defines it. */
+interface SealedColumns {
+  readonly table: string;
+  readonly id: 'id' | 'uid';
+  readonly sealed: string;
+  /** The text before a rotation, and the time until which it is needed. */
+  readonly earlier?: { readonly sealed: string; readonly until: string };
+  /** SQL: further assignments of the statement that replaces a text. */
+  readonly alsoSets?: string;
+  purpose(id: string): string;
+}
+
+/** Defines the statements that encrypt the texts of a table again. */
+export function defineSealedRows({ table, id, sealed, earlier, alsoSets, purpose }: SealedColumns): SealedRows {
+  const assignments = [
+    'vault_key_id = $3',
+    `${sealed} = $4`,
+    ...(earlier ? [`${earlier.sealed} = $5`] : []),
+    ...(alsoSets ? [alsoSets] : []),
+  ];
+  return {
+    read: defineStatement({
+      name: `read_${table}_to_seal_again`,
+      text: `
+        SELECT ${id}::text AS id, ${sealed} AS sealed,
+          ${earlier ? `CASE WHEN ${earlier.until} > clock_timestamp() THEN ${earlier.sealed} END` : 'NULL::bytea'} AS earlier
+        FROM ${table}
+        WHERE ${sealed} IS NOT NULL AND vault_key_id <> $1 AND vault_key_id = ANY($2::text[]) LIMIT $3`,
+      row: { id: text(), sealed: bytes, earlier: nullable(bytes) },
+    }),
+    write: defineStatement({
+      name: `seal_${table}_again`,
+      text: `
+        UPDATE ${table} SET ${assignments.join(', ')}
+        WHERE ${id} = $1 AND ${sealed} = $2${earlier ? '' : ' AND $5::bytea IS NULL'}`,
+      row: {},
+    }),
+    countOthers: defineStatement({
+      name: `count_${table}_of_other_keys`,
+      text: `SELECT count(*) AS count FROM ${table} WHERE vault_key_id <> ALL($1::text[])`,
+      row: { count: integer },
+    }),
+    purpose,
+  };
+}
+
 const batchRows = 100;
 
 /**
@@ -23,14 +69,14 @@ const batchRows = 100;
  */
 export async function sealAgain(db: Queryable, vault: Vault, rows: SealedRows): Promise<number> {
   for (;;) {
-    const found = await db.query(rows.read, [vault.keyId, vault.keyIds, batchRows]);
-    for (const row of found) {
+    const rowsOfBatch = await db.query(rows.read, [vault.keyId, vault.keyIds, batchRows]);
+    for (const row of rowsOfBatch) {
       const again = (sealed: Buffer) => vault.seal(rows.purpose(row.id), vault.open(rows.purpose(row.id), sealed));
       const earlier = row.earlier && again(row.earlier);
       await db.query(rows.write, [row.id, row.sealed, vault.keyId, again(row.sealed), earlier]);
     }
-    if (found.length < batchRows) break;
+    if (rowsOfBatch.length < batchRows) break;
   }
-  const [left] = await db.query(rows.countOthers, [[vault.keyId]]);
-  return left?.count ?? 0;
+  const [others] = await db.query(rows.countOthers, [[vault.keyId]]);
+  return others?.count ?? 0;
 }

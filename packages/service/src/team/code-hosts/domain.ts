@@ -1,7 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import { sealedCredentials } from './records.ts';
 import { type CodeHostRouteDeps, codeHostRoutes } from './routes.ts';
-import { sealedCredentials } from './sealed-rows.ts';
 
 /** Credentials of code hosts. */
 export const codeHostsDomain = (deps: CodeHostRouteDeps): Domain => ({

@@ -7,6 +7,7 @@ import type {
   CreateCodeHostCredentialRequest,
 } from '@runyard/contract/team/code-hosts';
 import { isAtLeast } from '@runyard/contract/wire/access';
+import { defineSealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable, Statement } from '../../platform/store/database/database.ts';
 import {
@@ -193,3 +194,11 @@ export async function deleteCodeHostCredential(tx: Queryable, principal: Princip
   await recordChange(tx, principal, { ...change, subject: subjectOf(row) });
   return true;
 }
+
+/** The secret parts of the credentials of code hosts. */
+export const sealedCredentials = defineSealedRows({
+  table: 'code_host_credentials',
+  id: 'id',
+  sealed: 'sealed_secret',
+  purpose: sealPurpose,
+});

@@ -1,7 +1,7 @@
 import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import { type McpRouteDeps, mcpRoutes } from './routes.ts';
-import { sealedServers } from './sealed-rows.ts';
+import { sealedServers } from './sealed-values.ts';
 
 /** Stored MCP servers. */
 export const mcpDomain = (deps: McpRouteDeps): Domain => ({

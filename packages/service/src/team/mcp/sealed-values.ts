@@ -1,3 +1,4 @@
+import { defineSealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 
 /** Variables of a command or headers of an address, by name. */
@@ -18,3 +19,11 @@ export function openValues(vault: Vault, serverId: string, sealed: Buffer): Serv
     return null;
   }
 }
+
+/** The values of stored MCP servers. */
+export const sealedServers = defineSealedRows({
+  table: 'mcp_servers',
+  id: 'id',
+  sealed: 'sealed_values',
+  purpose: purposeOf,
+});

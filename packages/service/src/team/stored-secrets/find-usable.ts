@@ -19,7 +19,7 @@ import type { RunContent } from '../access/contents/content.ts';
 import { cuttingAuthors, decideRight } from '../access/contents/decide.ts';
 import type { RightToSecret, ServerSecretForm, Withheld } from '../access/contents/run-rights.ts';
 import { heldBy } from './held-by.ts';
-import { purposeOfSecret } from './seal-purpose.ts';
+import { purposeOfSecret } from './sealed-rows.ts';
 
 /** The run that needs secrets. */
 export interface SecretUser {

@@ -9,7 +9,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { bytes, defineStatement, json, text, uuid } from '../../platform/store/database/statement.ts';
 import { isInSandbox, type RightToSecret } from '../access/contents/run-rights.ts';
 import type { SealedValue } from '../redaction/agent-text.ts';
-import { purposeOfRunSecret } from './seal-purpose.ts';
+import { purposeOfRunSecret } from './sealed-rows.ts';
 
 const readCopies = defineStatement({
   name: 'read_secrets_of_run',

@@ -19,7 +19,7 @@ import type { RunActor } from '../access/actor.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import { ownerOf } from '../access/ownership.ts';
-import { purposeOfSecret } from './seal-purpose.ts';
+import { purposeOfSecret } from './sealed-rows.ts';
 
 /** The caller. */
 export interface SecretCaller {

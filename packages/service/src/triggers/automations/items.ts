@@ -7,7 +7,7 @@ import { listFactoryAgents } from '../factories/agents.ts';
 import { readSchedulesOfAutomations, type TriggerRow } from '../schedules/of-automation.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationRow, editorOf, webhooksOf } from './automation-row.ts';
-import { missingAgent } from './run-request.ts';
+import { missingAgent } from './request-for.ts';
 
 /** The factory of automations, and their schedules. */
 interface Parts {

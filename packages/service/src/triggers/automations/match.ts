@@ -1,16 +1,67 @@
-/** Decides whether a delivery matches an automation, and why not. */
+/** Finds the automations that a webhook feeds, and decides whether a delivery matches them. */
 
+import { createHash } from 'node:crypto';
 import { parsePayloadFilter } from '@runyard/contract/automations/payload-filter/parse';
 import type { PayloadFilter } from '@runyard/contract/automations/payload-filter/plan';
 import { Trigger } from '@runyard/contract/factories/files/triggers';
 import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/webhooks/github-events';
+import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import { shorten } from '@runyard/contract/wire/shorten';
-import type { AcceptedDelivery } from '../webhooks/ingest/accepted-delivery.ts';
-import type { AutomationRow } from './automation-row.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import {
+  boolean,
+  defineStatement,
+  json,
+  nullable,
+  type RowOf,
+  texts,
+} from '../../platform/store/database/statement.ts';
+import { mayStartRunsOf } from '../../team/access/may-start-runs.ts';
+import { type AgentOfRun, agentOfRun } from '../factories/agents.ts';
+import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
+import { selectsWebhook } from '../webhooks/ingest/write-deliveries.ts';
+import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
 import { matchGithubTrigger } from './github/match.ts';
 import { readGithubDelivery } from './github/read-delivery.ts';
 import { type Budget, evaluatePayloadFilter, giveBack, takePart } from './payload-filter/evaluate.ts';
 import { explainPayloadFilter } from './payload-filter/explain.ts';
+
+/**
+ * Prevents the deletion of the automations until the transaction ends. $3: whether GitHub sends to the webhook. Returns
+ * each automation once, with all webhooks that feed it, because its row may be large.
+ */
+const readFed = defineStatement({
+  name: 'read_automations_of_webhooks',
+  text: `
+    SELECT ${automationColumns}, fed.webhook_uids, ${mayStartRunsOf('a.team_id', 'a.editor_kind', 'a.editor_uid')} AS may_start,
+      ${agentOfRun('a.team_id', 'a.factory_uid', 'a.agent')} AS agent_of_run
+    FROM automations a CROSS JOIN LATERAL (
+      SELECT array_agg(w.uid) AS webhook_uids FROM unnest($1::text[], $2::text[], $3::boolean[]) AS w (uid, factory_uid, is_github)
+      WHERE w.factory_uid = a.factory_uid AND ${selectsWebhook('w.uid', 'w.is_github')}) fed
+    WHERE a.factory_uid = ANY ($2) AND fed.webhook_uids IS NOT NULL
+    ORDER BY a.uid FOR KEY SHARE OF a`,
+  row: { ...automationRow, webhook_uids: texts, may_start: boolean, agent_of_run: nullable(json<AgentOfRun>()) },
+});
+
+/** An automation, the webhooks that feed it, whether its editor may start runs of the team, and the agent of its runs. */
+export type FedAutomation = RowOf<typeof readFed>;
+
+/** A webhook that feeds automations. */
+interface FeedingWebhook {
+  readonly webhookUid: string;
+  readonly factoryUid: string;
+  readonly scheme: SignatureSchemeName | null;
+}
+
+/** Returns the automations with a trigger that selects one of the webhooks. */
+export function readFedBy(tx: Queryable, feeding: readonly FeedingWebhook[]): Promise<FedAutomation[]> {
+  const webhooks = [...new Map(feeding.map((each) => [each.webhookUid, each])).values()];
+  return tx.query(readFed, [
+    webhooks.map(({ webhookUid }) => webhookUid),
+    webhooks.map(({ factoryUid }) => factoryUid),
+    webhooks.map(({ scheme }) => scheme === 'github'),
+  ]);
+}
 
 /** Comparisons for all automations of a delivery. One filter takes at most 400,000. */
 const maxComparisonsOfDelivery = 2_000_000;
@@ -115,4 +166,22 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
     }
     return { matched: false, reason: shorten(reasons.join('. '), maxReasonLength) };
   };
+}
+
+/**
+ * Returns the lane of a run: the group of runs to which the overlap policy applies. It is a hash of the value at the
+ * concurrency key. Null: the automation has no key, or the payload has no text, number or boolean there.
+ */
+export function laneOf(
+  { concurrency_key: path }: Pick<AutomationRow, 'concurrency_key'>,
+  payload: unknown,
+): string | null {
+  if (path === null) return null;
+  let value = payload;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) return null;
+    value = Reflect.get(value, name);
+  }
+  if (!['string', 'number', 'boolean'].includes(typeof value)) return null;
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }

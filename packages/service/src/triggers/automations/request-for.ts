@@ -1,10 +1,32 @@
-/** The request for the run of an automation for an event: a delivery, or a time of a schedule. */
+/** The request for the runs of an automation, without and with the event that starts one: a delivery, or a time of a schedule. */
+
+import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { ScheduleOfRun } from '../../runs/runs/submit/new-run.ts';
 import type { AgentOfRun } from '../factories/agents.ts';
-import type { AcceptedDelivery } from '../webhooks/ingest/accepted-delivery.ts';
+import { configOfFactoryRun } from '../factories/run-config.ts';
+import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
 import type { AutomationRow } from './automation-row.ts';
-import { requestOf } from './run-request.ts';
+
+/** Members of an automation that make the request for its runs. */
+type RequestMembers = Pick<AutomationRow, 'name' | 'prompt' | 'config'>;
+
+/** Returns the configuration of the runs: that of the agent, with the members of the automation in place of its own. */
+const configOf = ({ name, config }: RequestMembers, agent: AgentOfRun): AmbientAgentConfig => ({
+  ...configOfFactoryRun({ ...agent, ...(config ? { overrides: config } : {}) }),
+  name: config?.name ?? name,
+});
+
+/** Returns the request for a run of an automation, without the event that starts it. */
+export const requestOf = (automation: RequestMembers, agent: AgentOfRun): RunAgentRequest => ({
+  title: automation.name,
+  prompt: automation.prompt,
+  config: configOf(automation, agent),
+});
+
+/** Returns why an automation has no agent. */
+export const missingAgent = (name: string): string =>
+  `the factory has no agent ${JSON.stringify(name)}. GET /factory/{uid} lists its agents`;
 
 /** The parts of a delivery that its run gets. */
 type DeliveryOfRun = Pick<AcceptedDelivery, 'deliveryId' | 'webhookUid' | 'webhookName' | 'body'> &

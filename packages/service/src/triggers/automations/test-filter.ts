@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { Fault } from '../../platform/fault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { readFactory } from '../factories/factories.ts';
-import { parsePayload } from '../webhooks/ingest/parse-payload.ts';
+import { parsePayload } from '../webhooks/ingest/read-request.ts';
 import { readPayloadOfDelivery } from '../webhooks/log/deliveries.ts';
 import { explainPayloadFilter } from './payload-filter/explain.ts';
 

@@ -7,7 +7,7 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import type { Author } from '../../team/access/audit/record.ts';
 import { updateWebhook } from '../webhooks/change.ts';
-import { secretFault } from '../webhooks/secrets/secret.ts';
+import { secretFault } from '../webhooks/ingest/secrets.ts';
 import { type BadSecret, createWebhook, deleteWebhook, type StoredWebhook } from '../webhooks/webhooks.ts';
 import type { FaultList } from './fault-list.ts';
 import { differencesOfWebhook, type FactoryAddress, type FactoryState, type TeamSecret, uidOf } from './state.ts';

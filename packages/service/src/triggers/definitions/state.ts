@@ -13,7 +13,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { findTeamSecret } from '../../team/stored-secrets/find-usable.ts';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { listAutomations } from '../automations/automations.ts';
-import { readWebhookSecrets } from '../webhooks/secrets/read-secrets.ts';
+import { readWebhookSecrets } from '../webhooks/ingest/secrets.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
 import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './automation-members.ts';
 import type { DefinedUids } from './stored.ts';

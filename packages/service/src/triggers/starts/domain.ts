@@ -4,8 +4,7 @@ import { oldStarts } from '../history/write.ts';
 import { cancelReplaced, findReplacing } from './replace.ts';
 import { startRoutes } from './routes.ts';
 import { findStartable, startWaiting } from './settle.ts';
-import type { FireDeps } from './times/fire.ts';
-import { dueSchedules, runSchedules } from './times/scheduler.ts';
+import { dueSchedules, type FireDeps, runSchedules } from './times/fire.ts';
 
 export const startsDomain = (deps: FireDeps & Parameters<typeof startRoutes>[0]): Domain => ({
   name: 'starts',

@@ -13,12 +13,18 @@ import { lockOldestWaiting, settleStart, skipWaitingStarts, type WaitingStart } 
 import { readScheduleOfStart } from '../schedules/of-automation.ts';
 import { recordLaterStart } from '../schedules/record.ts';
 import { scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';
-import { readWebhookDelivery } from '../webhooks/log/deliveries.ts';
-import { noteLaterOutcome } from '../webhooks/log/note-later.ts';
+import { noteLaterOutcome, readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
 import { countsPassing, type Owner, readOwners } from './decide/owner.ts';
-import { liveLimitOf } from './decide/policy.ts';
-import { outcomeOf, prepareStart, resultOf, runsOf, type StartDeps, type Started } from './decide/start.ts';
+import {
+  liveLimitOf,
+  outcomeOf,
+  prepareStart,
+  resultOf,
+  runsOf,
+  type StartDeps,
+  type Started,
+} from './decide/start.ts';
 
 /** Lanes that one query reads. */
 const pageSize = 100;

@@ -4,7 +4,7 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
-import { newWebhookSecret, sealWebhookSecret } from './secrets/secret.ts';
+import { newWebhookSecret, sealWebhookSecret } from './ingest/secrets.ts';
 import {
   type BadSecret,
   badSecret,

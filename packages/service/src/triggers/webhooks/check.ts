@@ -5,7 +5,7 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { rotateWebhookSecret } from './change.ts';
-import { isMadeByProvider, secretFault } from './secrets/secret.ts';
+import { isMadeByProvider, secretFault } from './ingest/secrets.ts';
 import { readWebhook, type SealedWebhook, type WebhookAddress } from './webhooks.ts';
 
 /** Returns what is wrong with the members of a request together. */

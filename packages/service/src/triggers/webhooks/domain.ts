@@ -1,9 +1,9 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
+import { sealedWebhooks } from './ingest/secrets.ts';
 import { deliveriesOfNoWebhook, oldDeliveries, trimPayloads } from './log/retention.ts';
 import { webhookRoutes } from './routes.ts';
-import { sealedWebhooks } from './secrets/sealed-rows.ts';
 
 type WebhookDomainDeps = Parameters<typeof webhookRoutes>[0] & {
   readonly settings: Pick<Settings, 'RUNYARD_WEBHOOK_PAYLOADS_MB'>;

@@ -13,8 +13,8 @@ import { serve, serveOnce } from '../../team/access/serve.ts';
 import { readFactory } from '../factories/factories.ts';
 import { updateWebhook } from './change.ts';
 import { faultOfCreate, rotateSecret } from './check.ts';
+import { openWebhookSecret } from './ingest/secrets.ts';
 import { listWebhookDeliveries, readWebhookDelivery } from './log/deliveries.ts';
-import { openWebhookSecret } from './secrets/secret.ts';
 import {
   createWebhook,
   deleteWebhook,

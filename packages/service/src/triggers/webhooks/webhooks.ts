@@ -31,7 +31,7 @@ import {
   newWebhookSecret,
   sealWebhookSecret,
   secretFault,
-} from './secrets/secret.ts';
+} from './ingest/secrets.ts';
 
 /** Names a webhook to its team. */
 export interface WebhookAddress {

@@ -3,9 +3,9 @@
 import { githubEvents } from '@runyard/contract/webhooks/github-events';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
-import { exportDefinition } from '@runyard/definitions/export';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { exportDefinition } from '../../../../../definitions/test/export-definition.ts';
 import { testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';
 

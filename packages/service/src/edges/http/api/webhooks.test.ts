@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { newUid } from '../../../team/access/teams/uid.ts';
-import type { AcceptedDelivery } from '../../../triggers/webhooks/ingest/accepted-delivery.ts';
+import type { AcceptedDelivery } from '../../../triggers/webhooks/ingest/take-deliveries.ts';
 
 const started: AcceptedDelivery[] = [];
 let failure: Error | null = null;

@@ -2,7 +2,7 @@
 import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { z } from 'zod';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
-import type { AcceptedDelivery } from '../../webhooks/ingest/accepted-delivery.ts';
+import type { AcceptedDelivery } from '../../webhooks/ingest/take-deliveries.ts';
 import { bringSyncForward, type Push } from './records.ts';
 
 /** The parts of GitHub's `push` payload that name the repository and the branch. */

@@ -10,13 +10,12 @@ import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import { type AutomationRow, editorOf } from '../../automations/automation-row.ts';
 import { disabledReason } from '../../automations/failures.ts';
 import { editorMayNot } from '../../automations/items.ts';
-import { type EventOfRun, requestFor, sourceOf } from '../../automations/request-for.ts';
-import { missingAgent } from '../../automations/run-request.ts';
+import { type EventOfRun, missingAgent, requestFor, sourceOf } from '../../automations/request-for.ts';
 import { type AgentOfRun, readAgentOfRun } from '../../factories/agents.ts';
 import type { Lane } from '../../history/load.ts';
 import { contentOf, faultOfSchedule, requestOf } from '../../schedules/run-of-schedule.ts';
 import type { ScheduleRow } from '../../schedules/schedule-row.ts';
-import type { StartPolicy } from './policy.ts';
+import type { StartPolicy } from './start.ts';
 
 /** The submission of the run for an event. */
 type SubmissionOfEvent = RunSubmission & { readonly request: RunAgentRequest };

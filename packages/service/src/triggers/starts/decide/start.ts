@@ -1,4 +1,7 @@
 /** Decides about events and prepares their runs. The callers write the runs and starts in the same transaction. */
+
+import { maxWaitingFires } from '@runyard/contract/limits';
+import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { readingOnce } from '../../../platform/store/database/reading-once.ts';
 import {
@@ -13,7 +16,43 @@ import { type Lane, type Load, readLoads } from '../../history/load.ts';
 import type { StartOutcome } from '../../history/write.ts';
 import { reasonOf } from '../../schedules/run-of-schedule.ts';
 import type { Owner } from './owner.ts';
-import { decide, liveLimitOf } from './policy.ts';
+
+/** When runs of one lane may be live at the same time. */
+export interface StartPolicy {
+  readonly overlap: OverlapPolicy;
+  /** Null: any number for `allow`, else 1. */
+  readonly max_live_runs: number | null;
+}
+
+/** The decision about an event. */
+type Decision =
+  /** Creates a run. `cancelsPrevious`: it replaces older live runs, which are cancelled. */
+  | { readonly kind: 'start'; readonly cancelsPrevious: boolean }
+  | { readonly kind: 'skip'; readonly reason: string }
+  | { readonly kind: 'wait'; readonly reason: string };
+
+/** Returns how many runs of a lane may be live at once; null: any number. */
+export const liveLimitOf = ({ overlap, max_live_runs }: StartPolicy): number | null =>
+  max_live_runs ?? (overlap === 'allow' ? null : 1);
+
+/** Decides by the overlap policy, from the live runs of the lane and the starts that wait for the end of one. */
+export function decide(policy: StartPolicy, { live, waiting }: Load): Decision {
+  const limit = liveLimitOf(policy);
+  if (limit === null || (live < limit && waiting === 0)) return { kind: 'start', cancelsPrevious: false };
+  const reason = `${live} of ${limit} runs are live`;
+  switch (policy.overlap) {
+    case 'allow':
+    case 'skip':
+      // These starts wait because of an earlier policy; they do not delay this one.
+      return live < limit ? { kind: 'start', cancelsPrevious: false } : { kind: 'skip', reason };
+    case 'queue':
+      return waiting < maxWaitingFires
+        ? { kind: 'wait', reason }
+        : { kind: 'skip', reason: `${reason}, and ${waiting} fires wait already` };
+    case 'cancel_previous':
+      return { kind: 'start', cancelsPrevious: live >= limit };
+  }
+}
 
 export interface StartDeps extends SubmitDeps {
   readonly db: Database;

@@ -5,9 +5,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { type KnownWebhook, openWebhookDirectory } from '../../webhooks/ingest/directory.ts';
-import { makeGate } from '../../webhooks/ingest/gate.ts';
-import { identify } from '../../webhooks/ingest/identity.ts';
-import { makeDeliveryWriter } from './delivery-writer.ts';
+import { identify } from '../../webhooks/ingest/read-request.ts';
+import { makeDeliveryWriter, makeGate } from './delivery-writer.ts';
 
 let fails: (body: string) => boolean = () => false;
 let wait: Promise<void> | undefined;
@@ -132,4 +131,35 @@ test('a webhook that is read again keeps its hint, one that was changed does not
   directory.forget(uid);
   expect((await directory.find(uid))?.hints.feedsAutomations).toBe(false);
   directory.close();
+});
+
+test('a gate runs the allowed number of calls, the others in their order, and refuses calls above the limit of waiting ones', async () => {
+  const gate = makeGate({ concurrent: 2, waiting: 2 });
+  const started: number[] = [];
+  const ends: (() => void)[] = [];
+  const work = (number: number) =>
+    gate(async () => {
+      started.push(number);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      return number;
+    });
+  const results = [1, 2, 3, 4, 5].map(work);
+  expect(await results[4]).toBe('busy');
+  expect(started).toEqual([1, 2]);
+  ends.shift()?.();
+  expect(await results[0]).toBe(1);
+  await expect.poll(() => started).toEqual([1, 2, 3]);
+  while (started.length < 4 || ends.length > 0) {
+    ends.shift()?.();
+    await Promise.resolve();
+  }
+  expect(await Promise.all(results)).toEqual([1, 2, 3, 4, 'busy']);
+});
+
+test('a gate runs the next call after a failed one', async () => {
+  const gate = makeGate({ concurrent: 1, waiting: 1 });
+  const failed = gate(async () => Promise.reject(new Error('broken')));
+  const next = gate(async () => 'done');
+  await expect(failed).rejects.toThrow('broken');
+  expect(await next).toBe('done');
 });

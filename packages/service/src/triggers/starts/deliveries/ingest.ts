@@ -1,21 +1,23 @@
 /** Accepts a delivery: does the checks in the order of completions.md, and writes it in one transaction, alone or with others. */
-import { randomUUIDv7 } from 'node:crypto';
+import { createHmac, randomUUIDv7 } from 'node:crypto';
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import { defaultDuplicateWindowSeconds } from '@runyard/contract/webhooks/webhook-rules';
 import type { WebhookDeliveryLabel } from '@runyard/contract/webhooks/webhooks';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { authenticate, type Credentials, checkToken, isSigned } from '../../webhooks/ingest/authenticate.ts';
+import {
+  authenticate,
+  type Credentials,
+  checkToken,
+  faultOfEvent,
+  hasRecentMember,
+  isSigned,
+  memberAt,
+} from '../../webhooks/ingest/authenticate.ts';
 import type { KnownWebhook, WebhookDirectory } from '../../webhooks/ingest/directory.ts';
-import { eventHeadersOf } from '../../webhooks/ingest/event-headers.ts';
-import type { Gate } from '../../webhooks/ingest/gate.ts';
-import { answerHandshake, type HandshakeAnswer, queryOfHandshake } from '../../webhooks/ingest/handshake.ts';
-import { eventOf, identify, signedHashOf } from '../../webhooks/ingest/identity.ts';
-import { readPayload } from '../../webhooks/ingest/parse-payload.ts';
+import { eventHeadersOf, eventOf, identify, readPayload, signedHashOf } from '../../webhooks/ingest/read-request.ts';
 import type { NotWritten } from '../../webhooks/ingest/write-deliveries.ts';
 import { writeRejection } from '../../webhooks/ingest/write-rejection.ts';
-import { faultOfEvent } from '../../webhooks/schemes/event-fault.ts';
-import { hasRecentMember } from '../../webhooks/schemes/verify-signature.ts';
-import type { DeliveryWriter } from './delivery-writer.ts';
+import type { DeliveryWriter, Gate } from './delivery-writer.ts';
 
 export interface IngestDeps {
   readonly db: Database;
@@ -197,4 +199,39 @@ function refusalOf(refused: NotWritten | 'busy' | null): IngestOutcome | 'change
   if (refused === null) return null;
   if (refused === 'busy') return { kind: 'busy' };
   return refused.kind === 'changed' ? 'changed' : { kind: 'rate_limited', retryAfterMs: refused.waitMs };
+}
+
+/** The answer that a provider expects, or what a person has to do. */
+type HandshakeAnswer =
+  | { readonly kind: 'answer'; readonly type: 'application/json' | 'text/plain'; readonly text: string }
+  | { readonly kind: 'confirm'; readonly reason: string };
+
+/** Longest value that an answer repeats. */
+const maxLength = 4_000;
+
+/** Returns the value that the query of a handshake has; undefined: the request is no such handshake. */
+function queryOfHandshake({ sender }: KnownWebhook, query: string): { name: string; value: string } | undefined {
+  const handshake = sender?.handshake;
+  if (handshake === undefined || !('query' in handshake)) return undefined;
+  const value = new URLSearchParams(query).get(handshake.query);
+  return value === null || value.length > maxLength ? undefined : { name: handshake.query, value };
+}
+
+/** Returns how a handshake is answered; undefined: the body is a delivery. The HMAC is made with the current secret. */
+function answerHandshake({ sender, secrets }: KnownWebhook, body: unknown): HandshakeAnswer | undefined {
+  const handshake = sender?.handshake;
+  if (handshake === undefined || 'query' in handshake) return undefined;
+  const [path, expected] = handshake.when;
+  if (memberAt(body, path) !== expected) return undefined;
+  if ('confirm' in handshake) return { kind: 'confirm', reason: handshake.confirm };
+  const value = memberAt(body, handshake.value);
+  if (typeof value !== 'string' || value.length > maxLength) return undefined;
+  const hmac = createHmac('sha256', secrets()[0] ?? '')
+    .update(value)
+    .digest('hex');
+  const answer = Object.entries(handshake.answer).map(([name, text]) => [
+    name,
+    text.replace(/\{value\}|\{hmac\}/g, (part) => (part === '{hmac}' ? hmac : value)),
+  ]);
+  return { kind: 'answer', type: 'application/json', text: JSON.stringify(Object.fromEntries(answer)) };
 }

@@ -13,10 +13,9 @@ import type { Principal } from '../../../team/access/keys/principal.ts';
 import { deleteAutomation, updateAutomation } from '../../automations/automations.ts';
 import { applyDefinition } from '../../definitions/apply.ts';
 import { deleteFactory } from '../../factories/factories.ts';
-import { identify } from '../../webhooks/ingest/identity.ts';
+import { identify } from '../../webhooks/ingest/read-request.ts';
 import { fireDueSchedules } from '../times/fire.ts';
-import { startDeliveriesWith } from './start-deliveries.ts';
-import { writeStarting } from './write-starting.ts';
+import { startDeliveriesWith, writeStarting } from './start-deliveries.ts';
 
 const service = await openTestService();
 const { deps } = service;

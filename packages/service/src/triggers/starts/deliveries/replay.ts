@@ -4,11 +4,9 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { withinTransaction } from '../../../platform/store/database/transaction.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
 import type { WebhookDirectory } from '../../webhooks/ingest/directory.ts';
-import { identityOfReplay } from '../../webhooks/ingest/identity.ts';
-import { parsePayload } from '../../webhooks/ingest/parse-payload.ts';
+import { identityOfReplay, parsePayload } from '../../webhooks/ingest/read-request.ts';
 import { readWebhookDelivery } from '../../webhooks/log/deliveries.ts';
-import type { StartDeliveries } from './start-deliveries.ts';
-import { writeStarting } from './write-starting.ts';
+import { type StartDeliveries, writeStarting } from './start-deliveries.ts';
 
 /** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook accepts no deliveries. */
 export type ReplayOutcome =

@@ -6,10 +6,10 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
-import { identify } from '../../webhooks/ingest/identity.ts';
+import { identify } from '../../webhooks/ingest/read-request.ts';
 import { cancelReplaced } from '../replace.ts';
 import { startWaiting } from '../settle.ts';
-import { writeStarting } from './write-starting.ts';
+import { writeStarting } from './start-deliveries.ts';
 
 const service = await openTestService();
 const { deps } = service;

@@ -1,16 +1,25 @@
-/** Starts the runs of the automations that deliveries match. */
+/** Writes deliveries that may start runs, together with the runs of the automations that they match. */
 import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
 import { defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
 import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
-import { type FedAutomation, readFedBy } from '../../automations/fed.ts';
-import { laneOf } from '../../automations/lane.ts';
-import { matcherOf } from '../../automations/match.ts';
+import { type FedAutomation, laneOf, matcherOf, readFedBy } from '../../automations/match.ts';
+import { noticePushes } from '../../definitions/source/pushes.ts';
 import { insertStarts, type NewStart, startsParameter } from '../../history/write.ts';
-import type { AcceptedDelivery, FeedingDelivery } from '../../webhooks/ingest/accepted-delivery.ts';
-import { type DeliveryRows, insertDeliveryRows } from '../../webhooks/ingest/delivery-rows.ts';
+import type { KnownWebhook } from '../../webhooks/ingest/directory.ts';
+import {
+  type AcceptedDelivery,
+  type DeliveryRows,
+  type FeedingDelivery,
+  insertDeliveryRows,
+  makeDeliveryRows,
+  type TakenDelivery,
+  takeDeliveries,
+} from '../../webhooks/ingest/take-deliveries.ts';
+import type { CheckedDelivery, NotWritten, Written } from '../../webhooks/ingest/write-deliveries.ts';
+import { explainRefusal } from '../../webhooks/ingest/write-rejection.ts';
 import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
 import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } from '../decide/start.ts';
 
@@ -153,3 +162,52 @@ function countResults(
 }
 
 const compareUids = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. */
+export async function writeStarting(
+  tx: Transaction,
+  startDeliveries: StartDeliveries,
+  deliveries: readonly CheckedDelivery[],
+): Promise<(Written | NotWritten)[]> {
+  const candidates = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
+  // Their statements are sent together, and the server runs them one after the other.
+  const [kinds, startAccepted] = await Promise.all([
+    takeDeliveries(tx, deliveries),
+    candidates.length > 0 ? startDeliveries(tx, candidates) : undefined,
+  ]);
+  const taken = deliveries.flatMap((delivery, index): TakenDelivery[] => {
+    const kind = kinds[index];
+    if (kind === 'ACCEPTED') return [{ delivery, label: kind, reason: delivery.reason ?? null }];
+    return typeof kind === 'object' ? [{ delivery, ...kind }] : [];
+  });
+  const { rows, writeRest } = makeDeliveryRows(taken);
+  const starting = taken.flatMap(({ delivery, label }) =>
+    label === 'ACCEPTED' && !delivery.startsNothing ? [delivery] : [],
+  );
+  const accepted = starting.map(toAccepted);
+  const reached = startAccepted && accepted.length > 0 ? await startAccepted(accepted, rows) : [];
+  noticePushes(tx, accepted);
+  for (const [index, { webhook }] of starting.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
+  writeRest(tx);
+  const refusals = new Map<KnownWebhook, NotWritten>();
+  for (const [index, { webhook }] of deliveries.entries())
+    if (kinds[index] === 'full' && !refusals.has(webhook))
+      refusals.set(webhook, await explainRefusal(tx, webhook, 'delivery'));
+  return deliveries.map(({ webhook }, index) => {
+    if (kinds[index] === 'ACCEPTED') return { kind: 'accepted' };
+    if (typeof kinds[index] === 'object') return { kind: 'duplicate' };
+    return (kinds[index] === 'full' ? refusals.get(webhook) : undefined) ?? { kind: 'changed' };
+  });
+}
+
+const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): AcceptedDelivery => ({
+  deliveryId: id,
+  webhookUid: webhook.uid,
+  webhookName: webhook.name,
+  factoryUid: webhook.factoryUid,
+  teamId: webhook.teamId,
+  scheme: webhook.scheme,
+  event,
+  body,
+  payload,
+});

@@ -6,8 +6,7 @@ import { openTestService } from '../../../../test/service.ts';
 import { claim } from '../../../runs/executions/transitions/transitions.ts';
 import { cancelReplaced } from '../replace.ts';
 import { startWaiting } from '../settle.ts';
-import { fireDueSchedules } from './fire.ts';
-import { runSchedules } from './scheduler.ts';
+import { fireDueSchedules, runSchedules } from './fire.ts';
 
 const service = await openTestService();
 const { deps } = service;

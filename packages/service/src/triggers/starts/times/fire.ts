@@ -1,13 +1,24 @@
 /** Fires the schedules that are due: those of teams, and those of automations. */
+
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import { eachAlone } from '../../../platform/store/database/each-alone.ts';
-import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { writeRuns } from '../../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../../automations/automation-row.ts';
 import { countNow } from '../../automations/failures.ts';
-import { claimDueSchedule, claimDueSchedules, type DueSchedule } from '../../schedules/claim.ts';
+import { insertStarts, type StartOutcome, skipWaitingStarts, startsParameter } from '../../history/write.ts';
+import {
+  batchSize,
+  claimDueSchedule,
+  claimDueSchedules,
+  type DueSchedule,
+  waitForNext,
+} from '../../schedules/claim.ts';
+import { moveTimes, timesParameter } from '../../schedules/record.ts';
 import { timesOf } from '../../schedules/schedule-row.ts';
 import { nextTime } from '../../schedules/times/next-time.ts';
 import { countsPassing, readOwners, scheduleOfRun } from '../decide/owner.ts';
@@ -20,7 +31,52 @@ import {
   type Started,
   startAll,
 } from '../decide/start.ts';
-import { recordFires } from './record-fires.ts';
+
+/** A schedule that fired, which the transaction has locked. */
+interface Fired {
+  readonly schedule: DueSchedule;
+  /** Null: there is none. */
+  readonly nextRunAt: string | null;
+  readonly result: StartOutcome;
+  /** Whether a failure counts towards the pause of the schedule. */
+  readonly counts: boolean;
+}
+
+/** Sets the next times of schedules and writes their starts. */
+const record = defineStatement({
+  name: 'record_fires_of_schedules',
+  text: `
+    WITH moved AS (${moveTimes('$1')}
+    ), start AS (${insertStarts('$2')}
+    )
+    SELECT id, enabled FROM moved`,
+  row: { id: uuid, enabled: boolean },
+});
+
+/** Records fires, and ends the waiting starts of schedules that are paused now. Throws if another process changed the time of a schedule. */
+async function recordFires(tx: Queryable, fired: readonly Fired[]): Promise<void> {
+  if (fired.length === 0) return;
+  const times = fired.map(({ schedule, nextRunAt, result, counts }) => ({
+    scheduleId: schedule.id,
+    dueAt: schedule.next_run_at,
+    nextRunAt,
+    outcome: result.outcome,
+    reason: result.outcome === 'started' ? undefined : result.reason,
+    failures: counts ? 1 : 0,
+  }));
+  const starts = fired.map(({ schedule, result }) => ({
+    automationUid: schedule.automation_uid,
+    event: { scheduleId: schedule.id, dueAt: schedule.next_run_at },
+    lane: null,
+    result,
+  }));
+  const moved = await tx.query(record, [timesParameter(times), startsParameter(starts)]);
+  if (moved.length !== fired.length) throw new Error('a schedule fired although another process had moved it');
+  await skipWaitingStarts(
+    tx,
+    moved.filter(({ enabled }) => !enabled).map(({ id }) => id),
+  );
+}
 
 export interface FireDeps extends StartDeps {
   readonly log: Logger;
@@ -162,4 +218,36 @@ async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Prom
     if (!automation.enabled || !(await countNow(tx, automation, results))) stopped.add(automation.uid);
   }
   return stopped;
+}
+
+/** A round waits for a time that is closer than this. It is longer than the pause between two rounds. */
+const horizonMs = 1_500;
+
+/** Selects a row if a round would fire a schedule or wait for one. */
+export const dueSchedules = defineStatement({
+  name: 'find_due_schedules',
+  text: `SELECT FROM schedules WHERE next_run_at <= now() + interval '${horizonMs} milliseconds' LIMIT 1`,
+  row: {},
+});
+
+/** If a batch has this many, more may be due. */
+const manyDue = batchSize / 4;
+/**
+ * Shortest pause between two batches, unless many schedules are due. Schedules that become due in the pause fire together, which costs
+ * less.
+ */
+const pauseMs = 50;
+
+/**
+ * Fires the schedules that are due, and waits for the next time if it is close, so that schedules fire within milliseconds of their
+ * time. Uses only the database's clock, so processes whose clocks differ agree.
+ */
+export async function runSchedules(deps: FireDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const fired = await fireDueSchedules(deps);
+    if (fired >= manyDue) continue;
+    const waitMs = await waitForNext(deps.db);
+    if (waitMs === null || waitMs > horizonMs) return;
+    await delay(Math.max(pauseMs, Math.ceil(waitMs) + 1), undefined, { signal }).catch(() => undefined);
+  }
 }

@@ -16,8 +16,8 @@ import {
   text,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { purposeOfSecret } from '../../../team/stored-secrets/seal-purpose.ts';
-import { openWebhookSecret } from '../secrets/secret.ts';
+import { purposeOfSecret } from '../../../team/stored-secrets/sealed-rows.ts';
+import { openWebhookSecret } from './secrets.ts';
 
 /** Channel that notifies all processes of a changed or deleted webhook; the payload is its UID. A trigger sends it. */
 export const webhooksChannel = 'runyard_webhooks';

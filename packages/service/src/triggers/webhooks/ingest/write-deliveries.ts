@@ -1,11 +1,117 @@
-/** Writes deliveries that passed all checks but that of their identity and that start nothing. */
+/** Writes deliveries that start nothing, and that passed all checks except that of their identity. */
+
+import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, float, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
-import type { EventHeaders } from './event-headers.ts';
-import type { Identity } from './identity.ts';
-import { insertUnheld } from './insert-deliveries.ts';
-import type { SignedBytes } from './same-bytes.ts';
+import type { EventHeaders, Identity } from './read-request.ts';
+
+/** The signed bytes of a delivery, and how long equal ones count as a duplicate. */
+export interface SignedBytes {
+  /** SHA-256 */
+  readonly hash: Buffer;
+  readonly windowSeconds: number;
+}
+
+/** Returns why such a delivery counts as a duplicate. */
+export const explainSameBytes = (earlierId: string, windowSeconds: number | string): string =>
+  `the delivery ${earlierId} had the same signed bytes. The signature does not cover the id, so equal bytes count once in ${windowSeconds} s (duplicate_window_seconds)`;
+
+/** SQL: `explainSameBytes` of two SQL expressions. */
+const explainSameBytesSql = (earlierId: string, windowSeconds: string): string =>
+  explainSameBytes(`' || ${earlierId} || '`, `' || ${windowSeconds} || '`).replace(/^/, "'").replace(/$/, "'");
+
+/**
+ * SQL: the delivery that the webhook accepted last with the same signed bytes, within the window; NULL: there is none. `i` has the columns
+ * webhook_uid, signed_hash and window_seconds.
+ */
+export const findSameBytes = (i: string): string => `(
+  SELECT d.id FROM webhook_deliveries d WHERE d.webhook_uid = ${i}.webhook_uid AND d.signed_hash = ${i}.signed_hash AND d.label = 'ACCEPTED'
+    AND d.received_at > clock_timestamp() - make_interval(secs => ${i}.window_seconds) ORDER BY d.id DESC LIMIT 1)`;
+
+const perMinute = maxWebhookDeliveriesPerMinute;
+
+/**
+ * SQL: whether a trigger of the automation selects a webhook. The automation is `a`; `isGithub` says whether GitHub signs for the
+ * webhook. A delivery that starts nothing needs no other transaction than this statement.
+ */
+export const selectsWebhook = (webhookUid: string, isGithub: string): string => `
+  EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE
+    t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? ${webhookUid} OR t -> 'filter' -> 'webhook_ids' -> 'in' ? ${webhookUid})
+    OR t ->> 'provider' = 'github' AND ${isGithub})`;
+
+/**
+ * `HELD`: automations select the webhook, another transaction has locked it, it was deleted, or the delivery reports a push to a
+ * factory with a source. `CHANGED`: the webhook has another version now. `FULL`: its budget is used up.
+ */
+type InsertOutcome = 'ACCEPTED' | 'DUPLICATE' | 'HELD' | 'CHANGED' | 'FULL';
+
+/**
+ * The rows of the webhooks are the locks of their budgets, taken in one order. $2: the versions with which the deliveries were
+ * authenticated, so that nothing is accepted after a disable, a rotation or a delete, even if no notice of it arrived. The partial
+ * unique index decides which of several deliveries with one identity is accepted. Deliveries that may start something are not written,
+ * unless they are duplicates. Those of a webhook that another transaction has locked are not either, because that one may wait long for
+ * the runs that it starts. One row for each delivery, in their order. The subqueries of $1 hide the length of the arrays: else PostgreSQL
+ * plans the statement anew for each batch of fewer than ten deliveries, because it takes such plans for cheaper.
+ */
+const insertUnheld = defineStatement({
+  name: 'insert_webhook_deliveries_that_start_nothing',
+  text: `
+    WITH input AS (
+      SELECT * FROM unnest((SELECT $1::text[]), $2::integer[], $3::uuid[], $4::bigint[], $5::text[], $6::bytea[], $7::uuid[], $8::bytea[],
+          $9::text[], $10::boolean[], $11::jsonb[], $12::bytea[], $13::integer[], $14::text[]) WITH ORDINALITY
+        AS i (webhook_uid, version, id, size_bytes, identity, identity_hash, replay_of, payload, event, starts_nothing, headers, signed_hash,
+          window_seconds, reason, n)
+    ), locked AS (
+      SELECT uid, factory_uid, signature_scheme, enabled, version, recent FROM webhooks WHERE uid = ANY ((SELECT $1::text[])::text[])
+      ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED
+    ), webhook AS (
+      SELECT *, (SELECT count(*) FROM unnest(recent) t WHERE t > clock_timestamp() - interval '1 minute') AS used,
+        (SELECT true FROM automations a WHERE a.factory_uid = locked.factory_uid
+          AND ${selectsWebhook('locked.uid', "locked.signature_scheme = 'github'")} LIMIT 1) IS TRUE AS feeds,
+        signature_scheme = 'github' AND EXISTS (SELECT FROM factory_sources s WHERE s.factory_uid = locked.factory_uid) AS has_source
+      FROM locked
+    ), compared AS (
+      SELECT input.*, ${findSameBytes('input')} AS same_bytes FROM input
+    ), checked AS (
+      SELECT i.*, w.recent, w.used, w.enabled AND w.version = i.version AS is_current, w.uid IS NULL AS is_missing,
+        (w.feeds OR w.has_source AND i.event = 'push') AND NOT i.starts_nothing AND (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid
+          AND d.identity_hash = i.identity_hash AND d.label = 'ACCEPTED' LIMIT 1) IS NOT TRUE AND i.same_bytes IS NULL AS is_held
+      FROM compared i LEFT JOIN webhook w ON w.uid = i.webhook_uid
+    ), placed AS (
+      SELECT *, is_current AND NOT is_held
+        AND row_number() OVER (PARTITION BY webhook_uid, is_current AND NOT is_held ORDER BY n) <= ${perMinute} - used AS is_taken,
+        coalesce(same_bytes, CASE WHEN signed_hash IS NOT NULL THEN
+          nullif(first_value(id) OVER (PARTITION BY webhook_uid, signed_hash, is_current AND NOT is_held ORDER BY n), id) END) AS earlier
+      FROM checked
+    ), budget AS (
+      SELECT webhook_uid, sum(size_bytes) AS bytes, recent || array_fill(clock_timestamp(), ARRAY[count(*)::integer]) AS recent
+      FROM placed WHERE is_taken GROUP BY webhook_uid, recent
+    ), counted AS (
+      UPDATE webhooks w SET recent = b.recent[greatest(1, cardinality(b.recent) - ${perMinute - 1}):],
+        payload_bytes = w.payload_bytes + b.bytes
+      FROM budget b WHERE w.uid = b.webhook_uid
+    ), accepted AS (
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, payload, provider_event, headers,
+        signed_hash, reason)
+      SELECT id, webhook_uid, 'ACCEPTED', size_bytes, identity, identity_hash, replay_of, payload, event, headers, signed_hash, reason FROM placed
+      WHERE is_taken AND earlier IS NULL ORDER BY n
+      ON CONFLICT (webhook_uid, identity_hash) WHERE label = 'ACCEPTED' DO NOTHING RETURNING id
+    ), duplicate AS (
+      INSERT INTO webhook_deliveries (id, webhook_uid, label, size_bytes, identity, identity_hash, replay_of, provider_event, reason)
+      SELECT id, webhook_uid, 'DUPLICATE', size_bytes, identity, identity_hash, replay_of, event,
+        ${explainSameBytesSql('earlier', 'window_seconds')} FROM placed p
+      WHERE is_taken AND NOT EXISTS (SELECT FROM accepted a WHERE a.id = p.id)
+    )
+    SELECT CASE WHEN a.id IS NOT NULL THEN 'ACCEPTED' WHEN p.is_taken THEN 'DUPLICATE' WHEN p.is_missing THEN 'HELD' WHEN p.is_current IS NOT TRUE THEN 'CHANGED'
+        WHEN p.is_held THEN 'HELD' ELSE 'FULL' END AS outcome,
+      extract(epoch FROM (SELECT r.recent[cardinality(r.recent) - ${perMinute - 1}] FROM (SELECT coalesce(b.recent, p.recent) AS recent) r)
+        + interval '1 minute' - clock_timestamp())::float8 * 1000 AS wait_ms
+    FROM placed p LEFT JOIN accepted a ON a.id = p.id LEFT JOIN budget b ON b.webhook_uid = p.webhook_uid
+    ORDER BY p.n`,
+  row: { outcome: text<InsertOutcome>(), wait_ms: nullable(float) },
+});
 
 /** A delivery that passed all checks except that of its identity. */
 export interface CheckedDelivery {

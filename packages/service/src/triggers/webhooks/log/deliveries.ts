@@ -7,7 +7,7 @@ import type {
   WebhookDelivery,
   WebhookDeliveryLabel,
 } from '@runyard/contract/webhooks/webhooks';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
 import {
   bytes,
   defineStatement,
@@ -21,7 +21,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/paging/cursor.ts';
-import type { EventHeaders } from '../ingest/event-headers.ts';
+import type { EventHeaders } from '../ingest/read-request.ts';
 
 const row = {
   id: uuid,
@@ -147,4 +147,21 @@ export async function readPayloadOfDelivery(
   if (!found?.payload) return null;
   const { webhook_uid: webhookUid, signature_scheme: scheme, payload, provider_event: event } = found;
   return { webhookUid, scheme, bytes: payload, event };
+}
+
+/** Replaces the outcome of one automation, and adds its run. */
+const noteLater: Statement = {
+  name: 'note_later_outcome_of_webhook_delivery',
+  text: `
+    UPDATE webhook_deliveries SET
+      runs = CASE WHEN $3::text IS NULL THEN runs ELSE array_append(runs, $3::text) END,
+      outcomes = (SELECT coalesce(jsonb_agg(CASE WHEN o ->> 'automation_id' = $2 THEN $4::jsonb ELSE o END), '[]')
+        FROM jsonb_array_elements(outcomes) o)
+    WHERE id = $1`,
+};
+
+/** Records in the log the later outcome of an automation for which the delivery had to wait. */
+export async function noteLaterOutcome(tx: Queryable, deliveryId: string, outcome: AutomationOutcome): Promise<void> {
+  const { automation_id: automation, run_id: runId = null } = outcome;
+  await tx.query(noteLater, [deliveryId, automation, runId, JSON.stringify(outcome)]);
 }

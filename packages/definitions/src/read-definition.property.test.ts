@@ -1,8 +1,8 @@
 import { compare } from '@runyard/contract/factories/files/faults';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { exportDefinition } from '../test/export-definition.ts';
 import type { FactoryDefinition } from './definition.ts';
-import { exportDefinition } from './export.ts';
 import { planChanges } from './plan-changes.ts';
 import { readDefinition } from './read-definition.ts';
 

@@ -9,7 +9,7 @@ import type { unsignedSchemeNames } from '@runyard/contract/wire/choices';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { hasRecentMember, verifySignature } from './verify-signature.ts';
+import { hasRecentMember, verifySignature } from './authenticate.ts';
 
 const now = 1_700_000_000;
 

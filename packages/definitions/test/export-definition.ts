@@ -4,7 +4,7 @@ import { schemaVersion } from '@runyard/contract/factories/files/factory-file';
 import { compare } from '@runyard/contract/factories/files/faults';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import { isScalar, type Pair, stringify } from 'yaml';
-import type { FactoryDefinition } from './definition.ts';
+import type { FactoryDefinition } from '../src/definition.ts';
 
 /** A file of an exported definition. */
 export interface ExportedFile {

@@ -1,0 +1,205 @@
+/** Reads a request of a sender: its payload, the name of its event, its identity and the headers to store. */
+import { isUtf8 } from 'node:buffer';
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { maxWebhookBytes } from '@runyard/contract/limits';
+import type { SignatureScheme } from '@runyard/contract/webhooks/signature-schemes/scheme';
+import { hashOfSigned, memberText, providerId } from './authenticate.ts';
+import type { KnownWebhook } from './directory.ts';
+
+/** Any JSON value, or why the bytes are not JSON. */
+type ParsedPayload = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string };
+
+/**
+ * Parses the JSON of a delivery: any value in UTF-8 (RFC 8259, 8.1). The parser of V8 does not recurse, so only the size of the body limits
+ * the nesting. `sender`: its members that contain JSON as text are replaced by their values.
+ */
+export function parsePayload(body: Buffer, sender: SignatureScheme | null = null): ParsedPayload {
+  if (body.length === 0) return { ok: false, why: 'the body is empty' };
+  if (!isUtf8(body)) return { ok: false, why: 'the body is not valid UTF-8' };
+  const value = parseText(body.toString('utf8'));
+  if (value === undefined) return { ok: false, why: 'the body is not valid JSON' };
+  for (const member of sender?.jsonMembers ?? []) unwrap(value, member);
+  return { ok: true, value };
+}
+
+/** Returns the value of a JSON text; undefined: it is not JSON. */
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unwrap(value: unknown, member: string): void {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return;
+  const text: unknown = Reflect.get(value, member);
+  const inner = typeof text === 'string' ? parseText(text) : undefined;
+  if (typeof inner === 'object' && inner !== null) Reflect.set(value, member, inner);
+}
+
+/** The JSON of a delivery in the form that is stored, and its value. */
+type ReadPayload =
+  | { readonly kind: 'json'; readonly json: Buffer; readonly value: unknown }
+  | { readonly kind: 'not_json'; readonly why: string }
+  /** It is larger than the largest body when it is decompressed. */
+  | { readonly kind: 'too_large' };
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  /** The bytes as they arrived. */
+  readonly body: Buffer;
+  readonly sender: SignatureScheme | null;
+}
+
+const unzip = promisify(gunzip);
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Reads a body as its sender sent it: compressed, with a byte order mark, or in a field of a form where the scheme has one. */
+export async function readPayload({ headers, body, sender }: Received): Promise<ReadPayload> {
+  const decoded = await decode(headers['content-encoding'], body);
+  if (!Buffer.isBuffer(decoded)) return decoded;
+  const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const text = decoded.subarray(0, 3).equals(byteOrderMark) ? decoded.subarray(3) : decoded;
+  const field = type === formType && sender?.formField !== undefined ? fieldOf(text, sender.formField) : undefined;
+  const json = field ?? text;
+  const parsed = parsePayload(json, sender);
+  return parsed.ok
+    ? { kind: 'json', json, value: parsed.value }
+    : { kind: 'not_json', why: `${parsed.why}${adviceFor(type)}` };
+}
+
+const formType = 'application/x-www-form-urlencoded';
+
+function fieldOf(form: Buffer, name: string): Buffer | undefined {
+  const value = new URLSearchParams(form.toString('utf8')).get(name);
+  return value === null ? undefined : Buffer.from(value);
+}
+
+/** Decompresses a body into at most the largest size that a body may have. */
+async function decode(
+  encoding: string | undefined,
+  body: Buffer,
+): Promise<Buffer | Exclude<ReadPayload, { kind: 'json' }>> {
+  const name = (encoding ?? '').trim().toLowerCase();
+  if (name === '' || name === 'identity') return body;
+  if (name !== 'gzip' && name !== 'x-gzip')
+    return {
+      kind: 'not_json',
+      why: 'the body has a Content-Encoding other than gzip; choose gzip or none at the sender',
+    };
+  try {
+    return await unzip(body, { maxOutputLength: maxWebhookBytes });
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too_large' };
+    return { kind: 'not_json', why: 'the body has the Content-Encoding gzip, and is not gzip' };
+  }
+}
+
+/** Returns what to choose at a sender whose body is of another type than JSON. */
+function adviceFor(type: string): string {
+  const isJson = type === '' || type === 'application/json' || type.endsWith('+json') || type.startsWith('text/plain');
+  if (isJson || !/^[a-z0-9.+/-]{1,100}$/.test(type)) return '';
+  return `, but ${type}; choose JSON (the content type application/json) in the settings of the sender`;
+}
+
+/** Two deliveries of a webhook with the same identity count as one. */
+export interface Identity {
+  /** The identity in the form of the log. */
+  readonly text: string;
+  /** 32 bytes. */
+  readonly hash: Buffer;
+}
+
+/** Ids of senders that the log can show unchanged. For others it shows the hash. */
+const shown = /^[\x21-\x7e]{1,200}$/;
+
+const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
+
+const identityOf = (kind: 'header' | 'body' | 'replay', text: string): Identity => ({
+  text,
+  hash: sha256(`${kind}\n${text}`),
+});
+
+/**
+ * Returns the identity of a delivery: the header that the webhook names, the provider's own header, the sender's own header, a member of the
+ * body that the webhook or its scheme names, or the hash of the body as it was received, in this order. `value`: that of its JSON.
+ * interface.md, "Ingress rules", 3.
+ */
+export function identify(webhook: KnownWebhook, headers: IncomingHttpHeaders, body: Buffer, value?: unknown): Identity {
+  const { deliveryIdHeader, sender, rules } = webhook;
+  const member = rules.delivery_id_path ?? sender?.idMember;
+  const candidates = [
+    deliveryIdHeader === null ? undefined : headers[deliveryIdHeader],
+    sender === null ? undefined : providerId(sender, headers),
+    headers['x-service-delivery-id'],
+    headers['x-warp-delivery-id'],
+    member === undefined ? undefined : memberText(value, member),
+  ];
+  for (const candidate of candidates) {
+    const id = typeof candidate === 'string' ? candidate.trim() : '';
+    if (id !== '') return identityOf('header', shown.test(id) ? id : `sha256:${sha256(id).toString('hex')}`);
+  }
+  return identityOf('body', `sha256:${sha256(body).toString('hex')}`);
+}
+
+/**
+ * Returns the hash of the signed bytes of a delivery, where the signature does not cover its id: whoever has recorded such a delivery can send
+ * it again under another one. Null: it covers the id, or nothing is signed.
+ */
+export function signedHashOf(
+  { authMode, sender }: KnownWebhook,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+): Buffer | null {
+  if (authMode !== 'signature' || sender === null || sender.algorithm === 'plain') return null;
+  return sender.signed.includes('{id}') ? null : hashOfSigned(sender, { headers, body });
+}
+
+/** Names of events. The log and the envelope of a run show them. */
+const eventName = /^[A-Za-z0-9._:/-](?:[ A-Za-z0-9._:/-]{0,98}[A-Za-z0-9._:/-])?$/;
+
+/** Returns the name of the event from the header that the webhook or its scheme names; null: there is none. */
+export function eventOf({ rules, sender }: KnownWebhook, headers: IncomingHttpHeaders): string | null {
+  const header = rules.event_header ?? sender?.eventHeader;
+  const name = header === undefined ? undefined : headers[header];
+  return typeof name === 'string' && eventName.test(name) ? name : null;
+}
+
+/** Returns the identity of a replay, which no other delivery has. */
+export const identityOfReplay = (deliveryId: string): Identity => identityOf('replay', `replay:${deliveryId}`);
+
+/** Headers by their names in lower case. */
+export type EventHeaders = Readonly<Record<string, string>>;
+
+/** Values that are stored: printable ASCII, and short, so that all headers of a delivery stay small compared with its payload. */
+const storable = /^[\x20-\x7e]{1,200}$/;
+
+/**
+ * Returns the headers of a delivery that identify its event. They are listed by name, so that no credential or signature of a sender is
+ * stored.
+ */
+export function eventHeadersOf(
+  { sender, rules, deliveryIdHeader }: Pick<KnownWebhook, 'sender' | 'rules' | 'deliveryIdHeader'>,
+  headers: IncomingHttpHeaders,
+): EventHeaders {
+  const names = [
+    'content-type',
+    'x-service-delivery-id',
+    'x-warp-delivery-id',
+    deliveryIdHeader,
+    rules.event_header,
+    sender?.eventHeader,
+    ...(sender?.headers ?? []).flatMap(({ id, olderId }) => [id, olderId]),
+    ...(sender?.otherHeaders ?? []),
+  ];
+  const found: Record<string, string> = {};
+  for (const name of names) {
+    const value = typeof name === 'string' ? headers[name] : undefined;
+    if (typeof name === 'string' && typeof value === 'string' && storable.test(value)) found[name] = value;
+  }
+  return found;
+}
